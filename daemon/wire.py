@@ -1,0 +1,266 @@
+"""What both programs know: paths, headers, the socket's place, statuses and error codes. Names, no behaviour."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+PROTOCOL: Final = "1"
+"""Spoken on the Unix socket; both sides send it and a difference warns once."""
+
+PROTOCOL_HEADER: Final = "X-Momo-Protocol"
+VERSION_HEADER: Final = "X-Momo-Version"
+REQUEST_ID_HEADER: Final = "X-Request-Id"
+API_VERSION_HEADER: Final = "Svc-Version"
+API_VERSION: Final = "1"
+IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+IDEMPOTENCY_REPLAYED_HEADER: Final = "Idempotency-Replayed"
+SOCKET_HOST: Final = "local-momo.sock"
+"""The one Host that is accepted on the Unix socket."""
+
+HOME_VARIABLE: Final = "MOMO_HOME"
+SOCKET_VARIABLE: Final = "MOMO_SOCKET"
+DATABASE_NAME: Final = "momo.db"
+CONFIG_NAME: Final = "config.toml"
+LOCK_NAME: Final = "momo.lock"
+SOCKET_NAME: Final = "momo.sock"
+SOCKET_PATH_BYTES_MAX: Final = 107
+"""Linux gives sun_path 108 bytes, the last of them NUL (unix(7))."""
+
+DEFAULT_HTTP: Final = "127.0.0.1:8420"
+
+
+class Path(StrEnum):
+    """Every path of the API, with `{placeholders}`."""
+
+    INITIALIZE = "/v1/transactions/initialize"
+    TRANSACTIONS = "/v1/transactions"
+    TRANSACTION = "/v1/transactions/{reference}"
+    TRANSACTION_BY_CODE = "/v1/transactions/by-svc/{svc_code}"
+    TRANSACTION_BY_CLIENT_REF = "/v1/transactions/by-client-ref/{client_ref}"
+    RECONCILE = "/v1/transactions/{reference}/reconcile"
+    PAYMENT_METHODS = "/v1/payment-methods"
+    PAYMENT_METHOD = "/v1/payment-methods/{id}"
+    SIMS = "/v1/payment-methods/sims"
+    LINES = "/v1/open-collections/lines"
+    ENDPOINTS = "/v1/open-collections/endpoints"
+    ENDPOINT = "/v1/open-collections/endpoints/{id}"
+    DELIVERIES = "/v1/open-collections/deliveries"
+    HEALTH = "/healthz"
+    LOCAL_STATUS = "/local/v1/status"
+    LOCAL_SHUTDOWN = "/local/v1/shutdown"
+    LOCAL_SETUP = "/local/v1/setup"
+    LOCAL_MESSAGES = "/local/v1/messages"
+    LOCAL_MESSAGE = "/local/v1/messages/{id}"
+    LOCAL_EVENTS = "/local/v1/events"
+
+
+class Mode(StrEnum):
+    """Live money or the sandbox; the two never see each other."""
+
+    LIVE = "live"
+    TEST = "test"
+
+
+class TransactionStatus(StrEnum):
+    """The statuses of decisions.md section 2."""
+
+    PENDING = "PENDING"
+    PROCESSING = "PROCESSING"
+    SUCCESS = "SUCCESS"
+    PARTIAL = "PARTIAL"
+    OVERPAID = "OVERPAID"
+    EXPIRED = "EXPIRED"
+    MANUAL_REVIEW = "MANUAL_REVIEW"
+    CANCELLED = "CANCELLED"
+
+
+class DeliveryStatus(StrEnum):
+    """The statuses of a webhook delivery (interface.md, Delivery status)."""
+
+    PENDING = "pending"
+    RETRYING = "retrying"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class MessageState(StrEnum):
+    """What became of one SMS (cli.md, contract)."""
+
+    PAYMENT = "payment"
+    NOT_PAYMENT = "not_payment"
+    UNPARSED = "unparsed"
+    INCOMPLETE = "incomplete"
+    HELD = "held"
+    HISTORICAL = "historical"
+    DUPLICATE = "duplicate"
+
+
+class EventKind(StrEnum):
+    """The webhook event kinds (decisions.md section 5)."""
+
+    FORWARDED = "transaction.forwarded"
+    COMPLETED = "transaction.completed"
+    EXPIRED = "transaction.expired"
+    REVIEW_REQUIRED = "transaction.review_required"
+    UPDATED = "transaction.updated"
+    REVERSED = "transaction.reversed"
+
+
+class Scope(StrEnum):
+    """What an API key may do (decisions.md section 8)."""
+
+    TRANSACTIONS_READ = "transactions:read"
+    TRANSACTIONS_WRITE = "transactions:write"
+    TRANSACTIONS_INITIALIZE = "transactions:initialize"
+    WEBHOOKS_MANAGE = "webhooks:manage"
+    PAYMENT_METHODS_READ = "payment_methods:read"
+    PAYMENT_METHODS_MANAGE = "payment_methods:manage"
+    KEYS_MANAGE = "keys:manage"
+
+
+class ReviewReason(StrEnum):
+    """Why a person is asked (decisions.md section 4)."""
+
+    PAYER_MISMATCH = "payer_mismatch"
+    PAYER_UNKNOWN = "payer_unknown"
+    TELCO_ID_MISMATCH = "telco_id_mismatch"
+    UNTRUSTED_SENDER = "untrusted_sender"
+    BALANCE_BREAK = "balance_break"
+    NO_TELCO_ID = "no_telco_id"
+    ID_CONFLICT = "id_conflict"
+    AMBIGUOUS_CODE = "ambiguous_code"
+    EXTRA_PAYMENT = "extra_payment"
+    CANCELLED_REQUEST = "cancelled_request"
+    LATE = "late"
+    NEAR_MISS = "near_miss"
+
+
+class ErrorCode(StrEnum):
+    """Every `error.code` of the API (decisions.md section 9) and of the CLI itself (cli.md section 1.5)."""
+
+    INVALID_JSON = "INVALID_JSON"
+    UNAUTHORIZED = "UNAUTHORIZED"
+    INSUFFICIENT_SCOPE = "INSUFFICIENT_SCOPE"
+    SESSION_REQUIRED = "SESSION_REQUIRED"
+    SECRET_KEY_REQUIRED = "SECRET_KEY_REQUIRED"
+    LIVE_KEY_REQUIRED = "LIVE_KEY_REQUIRED"
+    INVALID_PASSWORD = "INVALID_PASSWORD"
+    OPEN_COLLECTIONS_DISABLED = "OPEN_COLLECTIONS_DISABLED"
+    TRANSACTION_NOT_FOUND = "TRANSACTION_NOT_FOUND"
+    NO_MATCHING_TRANSACTION = "NO_MATCHING_TRANSACTION"
+    ENDPOINT_NOT_FOUND = "ENDPOINT_NOT_FOUND"
+    DELIVERY_NOT_FOUND = "DELIVERY_NOT_FOUND"
+    PAYMENT_METHOD_NOT_FOUND = "PAYMENT_METHOD_NOT_FOUND"
+    DEAD_LETTER_NOT_FOUND = "DEAD_LETTER_NOT_FOUND"
+    RULE_NOT_FOUND = "RULE_NOT_FOUND"
+    REVIEW_NOT_FOUND = "REVIEW_NOT_FOUND"
+    DEVICE_NOT_FOUND = "DEVICE_NOT_FOUND"
+    MESSAGE_NOT_FOUND = "MESSAGE_NOT_FOUND"
+    ROUTE_NOT_FOUND = "ROUTE_NOT_FOUND"
+    METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
+    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
+    UNSUPPORTED_MEDIA_TYPE = "UNSUPPORTED_MEDIA_TYPE"
+    TRANSACTION_ID_ALREADY_USED = "TRANSACTION_ID_ALREADY_USED"
+    ALREADY_VERIFIED = "ALREADY_VERIFIED"
+    LINES_NOT_READY = "LINES_NOT_READY"
+    SIM_ALREADY_ASSIGNED = "SIM_ALREADY_ASSIGNED"
+    PAYMENT_METHOD_EXISTS = "PAYMENT_METHOD_EXISTS"
+    METHOD_HAS_NO_SIM = "METHOD_HAS_NO_SIM"
+    DELIVERY_NOT_REDELIVERABLE = "DELIVERY_NOT_REDELIVERABLE"
+    DEAD_LETTER_ALREADY_REPLAYED = "DEAD_LETTER_ALREADY_REPLAYED"
+    ENDPOINT_DELETED = "ENDPOINT_DELETED"
+    ENDPOINT_LIMIT = "ENDPOINT_LIMIT"
+    ROTATION_LIMIT = "ROTATION_LIMIT"
+    TRANSACTION_NOT_CANCELLABLE = "TRANSACTION_NOT_CANCELLABLE"
+    REVIEW_ALREADY_DECIDED = "REVIEW_ALREADY_DECIDED"
+    PAYMENT_REVERSED = "PAYMENT_REVERSED"
+    IDEMPOTENCY_IN_PROGRESS = "IDEMPOTENCY_IN_PROGRESS"
+    AMOUNT_MISMATCH = "AMOUNT_MISMATCH"
+    VALIDATION_ERROR = "VALIDATION_ERROR"
+    AMBIGUOUS_TRANSACTION_ID = "AMBIGUOUS_TRANSACTION_ID"
+    URL_NOT_ALLOWED = "URL_NOT_ALLOWED"
+    SIM_NOT_FOUND = "SIM_NOT_FOUND"
+    NETWORK_MISMATCH = "NETWORK_MISMATCH"
+    REPLAY_WINDOW_TOO_LARGE = "REPLAY_WINDOW_TOO_LARGE"
+    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
+    IDEMPOTENCY_KEY_CONFLICT = "IDEMPOTENCY_KEY_CONFLICT"
+    IDEMPOTENCY_KEY_INVALID = "IDEMPOTENCY_KEY_INVALID"
+    TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
+    RATE_LIMITED = "RATE_LIMITED"
+    INTERNAL_ERROR = "INTERNAL_ERROR"
+    UNAVAILABLE = "UNAVAILABLE"
+    # Said by the programs themselves, never by the HTTP API.
+    NOT_SET_UP = "NOT_SET_UP"
+    DAEMON_DOWN = "DAEMON_DOWN"
+    LOCKED = "LOCKED"
+    DISK_FULL = "DISK_FULL"
+    USAGE = "USAGE"
+    CONFIG_INVALID = "CONFIG_INVALID"
+    DATABASE_DAMAGED = "DATABASE_DAMAGED"
+    DATABASE_NEWER = "DATABASE_NEWER"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where one shop's things are; the same answer in both programs (cli.md, contract and section 1.6)."""
+
+    home: str
+    """The folder of the database (`MOMO_HOME`, or the XDG data folder of the profile)."""
+    config: str
+    database: str
+    lock: str
+    socket: str
+    state: str
+    log: str
+    master_key: str
+    self_contained: bool
+    """True when `MOMO_HOME` is set: everything in one folder, master key in a file by default."""
+
+
+def places(environ: Mapping[str, str], uid: int, temporary: str) -> Places:
+    """Say where a shop's things are for this environment.
+
+    Args:
+        environ: The process environment (`MOMO_HOME`, `MOMO_PROFILE`, `XDG_*`, `HOME`).
+        uid: The numeric user, for the places that are per user.
+        temporary: The temporary directory, for sockets whose own path would be too long.
+
+    Returns:
+        The places. Nothing is created and nothing is looked at.
+    """
+    home = environ.get(HOME_VARIABLE, "")
+    if home:
+        home = home.rstrip("/") or "/"
+        config, state, log = f"{home}/{CONFIG_NAME}", f"{home}/state", f"{home}/log"
+        socket = f"{home}/run/{SOCKET_NAME}"
+    else:
+        user = environ.get("HOME", "")
+        profile = environ.get("MOMO_PROFILE", "") or "default"
+        data_home = environ.get("XDG_DATA_HOME") or f"{user}/.local/share"
+        state_home = environ.get("XDG_STATE_HOME") or f"{user}/.local/state"
+        config_home = environ.get("XDG_CONFIG_HOME") or f"{user}/.config"
+        run_home = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
+        home = f"{data_home}/momo/{profile}"
+        config = f"{config_home}/momo/{profile}.toml"
+        state = f"{state_home}/momo/{profile}"
+        log = f"{state}/log"
+        name = SOCKET_NAME if profile == "default" else f"{profile}.sock"
+        socket = f"{run_home}/momo/{name}"
+    if len(socket.encode()) > SOCKET_PATH_BYTES_MAX:
+        digest = hashlib.sha256(home.encode()).hexdigest()[:16]
+        socket = f"{temporary.rstrip('/')}/momo-{uid}/{digest}.sock"
+    return Places(
+        home=home,
+        config=config,
+        database=f"{home}/{DATABASE_NAME}",
+        lock=f"{home}/{LOCK_NAME}",
+        socket=socket,
+        state=state,
+        log=log,
+        master_key=f"{home}/master.key",
+        self_contained=bool(environ.get(HOME_VARIABLE)),
+    )
