@@ -1,0 +1,67 @@
+"""What callers ask for, after it was read: values the flows can trust (parse at the edge, trust inside)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class InitializeRequest:
+    """A valid `POST /v1/transactions/initialize` (interface.md, decisions.md section 2).
+
+    Phones are E.164, the amount is minor units of `currency`, `meta` is compact JSON text of an object,
+    `expected_telco_transaction_id` is trimmed and upper case.
+    """
+
+    amount_minor: int
+    currency: str
+    phone_number: str
+    customer_name: str | None = None
+    description: str | None = None
+    webhook_url: str | None = None
+    redirect_url: str | None = None
+    client_reference: str | None = None
+    meta: str = "{}"
+    expires_in_hours: int = 24
+    expected_telco_transaction_id: str | None = None
+    expected_payer_phone: str | None = None
+    send_sms_to_payer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileRequest:
+    """A valid `POST /v1/transactions/{reference}/reconcile`.
+
+    `transaction_id` is as the caller wrote it, trimmed; `provider` is canonical, such as `momo_mtn`.
+    """
+
+    transaction_id: str
+    amount_minor: int | None = None
+    notes: str | None = None
+    provider: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A caller's promise that a repeat is a repeat (decisions.md section 2, Idempotency).
+
+    Attributes:
+        scope: Mode, caller, method and path, so that two callers' keys never meet.
+        key: 1 to 255 characters.
+        fingerprint: SHA-256 of the canonical JSON of the body without the key.
+    """
+
+    scope: str
+    key: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished HTTP answer: its body is stored and sent byte for byte.
+
+    Attributes:
+        replayed: It is the stored answer of an earlier, identical call.
+    """
+
+    status: int
+    body: bytes
+    replayed: bool = False

@@ -1,0 +1,48 @@
+"""Rows to values: the one place that knows how a dataclass of `core.model` lies in a table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from enum import Enum
+from typing import Any, TypeVar, get_type_hints
+
+T = TypeVar("T")
+
+_CONVERTERS: dict[type, tuple[tuple[int, Callable[[Any], Any]], ...]] = {}
+
+
+def columns(model: type, prefix: str = "") -> str:
+    """Return the column list of a model, in the order that `load` expects, such as `t.seq, t.id`."""
+    return ", ".join(f"{prefix}{field.name}" for field in fields(model))
+
+
+def load(model: type[T], row: Sequence[Any]) -> T:
+    """Make the value of one row whose columns are `columns(model)`."""
+    values = list(row)
+    for index, convert in _converters(model):
+        if values[index] is not None:
+            values[index] = convert(values[index])
+    return model(*values)
+
+
+def load_optional(model: type[T], row: Sequence[Any] | None) -> T | None:
+    """Like `load`, for a row that may not be there."""
+    return None if row is None else load(model, row)
+
+
+def load_all(model: type[T], rows: Sequence[Sequence[Any]]) -> list[T]:
+    """Make the values of many rows."""
+    return [load(model, row) for row in rows]
+
+
+def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+    known = _CONVERTERS.get(model)
+    if known is None:
+        hints = get_type_hints(model)
+        found: list[tuple[int, Callable[[Any], Any]]] = []
+        for index, field in enumerate(fields(model)):
+            parts = [part for part in getattr(hints[field.name], "__args__", (hints[field.name],))]
+            for part in parts:
+                if part is bool or (isinstance(part, type) and issubclass(part, Enum)):
+                    found.append((index, part))
+        known = _CONVERTERS[model] = tuple(found)
+    return known
