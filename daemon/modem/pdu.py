@@ -1,0 +1,428 @@
+"""SMS PDUs as modems give and take them (3GPP TS 23.040, TS 23.038, TS 27.005).
+
+`decode` turns one hex line into a value: Deliver, Submit, StatusReport, or Garbled, which says
+what is wrong. It never raises, whatever the line holds. The other way is `encode_deliver` and
+`encode_submit`.
+
+Reading is lenient where the standard is (unknown elements are skipped, reserved codes have a
+meaning) and where nothing of the message is lost by it (a date that is none); it is strict about
+lengths, since a PDU that is cut short may read as a smaller amount of money.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from daemon.modem import gsm7
+from daemon.modem.pdu_encode import SubmitPdu, encode_deliver, encode_submit
+from daemon.modem.pdu_fields import (
+    CODINGS,
+    Coding,
+    Concat,
+    Element,
+    Ports,
+    SenderType,
+    find_concat,
+    find_language,
+    find_ports,
+    read_address,
+    read_elements,
+    read_time,
+)
+
+__all__ = [
+    "Coding",
+    "Concat",
+    "Deliver",
+    "Direction",
+    "Element",
+    "Garbled",
+    "Message",
+    "Outcome",
+    "Ports",
+    "SenderType",
+    "StatusReport",
+    "Submit",
+    "SubmitPdu",
+    "decode",
+    "encode_deliver",
+    "encode_submit",
+    "text_of",
+]
+
+_SMSC_OCTETS_MAX = 11  # TS 24.011 clause 8.2.5: 12 with the length octet
+_ADDRESS_SEMI_OCTETS_MAX = 20  # clause 9.1.2.5
+_SINGLE_SHIFT = 0x24
+_LOCKING_SHIFT = 0x25
+_HEADER = 0x40
+_RELATIVE = 2  # TP-VPF, clause 9.2.3.3
+
+
+class Direction(StrEnum):
+    """Which way a PDU goes; the same type bits mean other things each way (clause 9.2.3.1)."""
+
+    FROM_NETWORK = "from_network"
+    TO_NETWORK = "to_network"
+
+
+class Outcome(StrEnum):
+    """What became of a sent message, by TP-Status (clause 9.2.3.15)."""
+
+    DELIVERED = "delivered"
+    TRYING = "trying"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """What received and sent messages have in common.
+
+    Attributes:
+        pdu: the PDU as upper-case hex, SMSC field first ("00" when the modem gave none): decodes
+            again without a length, so this is what a store keeps.
+        smsc: number of the service centre, or None.
+        text: what the user data says; "" for 8-bit data. A message part cut inside a surrogate
+            pair shows U+FFFD there: join parts from their octets (`daemon.modem.parts`).
+        user_data: its octets as sent, without header; GSM 7-bit ones may begin with fill bits.
+        septets: GSM 7-bit user data, unpacked, one per byte; b"" for other codings.
+        coding: of the user data.
+        udh: the user data header as sent with its length octet, b"" when there is none.
+        elements: the information elements of the header.
+        concat: place among the parts of a long message, None for a whole one.
+        ports: application ports, None when there are none.
+        locking: national locking shift table of the text, 0 for the default.
+        single: national single shift table, 0 for the default.
+        pid: TP-PID.
+        dcs: TP-DCS.
+        message_class: 0 to 3, or None.
+    """
+
+    pdu: str
+    smsc: str | None
+    text: str
+    user_data: bytes
+    septets: bytes
+    coding: Coding
+    udh: bytes
+    elements: tuple[Element, ...]
+    concat: Concat | None
+    ports: Ports | None
+    locking: int
+    single: int
+    pid: int
+    dcs: int
+    message_class: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver(_Message):
+    """SMS-DELIVER, a received message (clause 9.2.2.1).
+
+    `sender` is a name as sent or a number, with `+` if international; `sent_at` is the service
+    centre's time in the zone it named, None where it names no moment.
+    """
+
+    sender: str
+    sender_type: SenderType
+    sent_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submit(_Message):
+    """SMS-SUBMIT, a message sent or kept to be sent (clause 9.2.2.2).
+
+    `reference` is TP-MR; `validity` holds the octets of TP-VP, b"" when there are none.
+    """
+
+    recipient: str
+    recipient_type: SenderType
+    reference: int
+    status_report: bool
+    validity: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusReport:
+    """SMS-STATUS-REPORT: what became of a sent message (clause 9.2.2.3).
+
+    `reference` is the number that `+CMGS:` told. Match by it first: some modems garble the
+    recipient. `status` is TP-Status.
+    """
+
+    pdu: str
+    smsc: str | None
+    recipient: str
+    recipient_type: SenderType
+    reference: int
+    sent_at: datetime | None
+    discharged_at: datetime | None
+    status: int
+
+    @property
+    def outcome(self) -> Outcome:
+        """Read TP-Status; a reserved value counts as the last word on a failure."""
+        if self.status < 0x20:
+            return Outcome.DELIVERED
+        return Outcome.TRYING if self.status < 0x40 else Outcome.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Garbled:
+    """A line that is no readable PDU: `why` is a sentence's end, `raw` the line as given."""
+
+    why: str
+    raw: str
+
+
+Message = Deliver | Submit
+
+
+class _DamagedError(Exception):
+    """Ends the reading of one PDU; never leaves this module."""
+
+
+class _Reader:
+    """Takes fields from the front of a PDU."""
+
+    __slots__ = ("at", "octets")
+
+    def __init__(self, octets: bytes, at: int) -> None:
+        self.octets = octets
+        self.at = at
+
+    def take(self, count: int, what: str) -> bytes:
+        end = self.at + count
+        if end > len(self.octets):
+            left = len(self.octets) - self.at
+            raise _DamagedError(
+                f"cut short in the {what}: {count} octets expected, {left} left"
+            )
+        field = self.octets[self.at : end]
+        self.at = end
+        return field
+
+    def one(self, what: str) -> int:
+        return self.take(1, what)[0]
+
+    def address(self, what: str) -> tuple[str, SenderType]:
+        length = self.one(f"length of the {what}")
+        if length > _ADDRESS_SEMI_OCTETS_MAX:
+            raise _DamagedError(
+                f"the {what} has {length} semi-octets; 20 is the most there can be"
+            )
+        kind = self.one(f"type of the {what}")
+        return read_address(kind, self.take((length + 1) // 2, what), length)
+
+
+def decode(
+    pdu_hex: str,
+    *,
+    tpdu_length: int | None = None,
+    direction: Direction = Direction.FROM_NETWORK,
+) -> Deliver | Submit | StatusReport | Garbled:
+    """Read one PDU line.
+
+    Args:
+        pdu_hex: hexadecimal in either case; spaces around it are ignored.
+        tpdu_length: octets without the SMSC field, as `+CMGL:`, `+CMGR:` and `+CMT:` announce.
+            It tells whether the line begins with an SMSC at all; without it, it must. A length
+            that fits neither way is accepted only if the PDU ends exactly where its own lengths
+            say, since octets were then neither lost nor added.
+        direction: what the modem gives (a SUBMIT kept on the SIM included), or is given.
+    """
+    line = pdu_hex.strip()
+    if not line:
+        return Garbled("the PDU is empty", pdu_hex)
+    try:
+        octets = bytes.fromhex(line)
+    except ValueError:
+        octets = b""
+    if 2 * len(octets) != len(line):
+        return Garbled(_hex_fault(line), pdu_hex)
+    if not octets.lstrip(b"\x00").strip(b"\xff"):
+        return Garbled("an erased slot of the SIM, no message", pdu_hex)
+    fits_bare = tpdu_length == len(octets)
+    fits_smsc = tpdu_length is None or tpdu_length == len(octets) - 1 - octets[0]
+    fault = ""
+    if fits_bare:
+        try:
+            return _decode_tpdu(_Reader(b"\x00" + octets, 1), None, direction)
+        except _DamagedError as damage:
+            fault = str(damage)
+    try:
+        reader = _Reader(octets, 0)
+        value = _decode_tpdu(reader, _read_smsc(reader), direction)
+    except _DamagedError as damage:
+        return Garbled(fault or str(damage), pdu_hex)
+    if fits_smsc or reader.at == len(octets):
+        return value
+    return Garbled(
+        fault
+        or f"the modem announced {tpdu_length} octets, but the line has {len(octets)}",
+        pdu_hex,
+    )
+
+
+def text_of(
+    coding: Coding, octets: bytes, septets: bytes, locking: int = 0, single: int = 0
+) -> str:
+    """Return user data as text: from septets for GSM 7-bit, octets for UCS-2, "" for 8-bit.
+
+    UCS-2 is read as UTF-16, as every phone writes it; a lone half of a surrogate pair and an odd
+    octet at the end become U+FFFD.
+    """
+    if coding is Coding.GSM7:
+        return gsm7.decode(septets, locking=locking, single=single)
+    return octets.decode("utf-16-be", "replace") if coding is Coding.UCS2 else ""
+
+
+def _hex_fault(line: str) -> str:
+    for at, character in enumerate(line):
+        if character not in "0123456789abcdefABCDEF":
+            return f"not hexadecimal: {character!r} at place {at + 1}"
+    return f"an odd number of hexadecimal digits ({len(line)})"
+
+
+def _read_smsc(reader: _Reader) -> str | None:
+    length = reader.one("length of the SMSC")
+    if length > _SMSC_OCTETS_MAX:
+        raise _DamagedError(
+            f"the SMSC has {length} octets; 11 is the most there can be"
+        )
+    if not length:
+        return None
+    field = reader.take(length, "SMSC")
+    return read_address(field[0], field[1:], 2 * (length - 1))[0] or None
+
+
+def _decode_tpdu(
+    reader: _Reader, smsc: str | None, direction: Direction
+) -> Deliver | Submit | StatusReport:
+    first = reader.one("first octet")
+    kind = first & 3
+    if kind == 3:
+        raise _DamagedError("message type 3 is reserved")
+    if kind == 1:
+        return _read_submit(reader, first, smsc)
+    if direction is Direction.TO_NETWORK:
+        raise _DamagedError("a delivery report or command, not a message to send")
+    if kind == 0:
+        return _read_deliver(reader, first, smsc)
+    return _read_status_report(reader, smsc)
+
+
+def _read_deliver(reader: _Reader, first: int, smsc: str | None) -> Deliver:
+    sender, sender_type = reader.address("sender")
+    pid, dcs = reader.take(2, "protocol and coding")
+    sent_at = read_time(reader.take(7, "time stamp"))
+    body = _read_body(reader, dcs, header=bool(first & _HEADER))
+    return Deliver(
+        pdu=reader.octets.hex().upper(),
+        smsc=smsc,
+        sender=sender,
+        sender_type=sender_type,
+        sent_at=sent_at,
+        text=text_of(body.coding, body.octets, body.septets, body.locking, body.single),
+        user_data=body.octets,
+        septets=body.septets,
+        coding=body.coding,
+        udh=body.udh,
+        elements=body.elements,
+        concat=find_concat(body.elements),
+        ports=find_ports(body.elements),
+        locking=body.locking,
+        single=body.single,
+        pid=pid,
+        dcs=dcs,
+        message_class=CODINGS[dcs][1],
+    )
+
+
+def _read_submit(reader: _Reader, first: int, smsc: str | None) -> Submit:
+    reference = reader.one("message reference")
+    recipient, recipient_type = reader.address("recipient")
+    pid, dcs = reader.take(2, "protocol and coding")
+    validity_format = first >> 3 & 3
+    validity_octets = (
+        (1 if validity_format == _RELATIVE else 7) if validity_format else 0
+    )
+    validity = reader.take(validity_octets, "validity period")
+    body = _read_body(reader, dcs, header=bool(first & _HEADER))
+    return Submit(
+        pdu=reader.octets.hex().upper(),
+        smsc=smsc,
+        recipient=recipient,
+        recipient_type=recipient_type,
+        reference=reference,
+        status_report=bool(first & 0x20),
+        validity=validity,
+        text=text_of(body.coding, body.octets, body.septets, body.locking, body.single),
+        user_data=body.octets,
+        septets=body.septets,
+        coding=body.coding,
+        udh=body.udh,
+        elements=body.elements,
+        concat=find_concat(body.elements),
+        ports=find_ports(body.elements),
+        locking=body.locking,
+        single=body.single,
+        pid=pid,
+        dcs=dcs,
+        message_class=CODINGS[dcs][1],
+    )
+
+
+def _read_status_report(reader: _Reader, smsc: str | None) -> StatusReport:
+    reference = reader.one("message reference")
+    recipient, recipient_type = reader.address("recipient")
+    sent_at = read_time(reader.take(7, "time stamp"))
+    discharged_at = read_time(reader.take(7, "discharge time"))
+    # What may follow the status (TP-PI and what it announces) tells nothing about the delivery.
+    return StatusReport(
+        pdu=reader.octets.hex().upper(),
+        smsc=smsc,
+        recipient=recipient,
+        recipient_type=recipient_type,
+        reference=reference,
+        sent_at=sent_at,
+        discharged_at=discharged_at,
+        status=reader.one("status"),
+    )
+
+
+@dataclass(slots=True)
+class _Body:
+    coding: Coding
+    octets: bytes
+    septets: bytes
+    udh: bytes
+    elements: tuple[Element, ...]
+    locking: int
+    single: int
+
+
+def _read_body(reader: _Reader, dcs: int, *, header: bool) -> _Body:
+    """Read TP-UDL and TP-UD (clauses 9.2.3.16 and 9.2.3.24)."""
+    coding = CODINGS[dcs][0]
+    length = reader.one("length of the user data")
+    in_septets = coding is Coding.GSM7
+    field = reader.take((length * 7 + 7) // 8 if in_septets else length, "user data")
+    udh = b""
+    elements: tuple[Element, ...] = ()
+    header_septets = 0
+    if header:
+        udh_octets = field[0] + 1 if field else 1
+        header_septets = (udh_octets * 8 + 6) // 7
+        if udh_octets > len(field) or (in_septets and header_septets > length):
+            raise _DamagedError("the user data header is longer than the user data")
+        udh = field[:udh_octets]
+        elements = read_elements(udh[1:])
+    octets = field[len(udh) :]
+    septets = b""
+    locking = single = 0
+    if in_septets:
+        fill_bits = header_septets * 7 - len(udh) * 8
+        septets = gsm7.unpack(octets, length - header_septets, fill_bits)
+        locking = find_language(elements, _LOCKING_SHIFT)
+        single = find_language(elements, _SINGLE_SHIFT)
+    return _Body(coding, octets, septets, udh, elements, locking, single)
