@@ -1,0 +1,63 @@
+"""The journal: append-only facts that the stream, the audit and the timeline read."""
+
+import json
+from typing import Any
+
+from daemon.core.model import Event
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all
+from daemon.wire import Mode
+
+TOPIC = "events"
+"""Woken by every commit that added to the journal."""
+
+
+def add(
+    tx: Tx,
+    *,
+    type: str,  # noqa: A002 -- the column's own name
+    mode: Mode,
+    at: int,
+    actor: str = "momo",
+    transaction_id: str | None = None,
+    payment_id: str | None = None,
+    message_id: str | None = None,
+    endpoint_id: str | None = None,
+    data: dict[str, Any] | None = None,
+) -> None:
+    """Append one fact; `data` holds no names, bodies or secrets that the rows do not already keep."""
+    tx.run(
+        "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
+        "VALUES (:type, :mode, :at, :actor, :transaction_id, :payment_id, :message_id, :endpoint_id, :data)",
+        {
+            "type": type,
+            "mode": mode,
+            "at": at,
+            "actor": actor,
+            "transaction_id": transaction_id,
+            "payment_id": payment_id,
+            "message_id": message_id,
+            "endpoint_id": endpoint_id,
+            "data": json.dumps(data or {}, ensure_ascii=False, separators=(",", ":")),
+        },
+    )
+    tx.wake(TOPIC)
+
+
+def after(
+    reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200
+) -> list[Event]:
+    """Return what was appended after `seq`, oldest first."""
+    one = "AND transaction_id = :transaction_id " if transaction_id is not None else ""
+    return load_all(
+        Event,
+        reader.all(
+            f"SELECT {columns(Event)} FROM events WHERE seq > :seq {one}ORDER BY seq LIMIT :limit",
+            {"seq": seq, "transaction_id": transaction_id, "limit": limit},
+        ),
+    )
+
+
+def last_seq(reader: Reader) -> int:
+    """Return the newest sequence number, 0 when the journal is empty."""
+    return int(reader.value("SELECT MAX(seq) FROM events") or 0)

@@ -1,0 +1,124 @@
+"""SMS: parts as the phone gave them, and the messages they make."""
+
+import json
+from typing import Any
+
+from daemon.core.model import Message
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all, load_optional
+from daemon.wire import MessageState
+
+_MESSAGE = columns(Message)
+
+
+def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
+    """Say whether this very PDU was already stored for this SIM."""
+    return (
+        reader.value(
+            "SELECT 1 FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
+            {"sim_key": sim_key, "sha256": sha256},
+        )
+        is not None
+    )
+
+
+def add_part(tx: Tx, part: dict[str, Any]) -> None:
+    """Store one part; its `message_id` must exist."""
+    tx.run(
+        "INSERT INTO sms_parts (sim_key, sha256, pdu, message_id, position, sent_at, storage, slot, received_at) "
+        "VALUES (:sim_key, :sha256, :pdu, :message_id, :position, :sent_at, :storage, :slot, :received_at)",
+        part,
+    )
+
+
+def incomplete_for(
+    reader: Reader, *, sim_key: str, sender: str, width: int, reference: int, total: int
+) -> list[Message]:
+    """Return the messages that a part with this key may belong to, newest first."""
+    return load_all(
+        Message,
+        reader.all(
+            f"SELECT {_MESSAGE} FROM messages WHERE state = 'incomplete' AND sim_key = :sim_key "
+            "AND sender = :sender AND reference_width = :width AND reference = :reference "
+            "AND parts_total = :total ORDER BY seq DESC",
+            {
+                "sim_key": sim_key,
+                "sender": sender,
+                "width": width,
+                "reference": reference,
+                "total": total,
+            },
+        ),
+    )
+
+
+def parts_of(reader: Reader, message_id: str) -> list[tuple[int, str, int | None]]:
+    """Return (position, PDU hex, SMSC time) of each stored part, in order of position."""
+    return [
+        (row[0], row[1], row[2])
+        for row in reader.all(
+            "SELECT position, pdu, sent_at FROM sms_parts WHERE message_id = :id ORDER BY position",
+            {"id": message_id},
+        )
+    ]
+
+
+def add(tx: Tx, message: dict[str, Any]) -> None:
+    """Store a new message; `message` has every column of the table but `seq`."""
+    names = [name for name in _MESSAGE.split(", ") if name != "seq"]
+    tx.run(
+        f"INSERT INTO messages ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})",
+        message,
+    )
+
+
+def count_part(tx: Tx, message_id: str) -> None:
+    """Note that one more part is in."""
+    tx.run("UPDATE messages SET parts_seen = parts_seen + 1 WHERE id = :id", {"id": message_id})
+
+
+def conclude(
+    tx: Tx,
+    message_id: str,
+    *,
+    body: str | None,
+    state: MessageState,
+    kind: str | None,
+    provider: str | None,
+    wording: str | None,
+    fields: dict[str, Any],
+    trusted: bool | None,
+    reasons: list[str],
+    payment_id: str | None,
+    payment_method_id: str | None,
+    received_at: int,
+) -> None:
+    """Write down what a whole message turned out to be."""
+    tx.run(
+        "UPDATE messages SET body = :body, state = :state, kind = :kind, provider = :provider, "
+        "wording = :wording, fields = :fields, trusted = :trusted, reasons = :reasons, "
+        "payment_id = :payment_id, payment_method_id = :payment_method_id, received_at = :received_at "
+        "WHERE id = :id",
+        {
+            "id": message_id,
+            "body": body,
+            "state": state,
+            "kind": kind,
+            "provider": provider,
+            "wording": wording,
+            "fields": json.dumps(fields, ensure_ascii=False, separators=(",", ":")),
+            "trusted": trusted,
+            "reasons": json.dumps(reasons),
+            "payment_id": payment_id,
+            "payment_method_id": payment_method_id,
+            "received_at": received_at,
+        },
+    )
+
+
+def get(reader: Reader, message_id: str) -> Message | None:
+    """Return one message."""
+    return load_optional(
+        Message,
+        reader.one(f"SELECT {_MESSAGE} FROM messages WHERE id = :id", {"id": message_id}),
+    )

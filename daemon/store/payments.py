@@ -1,0 +1,62 @@
+"""Money that came in: one row per transaction of the network."""
+
+from typing import Any
+
+from daemon.core.model import Payment
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all, load_optional
+from daemon.wire import Mode
+
+_PAYMENT = columns(Payment)
+
+
+def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
+    """Store a payment, or return None when (mode, provider, telco ID) is already there."""
+    names = [name for name in _PAYMENT.split(", ") if name != "seq"]
+    row = tx.one(
+        f"INSERT INTO payments ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)}) "
+        f"ON CONFLICT (mode, provider, telco_transaction_id) DO NOTHING RETURNING {_PAYMENT}",
+        payment,
+    )
+    return load_optional(Payment, row)
+
+
+def get(reader: Reader, payment_id: str) -> Payment | None:
+    """Return one payment by its id."""
+    return load_optional(
+        Payment,
+        reader.one(f"SELECT {_PAYMENT} FROM payments WHERE id = :id", {"id": payment_id}),
+    )
+
+
+def with_telco_id(reader: Reader, mode: Mode, telco_id: str) -> list[Payment]:
+    """Return every payment that carries this network ID, of any provider, oldest first."""
+    return load_all(
+        Payment,
+        reader.all(
+            f"SELECT {_PAYMENT} FROM payments WHERE telco_transaction_id = :telco_id AND mode = :mode "
+            "ORDER BY seq",
+            {"telco_id": telco_id, "mode": mode},
+        ),
+    )
+
+
+def set_standing(tx: Tx, payment_id: str, standing: str) -> None:
+    """Say where a payment stands: used, open or review."""
+    tx.run(
+        "UPDATE payments SET standing = :standing WHERE id = :id",
+        {"id": payment_id, "standing": standing},
+    )
+
+
+def touch_line(tx: Tx, payment_method_id: str | None, sim_key: str, now_us: int) -> None:
+    """Note on the line and on the SIM that a payment was read."""
+    tx.run(
+        "UPDATE sims SET read_payment_at = :now WHERE sim_key = :sim_key",
+        {"now": now_us, "sim_key": sim_key},
+    )
+    if payment_method_id is not None:
+        tx.run(
+            "UPDATE payment_methods SET last_payment_at = :now WHERE id = :id",
+            {"now": now_us, "id": payment_method_id},
+        )

@@ -1,0 +1,74 @@
+"""What waits for a person."""
+
+import json
+from typing import Any
+
+from daemon.core.model import Review
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all
+from daemon.wire import Mode, ReviewReason
+
+_REVIEW = columns(Review)
+
+
+def open_review(
+    tx: Tx,
+    *,
+    id: str,  # noqa: A002 -- the column's own name
+    mode: Mode,
+    reason: ReviewReason,
+    message_id: str,
+    payment_id: str | None,
+    transaction_id: str | None,
+    details: dict[str, Any],
+    now: int,
+) -> None:
+    """Put a message or payment before a person."""
+    tx.run(
+        "INSERT INTO reviews (id, mode, reason, state, message_id, payment_id, transaction_id, details, created_at) "
+        "VALUES (:id, :mode, :reason, 'open', :message_id, :payment_id, :transaction_id, :details, :now)",
+        {
+            "id": id,
+            "mode": mode,
+            "reason": reason,
+            "message_id": message_id,
+            "payment_id": payment_id,
+            "transaction_id": transaction_id,
+            "details": json.dumps(details, ensure_ascii=False, separators=(",", ":")),
+            "now": now,
+        },
+    )
+
+
+def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
+    """Return the open reviews of a payment."""
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {_REVIEW} FROM reviews WHERE payment_id = :id AND state = 'open' ORDER BY seq",
+            {"id": payment_id},
+        ),
+    )
+
+
+def close(
+    tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
+) -> bool:
+    """Decide an open review; False when it was decided before."""
+    return (
+        tx.run(
+            "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
+            "WHERE id = :id AND state = 'open'",
+            {"id": review_id, "state": state, "now": now, "by": by, "notes": notes},
+        )
+        == 1
+    )
+
+
+def change_reason(tx: Tx, payment_id: str, reason: ReviewReason) -> None:
+    """Give the open review of a payment another reason (a held payment becomes an extra one)."""
+    tx.run(
+        "UPDATE reviews SET reason = :reason "
+        "WHERE payment_id = :id AND state = 'open'",
+        {"id": payment_id, "reason": reason},
+    )

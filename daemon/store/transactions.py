@@ -1,0 +1,233 @@
+"""Requests, holders and their codes. Every change of status is a conditional UPDATE: check and act are one."""
+
+from typing import Any
+
+from daemon.core.model import Transaction
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.wire import Mode, TransactionStatus
+
+_TRANSACTION = columns(Transaction)
+_NAMES = [name for name in _TRANSACTION.split(", ") if name != "seq"]
+
+
+def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
+    """Store a new request or holder; `transaction` has every column but `seq`."""
+    row = tx.one(
+        f"INSERT INTO transactions ({', '.join(_NAMES)}) "
+        f"VALUES ({', '.join(':' + name for name in _NAMES)}) RETURNING {_TRANSACTION}",
+        transaction,
+    )
+    assert row is not None
+    return load(Transaction, row)
+
+
+def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transaction | None:
+    """Return one transaction by its UUID; with `mode`, only when it is of that mode."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE id = :id "
+            "AND (:mode IS NULL OR mode = :mode)",
+            {"id": transaction_id, "mode": mode},
+        ),
+    )
+
+
+def paid_by(reader: Reader, payment_id: str) -> Transaction | None:
+    """Return the request or holder that this payment verifies."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE payment_id = :id", {"id": payment_id}
+        ),
+    )
+
+
+def holding(reader: Reader, payment_id: str) -> Transaction | None:
+    """Return the request that waits in MANUAL_REVIEW because of this payment."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE held_payment_id = :id",
+            {"id": payment_id},
+        ),
+    )
+
+
+def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
+    """Return the unpaid request that named this network ID in advance."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE mode = :mode "
+            "AND expected_telco_transaction_id = :telco_id "
+            "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW') ORDER BY seq DESC LIMIT 1",
+            {"mode": mode, "telco_id": telco_id},
+        ),
+    )
+
+
+# Codes ------------------------------------------------------------------------------------------------
+
+
+def take_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
+    """Claim a code for a request; False when another one still holds it."""
+    return (
+        tx.run(
+            "INSERT INTO svc_codes (mode, code, transaction_id, free_at) "
+            "VALUES (:mode, :code, :transaction_id, :free_at) "
+            "ON CONFLICT (mode, code) DO UPDATE SET transaction_id = excluded.transaction_id, "
+            "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
+            {
+                "mode": mode,
+                "code": code,
+                "transaction_id": transaction_id,
+                "free_at": free_at,
+                "now": now,
+            },
+        )
+        == 1
+    )
+
+
+def keep_code_until(tx: Tx, transaction_id: str, free_at: int) -> None:
+    """Move the moment from which a request's code may be given out again."""
+    tx.run(
+        "UPDATE svc_codes SET free_at = :free_at WHERE transaction_id = :id",
+        {"id": transaction_id, "free_at": free_at},
+    )
+
+
+def by_codes_in_use(
+    reader: Reader, mode: Mode, codes: tuple[str, ...], now: int
+) -> list[Transaction]:
+    """Return the requests whose codes are among these and not yet free again."""
+    found = []
+    for code in codes:
+        row = reader.one(
+            f"SELECT {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t "
+            "ON t.id = c.transaction_id WHERE c.mode = :mode AND c.code = :code AND c.free_at > :now",
+            {"mode": mode, "code": code, "now": now},
+        )
+        if row is not None:
+            found.append(load(Transaction, row))
+    return found
+
+
+# Changes of status ------------------------------------------------------------------------------------
+
+
+def verify(
+    tx: Tx,
+    transaction_id: str,
+    *,
+    payment_id: str,
+    status: TransactionStatus,
+    matched_by: str,
+    late: bool,
+    processing_at: int,
+    now: int,
+    supersedes: str | None,
+) -> Transaction | None:
+    """Mark a request paid; None when it was verified in the meantime.
+
+    The UNIQUE column `payment_id` refuses a payment that already verifies another one.
+    """
+    row = tx.one(
+        "UPDATE transactions SET status = :status, payment_id = :payment_id, held_payment_id = NULL, "
+        "matched_by = :matched_by, late = :late, processing_at = :processing_at, completed_at = :now, "
+        "supersedes = :supersedes WHERE id = :id AND payment_id IS NULL AND origin = 'request' "
+        "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
+        f"RETURNING {_TRANSACTION}",
+        {
+            "id": transaction_id,
+            "status": status,
+            "payment_id": payment_id,
+            "matched_by": matched_by,
+            "late": late,
+            "processing_at": processing_at,
+            "now": now,
+            "supersedes": supersedes,
+        },
+    )
+    return load_optional(Transaction, row)
+
+
+def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
+    """Take the payment out of a holder; it leaves every list and total."""
+    changed = tx.run(
+        "UPDATE transactions SET payment_id = NULL, merged_into = :into "
+        "WHERE id = :id AND origin = 'open' AND payment_id IS NOT NULL",
+        {"id": holder_id, "into": into},
+    )
+    assert changed == 1, holder_id
+
+
+def hold(tx: Tx, transaction_id: str, payment_id: str) -> bool:
+    """Put a PENDING request into MANUAL_REVIEW for a payment that a person must look at."""
+    return (
+        tx.run(
+            "UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_id = :payment_id "
+            "WHERE id = :id AND status = 'PENDING'",
+            {"id": transaction_id, "payment_id": payment_id},
+        )
+        == 1
+    )
+
+
+def release(tx: Tx, transaction_id: str, now: int) -> None:
+    """Put a held request back to PENDING, or EXPIRED when its time has passed."""
+    tx.run(
+        "UPDATE transactions SET held_payment_id = NULL, "
+        "status = CASE WHEN expires_at <= :now THEN 'EXPIRED' ELSE 'PENDING' END "
+        "WHERE id = :id AND status = 'MANUAL_REVIEW'",
+        {"id": transaction_id, "now": now},
+    )
+
+
+def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
+    """Mark up to `limit` overdue requests EXPIRED and return them."""
+    return load_all(
+        Transaction,
+        tx.all(
+            "UPDATE transactions SET status = 'EXPIRED' WHERE id IN (SELECT id FROM transactions "
+            "WHERE status = 'PENDING' AND expires_at <= :now ORDER BY expires_at LIMIT :limit) "
+            f"RETURNING {_TRANSACTION}",
+            {"now": now, "limit": limit},
+        ),
+    )
+
+
+# The guess guard ------------------------------------------------------------------------------------
+
+
+def misses_since(reader: Reader, transaction_id: str, since: int) -> dict[str, int]:
+    """Return the unknown IDs tried on a request since then, with when each was first tried."""
+    return {
+        row[0]: row[1]
+        for row in reader.all(
+            "SELECT telco_transaction_id, tried_at FROM reconcile_misses "
+            "WHERE transaction_id = :id AND tried_at > :since",
+            {"id": transaction_id, "since": since},
+        )
+    }
+
+
+def add_miss(tx: Tx, transaction_id: str, telco_id: str, now: int, since: int) -> None:
+    """Count an unknown ID once per window."""
+    tx.run(
+        "INSERT INTO reconcile_misses (transaction_id, telco_transaction_id, tried_at) "
+        "VALUES (:id, :telco_id, :now) ON CONFLICT (transaction_id, telco_transaction_id) "
+        "DO UPDATE SET tried_at = excluded.tried_at WHERE reconcile_misses.tried_at <= :since",
+        {"id": transaction_id, "telco_id": telco_id, "now": now, "since": since},
+    )
+
+
+def add_reconciliation(tx: Tx, reconciliation: dict[str, Any]) -> None:
+    """Write down a person's word that a payment belongs to a request."""
+    tx.run(
+        "INSERT INTO reconciliations (id, transaction_id, payment_id, claimed_minor, notes, actor, created_at) "
+        "VALUES (:id, :transaction_id, :payment_id, :claimed_minor, :notes, :actor, :created_at)",
+        reconciliation,
+    )
