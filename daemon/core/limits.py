@@ -1,0 +1,50 @@
+"""Every number of the service, with the line that sets it or our reason. Times are microseconds unless named."""
+
+from typing import Final
+
+SECOND_US: Final = 1_000_000
+MINUTE_US: Final = 60 * SECOND_US
+HOUR_US: Final = 60 * MINUTE_US
+DAY_US: Final = 24 * HOUR_US
+
+# decisions.md section 2
+LATE_WINDOW_US: Final = 72 * HOUR_US
+"""Money with the code of an expired request still counts this long after expiry."""
+CODE_REST_US: Final = 30 * DAY_US
+"""A code is not given out again for this long after verification, cancellation, or expiry + the late window."""
+CODE_DRAWS_MAX: Final = 64
+"""Tries to find a free code. With 26 million codes even 13 million in use fail once in 2**64 times."""
+CODE_BEFORE_REQUEST_US: Final = 10 * MINUTE_US
+"""A payment older than its request by more than this was meant for somebody else's request."""
+TELCO_CLOCK_AHEAD_US: Final = 10 * MINUTE_US
+"""A network time further ahead of ours than this is ignored."""
+HISTORY_US: Final = 10 * MINUTE_US
+"""A message older than its line by more than this is history (decisions.md section 4, rule 4)."""
+EXPECTED_ID_LOOKBACK_US: Final = 24 * HOUR_US
+"""An unused payment stored within this time still satisfies `expected_telco_transaction_id`."""
+IDEMPOTENCY_US: Final = 24 * HOUR_US
+IDEMPOTENCY_WAIT_S: Final = 2.0
+MISS_WINDOW_US: Final = 15 * MINUTE_US
+"""The window of the reconcile guess guard."""
+
+# decisions.md section 1
+PARTS_APART_US: Final = 24 * HOUR_US
+"""Parts of one message have SMSC times no further apart than this."""
+
+# decisions.md section 7
+LEASE_US: Final = 60 * SECOND_US
+DUE_BATCH: Final = 64
+"""Deliveries looked at in one go; more only lengthens the time one transaction holds the writer."""
+
+EXPIRE_EVERY_S: Final = 60.0
+EXPIRE_BATCH: Final = 500
+"""Rows per transaction of a sweep, so that a payment never waits behind a long one."""
+PRUNE_BATCH: Final = 500
+
+BODY_BYTES_MAX: Final = 64 * 1024
+META_BYTES_MAX: Final = 4 * 1024
+"""interface.md, Limits."""
+PAYLOAD_BYTES_MAX: Final = 20_000
+"""decisions.md section 5: one envelope."""
+MESSAGE_CHARACTERS_MAX: Final = 1_600
+"""Ten parts; a longer text is stored but not read as a payment."""

@@ -1,0 +1,137 @@
+"""Which request does a payment pay? Pure: facts in, one decision out (decisions.md section 2).
+
+The order of the questions:
+
+1. Does the typed reference name exactly one code in use? Two different ones are a person's matter.
+2. Did a request name this network ID in advance? It needs no code; another request's code is a person's matter.
+3. Is the money for that request at all: same currency, not older than the request?
+4. What state is the request in: open, expired, cancelled, paid?
+5. Does the payer fit, where the request asked for one?
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.core.limits import CODE_BEFORE_REQUEST_US, LATE_WINDOW_US, TELCO_CLOCK_AHEAD_US
+from daemon.core.model import Payment, Transaction
+from daemon.core.verdict import Verdict, judge
+from daemon.wire import ReviewReason, TransactionStatus
+
+VERIFIED = frozenset(
+    {TransactionStatus.SUCCESS, TransactionStatus.PARTIAL, TransactionStatus.OVERPAID}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """The payment pays this request, without a person."""
+
+    transaction: Transaction
+    verdict: Verdict
+    matched_by: str
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A person decides. `moves` says whether the request goes to MANUAL_REVIEW for it."""
+
+    reason: ReviewReason
+    transaction: Transaction | None
+    moves: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WalkIn:
+    """Money that no request asked for; `why` is for the log. `rejected` keeps it from being forwarded."""
+
+    why: str
+    rejected: bool = False
+
+
+Decision = Verify | Hold | WalkIn
+
+
+def match(
+    payment: Payment,
+    coded: Sequence[Transaction],
+    expecting: Transaction | None,
+    *,
+    now: int,
+    late_policy: str,
+) -> Decision:
+    """Decide what a trusted payment pays.
+
+    Args:
+        payment: The payment.
+        coded: The requests whose codes in use stand in its reference.
+        expecting: The unpaid request that named its network ID in advance.
+        now: Our time.
+        late_policy: `accept`, `review` or `reject`, for expired requests within the late window.
+
+    Returns:
+        What to do. Nothing untrusted may come here.
+    """
+    requests = {transaction.id: transaction for transaction in coded}
+    paid_at = effective_time(payment)
+    # Money older than the request was meant for an earlier holder of the code.
+    fitting = {
+        key: transaction
+        for key, transaction in requests.items()
+        if paid_at >= transaction.created_at - CODE_BEFORE_REQUEST_US
+        and transaction.currency == payment.currency
+    }
+    if len(fitting) > 1:
+        return Hold(ReviewReason.AMBIGUOUS_CODE, None, moves=False)
+    coded_one = next(iter(fitting.values()), None)
+    if expecting is not None and expecting.currency == payment.currency:
+        if coded_one is not None and coded_one.id != expecting.id:
+            return Hold(ReviewReason.AMBIGUOUS_CODE, None, moves=False)
+        return _for_request(payment, expecting, "telco_id", now=now, late_policy=late_policy)
+    if coded_one is None:
+        return WalkIn("code of another time or currency" if requests else "no code in use")
+    return _for_request(payment, coded_one, "code", now=now, late_policy=late_policy)
+
+
+def _for_request(
+    payment: Payment, request: Transaction, by: str, *, now: int, late_policy: str
+) -> Decision:
+    if request.status in VERIFIED:
+        return Hold(ReviewReason.EXTRA_PAYMENT, request, moves=False)
+    if request.status is TransactionStatus.CANCELLED:
+        return Hold(ReviewReason.CANCELLED_REQUEST, request, moves=False)
+    moves = request.status is TransactionStatus.PENDING and not is_late(payment, request)
+    expected_id = request.expected_telco_transaction_id
+    if expected_id is not None and expected_id != payment.telco_transaction_id:
+        return Hold(ReviewReason.TELCO_ID_MISMATCH, request, moves=moves)
+    if request.expected_payer_phone is not None:
+        if payment.payer_phone is None:
+            return Hold(ReviewReason.PAYER_UNKNOWN, request, moves=moves)
+        if payment.payer_phone != request.expected_payer_phone:
+            return Hold(ReviewReason.PAYER_MISMATCH, request, moves=moves)
+    assert request.expected_minor is not None
+    late = is_late(payment, request)
+    if late:
+        assert request.expires_at is not None
+        if effective_time(payment) >= request.expires_at + LATE_WINDOW_US:
+            return Hold(ReviewReason.LATE, request, moves=False)
+        if late_policy == "review":
+            return Hold(ReviewReason.LATE, request, moves=False)
+        if late_policy == "reject":
+            return WalkIn("late, and late payments are rejected", rejected=True)
+    return Verify(request, judge(payment.amount_minor, request.expected_minor), by, late)
+
+
+def effective_time(payment: Payment) -> int:
+    """Return when the money moved: the earlier of the network's time and when we stored it.
+
+    A network time over 10 minutes ahead of ours is ignored; being later than ours it never is the earlier one.
+    """
+    if payment.telco_at > payment.stored_at + TELCO_CLOCK_AHEAD_US:
+        return payment.stored_at
+    return min(payment.telco_at, payment.stored_at)
+
+
+def is_late(payment: Payment, request: Transaction) -> bool:
+    """Say whether the money moved at or after the request's expiry."""
+    return request.expires_at is not None and effective_time(payment) >= request.expires_at
