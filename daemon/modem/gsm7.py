@@ -101,11 +101,12 @@ def decode(septets: bytes, *, locking: int = 0, single: int = 0) -> str:
     start = 0
     while (escape := septets.find(_ESCAPE_OCTET, start)) >= 0:
         pieces.append(charmap_decode(septets[start:escape], "replace", main)[0])
-        for code in septets[escape + 1 : escape + 2]:
-            pieces.append(
-                shifted.get(code) or charmap_decode(bytes((code,)), "replace", main)[0]
-            )
         start = escape + 2
+        code = septets[escape + 1 : start]
+        if code:
+            pieces.append(
+                shifted.get(code[0]) or charmap_decode(code, "replace", main)[0]
+            )
     pieces.append(charmap_decode(septets[start:], "replace", main)[0])
     return "".join(pieces)
 

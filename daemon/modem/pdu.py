@@ -9,9 +9,7 @@ meaning) and where nothing of the message is lost by it (a date that is none); i
 lengths, since a PDU that is cut short may read as a smaller amount of money.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
+from typing import TypedDict
 
 from daemon.modem import gsm7
 from daemon.modem.pdu_encode import SubmitPdu, encode_deliver, encode_submit
@@ -28,6 +26,15 @@ from daemon.modem.pdu_fields import (
     read_address,
     read_elements,
     read_time,
+)
+from daemon.modem.pdu_values import (
+    Deliver,
+    Direction,
+    Garbled,
+    Message,
+    Outcome,
+    StatusReport,
+    Submit,
 )
 
 __all__ = [
@@ -54,127 +61,9 @@ _SMSC_OCTETS_MAX = 11  # TS 24.011 clause 8.2.5: 12 with the length octet
 _ADDRESS_SEMI_OCTETS_MAX = 20  # clause 9.1.2.5
 _SINGLE_SHIFT = 0x24
 _LOCKING_SHIFT = 0x25
-_HEADER = 0x40
+_HEADER = 0x40  # TP-UDHI, clause 9.2.3.23
+_STATUS_REPORT_REQUEST = 0x20  # TP-SRR, clause 9.2.3.5
 _RELATIVE = 2  # TP-VPF, clause 9.2.3.3
-
-
-class Direction(StrEnum):
-    """Which way a PDU goes; the same type bits mean other things each way (clause 9.2.3.1)."""
-
-    FROM_NETWORK = "from_network"
-    TO_NETWORK = "to_network"
-
-
-class Outcome(StrEnum):
-    """What became of a sent message, by TP-Status (clause 9.2.3.15)."""
-
-    DELIVERED = "delivered"
-    TRYING = "trying"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Message:
-    """What received and sent messages have in common.
-
-    Attributes:
-        pdu: the PDU as upper-case hex, SMSC field first ("00" when the modem gave none): decodes
-            again without a length, so this is what a store keeps.
-        smsc: number of the service centre, or None.
-        text: what the user data says; "" for 8-bit data. A message part cut inside a surrogate
-            pair shows U+FFFD there: join parts from their octets (`daemon.modem.parts`).
-        user_data: its octets as sent, without header; GSM 7-bit ones may begin with fill bits.
-        septets: GSM 7-bit user data, unpacked, one per byte; b"" for other codings.
-        coding: of the user data.
-        udh: the user data header as sent with its length octet, b"" when there is none.
-        elements: the information elements of the header.
-        concat: place among the parts of a long message, None for a whole one.
-        ports: application ports, None when there are none.
-        locking: national locking shift table of the text, 0 for the default.
-        single: national single shift table, 0 for the default.
-        pid: TP-PID.
-        dcs: TP-DCS.
-        message_class: 0 to 3, or None.
-    """
-
-    pdu: str
-    smsc: str | None
-    text: str
-    user_data: bytes
-    septets: bytes
-    coding: Coding
-    udh: bytes
-    elements: tuple[Element, ...]
-    concat: Concat | None
-    ports: Ports | None
-    locking: int
-    single: int
-    pid: int
-    dcs: int
-    message_class: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deliver(_Message):
-    """SMS-DELIVER, a received message (clause 9.2.2.1).
-
-    `sender` is a name as sent or a number, with `+` if international; `sent_at` is the service
-    centre's time in the zone it named, None where it names no moment.
-    """
-
-    sender: str
-    sender_type: SenderType
-    sent_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submit(_Message):
-    """SMS-SUBMIT, a message sent or kept to be sent (clause 9.2.2.2).
-
-    `reference` is TP-MR; `validity` holds the octets of TP-VP, b"" when there are none.
-    """
-
-    recipient: str
-    recipient_type: SenderType
-    reference: int
-    status_report: bool
-    validity: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusReport:
-    """SMS-STATUS-REPORT: what became of a sent message (clause 9.2.2.3).
-
-    `reference` is the number that `+CMGS:` told. Match by it first: some modems garble the
-    recipient. `status` is TP-Status.
-    """
-
-    pdu: str
-    smsc: str | None
-    recipient: str
-    recipient_type: SenderType
-    reference: int
-    sent_at: datetime | None
-    discharged_at: datetime | None
-    status: int
-
-    @property
-    def outcome(self) -> Outcome:
-        """Read TP-Status; a reserved value counts as the last word on a failure."""
-        if self.status < 0x20:
-            return Outcome.DELIVERED
-        return Outcome.TRYING if self.status < 0x40 else Outcome.FAILED
-
-
-@dataclass(frozen=True, slots=True)
-class Garbled:
-    """A line that is no readable PDU: `why` is a sentence's end, `raw` the line as given."""
-
-    why: str
-    raw: str
-
-
-Message = Deliver | Submit
 
 
 class _DamagedError(Exception):
@@ -230,37 +119,11 @@ def decode(
             say, since octets were then neither lost nor added.
         direction: what the modem gives (a SUBMIT kept on the SIM included), or is given.
     """
-    line = pdu_hex.strip()
-    if not line:
-        return Garbled("the PDU is empty", pdu_hex)
     try:
-        octets = bytes.fromhex(line)
-    except ValueError:
-        octets = b""
-    if 2 * len(octets) != len(line):
-        return Garbled(_hex_fault(line), pdu_hex)
-    if not octets.lstrip(b"\x00").strip(b"\xff"):
-        return Garbled("an erased slot of the SIM, no message", pdu_hex)
-    fits_bare = tpdu_length == len(octets)
-    fits_smsc = tpdu_length is None or tpdu_length == len(octets) - 1 - octets[0]
-    fault = ""
-    if fits_bare:
-        try:
-            return _decode_tpdu(_Reader(b"\x00" + octets, 1), None, direction)
-        except _DamagedError as damage:
-            fault = str(damage)
-    try:
-        reader = _Reader(octets, 0)
-        value = _decode_tpdu(reader, _read_smsc(reader), direction)
+        octets = _read_hex(pdu_hex.strip())
+        return _decode_octets(octets, tpdu_length, direction)
     except _DamagedError as damage:
-        return Garbled(fault or str(damage), pdu_hex)
-    if fits_smsc or reader.at == len(octets):
-        return value
-    return Garbled(
-        fault
-        or f"the modem announced {tpdu_length} octets, but the line has {len(octets)}",
-        pdu_hex,
-    )
+        return Garbled(str(damage), pdu_hex)
 
 
 def text_of(
@@ -276,11 +139,44 @@ def text_of(
     return octets.decode("utf-16-be", "replace") if coding is Coding.UCS2 else ""
 
 
-def _hex_fault(line: str) -> str:
-    for at, character in enumerate(line):
-        if character not in "0123456789abcdefABCDEF":
-            return f"not hexadecimal: {character!r} at place {at + 1}"
-    return f"an odd number of hexadecimal digits ({len(line)})"
+def _read_hex(line: str) -> bytes:
+    try:
+        octets = bytes.fromhex(line)
+    except ValueError:
+        octets = b""
+    if 2 * len(octets) != len(line):  # fromhex skips spaces
+        for at, character in enumerate(line, start=1):
+            if character not in "0123456789abcdefABCDEF":
+                raise _DamagedError(f"not hexadecimal: {character!r} at place {at}")
+        raise _DamagedError(f"an odd number of hexadecimal digits ({len(line)})")
+    if not octets:
+        raise _DamagedError("the PDU is empty")
+    if not octets.lstrip(b"\x00").strip(b"\xff"):
+        raise _DamagedError("an erased slot of the SIM, no message")
+    return octets
+
+
+def _decode_octets(
+    octets: bytes, tpdu_length: int | None, direction: Direction
+) -> Deliver | Submit | StatusReport:
+    mismatch = ""
+    if tpdu_length == len(octets):
+        try:
+            return _decode_tpdu(_Reader(b"\x00" + octets, 1), None, direction)
+        except _DamagedError as damage:
+            mismatch = str(damage)
+    elif tpdu_length not in (None, len(octets) - 1 - octets[0]):
+        mismatch = (
+            f"the modem announced {tpdu_length} octets, but the line has {len(octets)}"
+        )
+    reader = _Reader(octets, 0)
+    try:
+        value = _decode_tpdu(reader, _read_smsc(reader), direction)
+    except _DamagedError as damage:
+        raise _DamagedError(mismatch or str(damage)) from None
+    if mismatch and reader.at != len(octets):
+        raise _DamagedError(mismatch)
+    return value
 
 
 def _read_smsc(reader: _Reader) -> str | None:
@@ -314,27 +210,13 @@ def _decode_tpdu(
 def _read_deliver(reader: _Reader, first: int, smsc: str | None) -> Deliver:
     sender, sender_type = reader.address("sender")
     pid, dcs = reader.take(2, "protocol and coding")
-    sent_at = read_time(reader.take(7, "time stamp"))
-    body = _read_body(reader, dcs, header=bool(first & _HEADER))
     return Deliver(
-        pdu=reader.octets.hex().upper(),
         smsc=smsc,
         sender=sender,
         sender_type=sender_type,
-        sent_at=sent_at,
-        text=text_of(body.coding, body.octets, body.septets, body.locking, body.single),
-        user_data=body.octets,
-        septets=body.septets,
-        coding=body.coding,
-        udh=body.udh,
-        elements=body.elements,
-        concat=find_concat(body.elements),
-        ports=find_ports(body.elements),
-        locking=body.locking,
-        single=body.single,
+        sent_at=read_time(reader.take(7, "time stamp")),
         pid=pid,
-        dcs=dcs,
-        message_class=CODINGS[dcs][1],
+        **_read_body(reader, dcs, header=bool(first & _HEADER)),
     )
 
 
@@ -346,29 +228,15 @@ def _read_submit(reader: _Reader, first: int, smsc: str | None) -> Submit:
     validity_octets = (
         (1 if validity_format == _RELATIVE else 7) if validity_format else 0
     )
-    validity = reader.take(validity_octets, "validity period")
-    body = _read_body(reader, dcs, header=bool(first & _HEADER))
     return Submit(
-        pdu=reader.octets.hex().upper(),
         smsc=smsc,
         recipient=recipient,
         recipient_type=recipient_type,
         reference=reference,
-        status_report=bool(first & 0x20),
-        validity=validity,
-        text=text_of(body.coding, body.octets, body.septets, body.locking, body.single),
-        user_data=body.octets,
-        septets=body.septets,
-        coding=body.coding,
-        udh=body.udh,
-        elements=body.elements,
-        concat=find_concat(body.elements),
-        ports=find_ports(body.elements),
-        locking=body.locking,
-        single=body.single,
+        status_report=bool(first & _STATUS_REPORT_REQUEST),
+        validity=reader.take(validity_octets, "validity period"),
         pid=pid,
-        dcs=dcs,
-        message_class=CODINGS[dcs][1],
+        **_read_body(reader, dcs, header=bool(first & _HEADER)),
     )
 
 
@@ -390,20 +258,27 @@ def _read_status_report(reader: _Reader, smsc: str | None) -> StatusReport:
     )
 
 
-@dataclass(slots=True)
-class _Body:
-    coding: Coding
-    octets: bytes
+class _Body(TypedDict):
+    """The fields of a message that come from its coding scheme and user data."""
+
+    pdu: str
+    text: str
+    user_data: bytes
     septets: bytes
+    coding: Coding
     udh: bytes
     elements: tuple[Element, ...]
+    concat: Concat | None
+    ports: Ports | None
     locking: int
     single: int
+    dcs: int
+    message_class: int | None
 
 
 def _read_body(reader: _Reader, dcs: int, *, header: bool) -> _Body:
-    """Read TP-UDL and TP-UD (clauses 9.2.3.16 and 9.2.3.24)."""
-    coding = CODINGS[dcs][0]
+    """Read TP-UDL and TP-UD (clauses 9.2.3.16 and 9.2.3.24), the last fields of a message."""
+    coding, message_class = CODINGS[dcs]
     length = reader.one("length of the user data")
     in_septets = coding is Coding.GSM7
     field = reader.take((length * 7 + 7) // 8 if in_septets else length, "user data")
@@ -425,4 +300,18 @@ def _read_body(reader: _Reader, dcs: int, *, header: bool) -> _Body:
         septets = gsm7.unpack(octets, length - header_septets, fill_bits)
         locking = find_language(elements, _LOCKING_SHIFT)
         single = find_language(elements, _SINGLE_SHIFT)
-    return _Body(coding, octets, septets, udh, elements, locking, single)
+    return _Body(
+        pdu=reader.octets.hex().upper(),
+        text=text_of(coding, octets, septets, locking, single),
+        user_data=octets,
+        septets=septets,
+        coding=coding,
+        udh=udh,
+        elements=elements,
+        concat=find_concat(elements),
+        ports=find_ports(elements),
+        locking=locking,
+        single=single,
+        dcs=dcs,
+        message_class=message_class,
+    )
