@@ -249,6 +249,7 @@ class Endpoint:
     last_success_at: int | None
     last_failure_at: int | None
     consecutive_failures: int
+    link_failures: int
     created_at: int
     updated_at: int
     deleted_at: int | None
@@ -274,6 +275,7 @@ class Delivery:
     next_attempt_at: int | None
     leased_until: int | None
     waiting: str | None
+    extra: bool
     response_status_code: int | None
     response_body: str | None
     error_code: str | None

@@ -36,7 +36,7 @@ def get(reader: Reader, delivery_id: str) -> Delivery | None:
 
 def lease_due(
     tx: Tx, *, now: int, until: int, limit: int, full: tuple[str, ...]
-) -> list[tuple[Delivery, Endpoint]]:
+) -> list[tuple[Delivery, Endpoint, int]]:
     """Lease what is due, oldest first, and record that an attempt begins.
 
     Args:
@@ -47,7 +47,7 @@ def lease_due(
         full: Endpoints that already have as many attempts running as they may.
 
     Returns:
-        The deliveries with their endpoints; `attempt_count` already counts the attempt that begins.
+        For each, the delivery as it was, its endpoint, and the number of this attempt within the run.
     """
     params: dict[str, Any] = {"now": now, "limit": limit}
     busy = ""
@@ -69,25 +69,20 @@ def lease_due(
     for row in rows:
         delivery = load(Delivery, row[:width])
         leased = tx.one(
-            "UPDATE deliveries SET leased_until = :until, attempt_count = attempt_count + 1, "
-            "waiting = NULL WHERE id = :id AND (leased_until IS NULL OR leased_until <= :now) "
+            "UPDATE deliveries SET leased_until = :until, waiting = NULL WHERE id = :id AND (leased_until IS NULL OR leased_until <= :now) "
             f"RETURNING {_DELIVERY}",
             {"id": delivery.id, "until": until, "now": now},
         )
         if leased is None:
             continue
         delivery = load(Delivery, leased)
-        tx.run(
+        number = tx.value(
             "INSERT INTO attempts (delivery_id, run, number, started_at) "
-            "VALUES (:id, :run, :number, :now)",
-            {
-                "id": delivery.id,
-                "run": delivery.run,
-                "number": delivery.attempt_count,
-                "now": now,
-            },
+            "SELECT :id, :run, COALESCE(MAX(number), 0) + 1, :now FROM attempts "
+            "WHERE delivery_id = :id AND run = :run RETURNING number",
+            {"id": delivery.id, "run": delivery.run, "now": now},
         )
-        found.append((delivery, load(Endpoint, row[width:])))
+        found.append((delivery, load(Endpoint, row[width:]), int(number)))
     return found
 
 
@@ -109,50 +104,56 @@ def release_leases(tx: Tx) -> int:
     )
 
 
+_RECORDED = (
+    "status",
+    "next_attempt_at",
+    "attempt_count",
+    "response_status_code",
+    "response_body",
+    "error_code",
+    "error_message",
+    "delivered_at",
+    "failed_at",
+    "waiting",
+)
+
+
 def record(
-    tx: Tx,
-    delivery: Delivery,
-    *,
-    changes: dict[str, Any],
-    attempt: dict[str, Any],
+    tx: Tx, delivery: Delivery, number: int, *, changes: dict[str, Any], attempt: dict[str, Any]
 ) -> None:
     """Write down what came of an attempt.
 
     Args:
         tx: The transaction.
         delivery: As leased.
-        changes: New values of status, next_attempt_at, attempt_count, response_status_code, response_body,
-            error_code, error_message, delivered_at, failed_at and waiting.
+        number: The attempt's number within its run.
+        changes: New values of the columns in `_RECORDED`.
         attempt: finished_at, duration_us, status_code, error_code, error_message, counted.
     """
-    names = (
-        "status",
-        "next_attempt_at",
-        "attempt_count",
-        "response_status_code",
-        "response_body",
-        "error_code",
-        "error_message",
-        "delivered_at",
-        "failed_at",
-        "waiting",
-    )
     tx.run(
-        f"UPDATE deliveries SET {', '.join(f'{name} = :{name}' for name in names)}, leased_until = NULL "
-        "WHERE id = :id AND run = :run",
+        f"UPDATE deliveries SET {', '.join(f'{name} = :{name}' for name in _RECORDED)}, "
+        "leased_until = NULL, extra = 0 WHERE id = :id AND run = :run",
         {"id": delivery.id, "run": delivery.run, **changes},
     )
     tx.run(
         "UPDATE attempts SET finished_at = :finished_at, duration_us = :duration_us, "
         "status_code = :status_code, error_code = :error_code, error_message = :error_message, "
-        "counted = :counted WHERE delivery_id = :id AND run = :run AND number = :number "
-        "AND finished_at IS NULL",
-        {
-            "id": delivery.id,
-            "run": delivery.run,
-            "number": delivery.attempt_count,
-            **attempt,
-        },
+        "counted = :counted WHERE delivery_id = :id AND run = :run AND number = :number",
+        {"id": delivery.id, "run": delivery.run, "number": number, **attempt},
+    )
+
+
+def give_back(tx: Tx, delivery: Delivery, number: int, *, waiting: str, now: int, next_at: int) -> None:
+    """Undo a lease whose attempt was never made, saying why it waits (secrets locked, shutting down)."""
+    tx.run(
+        "UPDATE deliveries SET leased_until = NULL, waiting = :waiting, next_attempt_at = :next_at "
+        "WHERE id = :id AND run = :run",
+        {"id": delivery.id, "run": delivery.run, "waiting": waiting, "next_at": next_at},
+    )
+    tx.run(
+        "UPDATE attempts SET finished_at = :now, error_code = :waiting, counted = 0 "
+        "WHERE delivery_id = :id AND run = :run AND number = :number",
+        {"id": delivery.id, "run": delivery.run, "number": number, "waiting": waiting, "now": now},
     )
 
 
@@ -175,28 +176,42 @@ def resolve_dead_letter(tx: Tx, delivery_id: str, now: int) -> None:
 
 
 def note_endpoint(
-    tx: Tx, endpoint_id: str, *, succeeded: bool, counted: bool, now: int
-) -> int:
-    """Count an attempt on its endpoint and return the streak of failures as it stands now."""
-    if succeeded:
-        sql = (
-            "UPDATE endpoints SET consecutive_failures = 0, last_success_at = :now "
-            "WHERE id = :id RETURNING consecutive_failures"
-        )
-    else:
-        sql = (
-            "UPDATE endpoints SET consecutive_failures = consecutive_failures + :one, last_failure_at = :now "
-            "WHERE id = :id RETURNING consecutive_failures"
-        )
-    value = tx.value(sql, {"id": endpoint_id, "now": now, "one": int(counted)})
-    return int(value)
+    tx: Tx, endpoint_id: str, *, succeeded: bool, failures: int, link_failure: bool, now: int
+) -> None:
+    """Write the endpoint's streak and when it last answered well or badly."""
+    tx.run(
+        "UPDATE endpoints SET consecutive_failures = :failures, "
+        "link_failures = CASE WHEN :ok = 1 THEN 0 ELSE link_failures + :link END, "
+        "last_success_at = CASE WHEN :ok = 1 THEN :now ELSE last_success_at END, "
+        "last_failure_at = CASE WHEN :ok = 1 THEN last_failure_at ELSE :now END WHERE id = :id",
+        {
+            "id": endpoint_id,
+            "failures": failures,
+            "ok": int(succeeded),
+            "link": int(link_failure),
+            "now": now,
+        },
+    )
+
+
+def streak_of(reader: Reader, endpoint_id: str) -> tuple[int, int]:
+    """Return (consecutive_failures, link_failures) as they are now."""
+    row = reader.one(
+        "SELECT consecutive_failures, link_failures FROM endpoints WHERE id = :id",
+        {"id": endpoint_id},
+    )
+    return (0, 0) if row is None else (row[0], row[1])
 
 
 def flush(tx: Tx, endpoint_id: str, now: int) -> int:
-    """Make everything that waits for an endpoint due now, oldest first; returns how many."""
+    """Make everything that waits for an endpoint due now, oldest first; returns how many.
+
+    A retry brought forward like this is extra: if it fails it has used up no step of its schedule.
+    """
     changed = tx.run(
-        "UPDATE deliveries SET next_attempt_at = :now WHERE endpoint_id = :id "
-        "AND next_attempt_at > :now AND leased_until IS NULL",
+        "UPDATE deliveries SET next_attempt_at = :now, "
+        "extra = CASE WHEN status = 'retrying' THEN 1 ELSE 0 END "
+        "WHERE endpoint_id = :id AND next_attempt_at > :now AND leased_until IS NULL",
         {"id": endpoint_id, "now": now},
     )
     tx.wake(TOPIC)

@@ -10,6 +10,9 @@ from daemon.wire import MessageState
 
 _MESSAGE = columns(Message)
 
+UNDER_KEY_MAX = 8
+"""Messages looked at for one part; a reference comes back after 256 messages, so more are of other days."""
+
 
 def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
     """Say whether this very PDU was already stored for this SIM."""
@@ -31,25 +34,24 @@ def add_part(tx: Tx, part: dict[str, Any]) -> None:
     )
 
 
-def incomplete_for(
+def under_key(
     reader: Reader, *, sim_key: str, sender: str, width: int, reference: int, total: int
 ) -> list[Message]:
-    """Return the messages that a part with this key may belong to, newest first."""
-    return load_all(
-        Message,
-        reader.all(
-            f"SELECT {_MESSAGE} FROM messages WHERE state = 'incomplete' AND sim_key = :sim_key "
-            "AND sender = :sender AND reference_width = :width AND reference = :reference "
-            "AND parts_total = :total ORDER BY seq DESC",
-            {
-                "sim_key": sim_key,
-                "sender": sender,
-                "width": width,
-                "reference": reference,
-                "total": total,
-            },
-        ),
+    """Return the latest messages that a part with this key may belong to or repeat, oldest first."""
+    rows = reader.all(
+        f"SELECT {_MESSAGE} FROM messages WHERE sim_key = :sim_key AND sender = :sender "
+        "AND reference_width = :width AND reference = :reference AND parts_total = :total "
+        "ORDER BY seq DESC LIMIT :limit",
+        {
+            "sim_key": sim_key,
+            "sender": sender,
+            "width": width,
+            "reference": reference,
+            "total": total,
+            "limit": UNDER_KEY_MAX,
+        },
     )
+    return load_all(Message, rows[::-1])
 
 
 def parts_of(reader: Reader, message_id: str) -> list[tuple[int, str, int | None]]:
@@ -121,4 +123,12 @@ def get(reader: Reader, message_id: str) -> Message | None:
     return load_optional(
         Message,
         reader.one(f"SELECT {_MESSAGE} FROM messages WHERE id = :id", {"id": message_id}),
+    )
+
+
+def paid(tx: Tx, message_id: str) -> None:
+    """Note that a held or historical payment's message paid a request after all."""
+    tx.run(
+        "UPDATE messages SET state = 'payment' WHERE id = :id AND state IN ('held', 'historical')",
+        {"id": message_id},
     )

@@ -109,8 +109,8 @@ CREATE TABLE messages (
     received_at       INTEGER NOT NULL,    -- when the part that made it whole (or the first one) was stored
     created_at        INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX messages_open ON messages (sim_key, sender, reference_width, reference, parts_total)
-    WHERE state = 'incomplete';
+CREATE INDEX messages_by_part_key ON messages (sim_key, sender, reference_width, reference, parts_total, seq)
+    WHERE reference IS NOT NULL;
 CREATE INDEX messages_by_state ON messages (state, seq);
 
 CREATE TABLE sms_parts (
@@ -274,6 +274,7 @@ CREATE TABLE endpoints (
     last_success_at      INTEGER,
     last_failure_at      INTEGER,
     consecutive_failures INTEGER NOT NULL CHECK (consecutive_failures >= 0),
+    link_failures        INTEGER NOT NULL DEFAULT 0,  -- since its last 2xx, and our own link's
     created_at           INTEGER NOT NULL,
     updated_at           INTEGER NOT NULL,
     deleted_at           INTEGER
@@ -306,6 +307,7 @@ CREATE TABLE deliveries (
     next_attempt_at      INTEGER,
     leased_until         INTEGER,
     waiting              TEXT,                 -- why it is held back, other than a paused endpoint
+    extra                INTEGER NOT NULL DEFAULT 0 CHECK (extra IN (0, 1)),  -- the next attempt is the flush's
     response_status_code INTEGER,
     response_body        TEXT,
     error_code           TEXT,

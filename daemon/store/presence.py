@@ -1,0 +1,105 @@
+"""Which phones and SIMs are there: written by the modem loop, by what the devices themselves say."""
+
+from daemon.core.model import PaymentMethod, Sim
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load, load_optional
+
+
+def saw_device(
+    tx: Tx,
+    *,
+    device_id: str,
+    imei: str | None,
+    name: str,
+    manufacturer: str | None,
+    model: str | None,
+    port: str,
+    now: int,
+) -> None:
+    """Note that a phone answered; a name given by a person is kept."""
+    tx.run(
+        "INSERT INTO devices (device_id, imei, name, manufacturer, model, port, present, first_seen_at, last_seen_at) "
+        "VALUES (:device_id, :imei, :name, :manufacturer, :model, :port, 1, :now, :now) "
+        "ON CONFLICT (device_id) DO UPDATE SET manufacturer = excluded.manufacturer, model = excluded.model, "
+        "port = excluded.port, present = 1, last_seen_at = excluded.last_seen_at, forgotten_at = NULL",
+        {
+            "device_id": device_id,
+            "imei": imei,
+            "name": name,
+            "manufacturer": manufacturer,
+            "model": model,
+            "port": port,
+            "now": now,
+        },
+    )
+
+
+def saw_sim(
+    tx: Tx,
+    *,
+    sim_key: str,
+    iccid: str | None,
+    imsi: str | None,
+    network: str | None,
+    device_id: str,
+    slot_index: int,
+    now: int,
+) -> tuple[Sim, Sim | None]:
+    """Note that a SIM is in a slot; the number follows it. Returns (now, before)."""
+    before = sim(tx, sim_key)
+    # Whatever else was said to be in this slot is not there any more.
+    tx.run(
+        "UPDATE sims SET present = 0 WHERE device_id = :device_id AND slot_index = :slot AND sim_key <> :sim_key",
+        {"device_id": device_id, "slot": slot_index, "sim_key": sim_key},
+    )
+    row = tx.one(
+        "INSERT INTO sims (sim_key, iccid, imsi, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
+        "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot, 1, :now, :now) "
+        "ON CONFLICT (sim_key) DO UPDATE SET imsi = excluded.imsi, network = excluded.network, "
+        "device_id = excluded.device_id, slot_index = excluded.slot_index, present = 1, "
+        f"last_seen_at = excluded.last_seen_at RETURNING {columns(Sim)}",
+        {
+            "sim_key": sim_key,
+            "iccid": iccid,
+            "imsi": imsi,
+            "network": network,
+            "device_id": device_id,
+            "slot": slot_index,
+            "now": now,
+        },
+    )
+    assert row is not None
+    return load(Sim, row), before
+
+
+def device_left(tx: Tx, device_id: str, now: int) -> None:
+    """Note that a phone is gone. Its SIM keeps its place until it is seen elsewhere."""
+    tx.run(
+        "UPDATE devices SET present = 0, port = NULL, last_seen_at = :now WHERE device_id = :id",
+        {"id": device_id, "now": now},
+    )
+
+
+def all_left(tx: Tx) -> None:
+    """Note at start that no phone has answered yet."""
+    tx.run("UPDATE devices SET present = 0, port = NULL WHERE present = 1")
+
+
+def sim(reader: Reader, sim_key: str) -> Sim | None:
+    """Return a SIM by its key."""
+    return load_optional(
+        Sim,
+        reader.one(f"SELECT {columns(Sim)} FROM sims WHERE sim_key = :key", {"key": sim_key}),
+    )
+
+
+def line_on(reader: Reader, sim_seq: int) -> PaymentMethod | None:
+    """Return the number that a SIM holds."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {columns(PaymentMethod)} FROM payment_methods "
+            "WHERE sim_seq = :sim AND deleted_at IS NULL",
+            {"sim": sim_seq},
+        ),
+    )

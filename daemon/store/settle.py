@@ -1,0 +1,206 @@
+"""What several flows record in the same way: a payment pays a request, waits for a person, or has no request.
+
+Each function runs inside the caller's write transaction, so that verification, the payment's use and the outbox rows
+are one commit (decisions.md section 2).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.core import limits
+from daemon.core.ids import new_uuid
+from daemon.core.model import Payment, Transaction
+from daemon.core.verdict import Verdict
+from daemon.store import events, messages, payments, reviews, transactions
+from daemon.store.engine import Tx
+from daemon.store.outbox import Outbox
+from daemon.system import Entropy
+from daemon.wire import MessageState, ReviewReason
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a request was verified.
+
+    Attributes:
+        reconciliation_id: Set when a person vouched through reconcile.
+    """
+
+    verdict: Verdict
+    matched_by: str
+    late: bool
+    actor: str = "momo"
+    reconciliation_id: str | None = None
+
+
+def verify(
+    tx: Tx, outbox: Outbox, request: Transaction, payment: Payment, how: Settlement, now: int
+) -> Transaction:
+    """Let a payment pay a request, with everything that follows from it, and return the verified request.
+
+    A holder loses the payment; a request that was held for it goes back; a payment that held this request becomes an
+    extra one; the webhooks are owed; the journal tells.
+    """
+    holder = transactions.paid_by(tx, payment.id)
+    if holder is not None:
+        transactions.merge_holder(tx, holder.id, request.id)
+    elsewhere = transactions.holding(tx, payment.id)
+    if elsewhere is not None and elsewhere.id != request.id:
+        transactions.release(tx, elsewhere.id, now)
+    if request.held_payment_id is not None and request.held_payment_id != payment.id:
+        reviews.change_reason(tx, request.held_payment_id, ReviewReason.EXTRA_PAYMENT)
+    for review in reviews.open_for_payment(tx, payment.id):
+        state = "approved" if review.transaction_id == request.id else "used_elsewhere"
+        reviews.close(tx, review.id, state, by=how.actor, now=now)
+    verified = transactions.verify(
+        tx,
+        request.id,
+        payment_id=payment.id,
+        status=how.verdict.status,
+        matched_by=how.matched_by,
+        late=how.late,
+        processing_at=payment.stored_at,
+        now=now,
+        supersedes=None if holder is None else holder.id,
+    )
+    assert verified is not None, "the caller has just read the request inside this transaction"
+    transactions.keep_code_until(tx, request.id, now + limits.CODE_REST_US)
+    payments.set_standing(tx, payment.id, "used")
+    messages.paid(tx, payment.message_id)
+    # What went out under the holder's reference is not sent again: UNIQUE (target, kind, payment) sees to it.
+    outbox.forward(tx, verified, payment, now)
+    outbox.complete(
+        tx,
+        verified,
+        payment,
+        now,
+        reconciliation_id=how.reconciliation_id,
+        supersedes_reference=None if holder is None else holder.reference,
+    )
+    events.add(
+        tx,
+        type="transaction.verified",
+        mode=verified.mode,
+        at=now,
+        actor=how.actor,
+        transaction_id=verified.id,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+        data={
+            "status": verified.status,
+            "matched_by": how.matched_by,
+            "late": how.late,
+            "difference_minor": how.verdict.difference_minor,
+        },
+    )
+    return verified
+
+
+def ask_person(
+    tx: Tx,
+    entropy: Entropy,
+    *,
+    reason: ReviewReason,
+    payment: Payment,
+    request: Transaction | None,
+    moves: bool,
+    now: int,
+) -> None:
+    """Put a trusted payment before a person; `moves` also puts its request into MANUAL_REVIEW."""
+    if moves:
+        assert request is not None
+        moved = transactions.hold(tx, request.id, payment.id)
+        assert moved, "the caller has just read the request as PENDING"
+    reviews.open_review(
+        tx,
+        id=new_uuid(entropy.bytes(16)),
+        mode=payment.mode,
+        reason=reason,
+        message_id=payment.message_id,
+        payment_id=payment.id,
+        transaction_id=None if request is None else request.id,
+        details={},
+        now=now,
+    )
+    events.add(
+        tx,
+        type="review.opened",
+        mode=payment.mode,
+        at=now,
+        transaction_id=None if request is None else request.id,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+        data={"reason": reason},
+    )
+
+
+def give_holder(
+    tx: Tx,
+    outbox: Outbox,
+    payment: Payment,
+    *,
+    rejected: bool,
+    now: int,
+) -> Transaction:
+    """Give a payment without a request a holder, and forward it unless it is history or rejected."""
+    holder = transactions.add(
+        tx, _holder(outbox.new_id(), payment, rejected=rejected, now=now)
+    )
+    if not rejected and not payment.historical:
+        outbox.forward(tx, holder, payment, now)
+    events.add(
+        tx,
+        type="payment.walk_in",
+        mode=payment.mode,
+        at=now,
+        transaction_id=holder.id,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+        data={"historical": payment.historical, "rejected": rejected},
+    )
+    return holder
+
+
+def held_state(*, historical: bool, reviewed: bool) -> MessageState:
+    """Return the state of the message of a trusted payment."""
+    if historical:
+        return MessageState.HISTORICAL
+    return MessageState.HELD if reviewed else MessageState.PAYMENT
+
+
+def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> dict[str, Any]:
+    """Return the row of a holder (decisions.md section 1: `origin: "open"`, status SUCCESS)."""
+    return {
+        "id": holder_id,
+        "mode": payment.mode,
+        "origin": "open",
+        "status": "SUCCESS",
+        "svc_code": None,
+        "public_slug": None,
+        "expected_minor": None,
+        "currency": payment.currency,
+        "phone_number": None,
+        "customer_name": None,
+        "description": None,
+        "webhook_url": None,
+        "redirect_url": None,
+        "client_reference": None,
+        "meta": "{}",
+        "expected_telco_transaction_id": None,
+        "expected_payer_phone": None,
+        "send_sms_to_payer": False,
+        "created_with": "sms",
+        "created_at": now,
+        "expires_at": None,
+        "cancelled_at": None,
+        "payment_id": payment.id,
+        "held_payment_id": None,
+        "matched_by": "none",
+        "processing_at": payment.stored_at,
+        "completed_at": now,
+        "late": False,
+        "rejected": rejected,
+        "merged_into": None,
+        "supersedes": None,
+        "reversed_at": None,
+    }
