@@ -1,0 +1,58 @@
+"""The table of commands: name -> (module, summary, panel). Help is made from it and imports none."""
+
+from typing import Final, NamedTuple
+
+
+class Info(NamedTuple):
+    """Where a command lives, and its line in the help."""
+
+    module: str
+    summary: str
+    panel: str
+
+
+_ROOM: Final = "momo_cli.commands."
+DAY, LINES, HOOKS, CARE = "Every day", "Lines", "Webhooks", "Care"
+PANELS: Final = (DAY, LINES, HOOKS, CARE)
+
+COMMANDS: Final[dict[str, Info]] = {
+    "init": Info(_ROOM + "init", "Ask a customer for money", DAY),
+    "reconcile": Info(_ROOM + "reconcile", "Match a payment to an order by its ID", DAY),
+    "tx list": Info(_ROOM + "tx_list", "List orders", DAY),
+    "tx show": Info(_ROOM + "tx_show", "Show one order", DAY),
+    "tx watch": Info(_ROOM + "tx_watch", "Show what happens to orders, as it happens", DAY),
+    "tx wait": Info(_ROOM + "tx_wait", "Wait until an order is paid", DAY),
+    "messages list": Info(_ROOM + "messages_list", "List the SMS that came in", DAY),
+    "messages show": Info(_ROOM + "messages_show", "Show one SMS and what was read in it", DAY),
+    "status": Info(_ROOM + "status", "Show how everything is", DAY),
+    "lines": Info(_ROOM + "lines", "Show phones, SIMs and the numbers on them", LINES),
+    "sims list": Info(_ROOM + "sims_list", "List SIMs to choose from", LINES),
+    "sims assign": Info(_ROOM + "sims_assign", "Put a number on a SIM", LINES),
+    "methods add": Info(_ROOM + "methods_add", "Register a number that takes money", LINES),
+    "methods list": Info(_ROOM + "methods_list", "List the registered numbers", LINES),
+    "endpoints add": Info(_ROOM + "endpoints_add", "Send payments to an address", HOOKS),
+    "endpoints list": Info(_ROOM + "endpoints_list", "List the addresses", HOOKS),
+    "deliveries list": Info(_ROOM + "deliveries_list", "List what was sent to them", HOOKS),
+    "setup": Info(_ROOM + "setup", "Set up this machine", CARE),
+    "daemon run": Info(_ROOM + "daemon_run", "Run the daemon here, in the foreground", CARE),
+    "daemon start": Info(_ROOM + "daemon_start", "Start the daemon in the background", CARE),
+    "daemon stop": Info(_ROOM + "daemon_stop", "Stop the daemon", CARE),
+    "daemon status": Info(_ROOM + "daemon_status", "Say whether the daemon runs", CARE),
+    "demo": Info(_ROOM + "demo", "See a payment from SMS to webhook, on a pretend phone", CARE),
+    "help": Info(_ROOM + "help", "Explain a command or a topic", CARE),
+    "version": Info(_ROOM + "version", "Show the versions", CARE),
+}
+"""Every command; two words are a group and its verb."""
+
+GROUPS: Final[dict[str, tuple[str, str]]] = {
+    "tx": ("Orders: list, show, watch, wait", DAY),
+    "messages": ("The SMS that came in: list, show", DAY),
+    "sims": ("SIM cards: list, assign", LINES),
+    "methods": ("The numbers that take money: add, list", LINES),
+    "endpoints": ("Where payments are sent: add, list", HOOKS),
+    "deliveries": ("What was sent: list", HOOKS),
+    "daemon": ("The daemon: run, start, stop, status", CARE),
+}
+"""The first words of two-word commands: summary and panel."""
+
+ALIASES: Final[dict[str, str]] = {"ls": "list"}
