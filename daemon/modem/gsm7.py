@@ -72,10 +72,7 @@ def pack(septets: bytes, fill_bits: int = 0) -> bytes:
     """
     packed = 0
     for start in range(0, len(septets), _CHUNK_SEPTETS):
-        part = (
-            int.from_bytes(septets[start : start + _CHUNK_SEPTETS], "little")
-            & _SEPTET_BITS
-        )
+        part = int.from_bytes(septets[start : start + _CHUNK_SEPTETS], "little") & _SEPTET_BITS
         for move, low, high in reversed(_SPREAD):
             part = part & low | part >> move & high
         packed |= part << 7 * start
@@ -104,9 +101,7 @@ def decode(septets: bytes, *, locking: int = 0, single: int = 0) -> str:
         start = escape + 2
         code = septets[escape + 1 : start]
         if code:
-            pieces.append(
-                shifted.get(code[0]) or charmap_decode(code, "replace", main)[0]
-            )
+            pieces.append(shifted.get(code[0]) or charmap_decode(code, "replace", main)[0])
     pieces.append(charmap_decode(septets[start:], "replace", main)[0])
     return "".join(pieces)
 
@@ -124,9 +119,7 @@ def encode(text: str, *, locking: int = 0, single: int = 0) -> bytes | None:
         return None
 
 
-@lru_cache(
-    maxsize=64
-)  # every pair of tables would be 14 x 14; real traffic knows one or two
+@lru_cache(maxsize=64)  # every pair of tables would be 14 x 14; real traffic knows one or two
 def _reading(locking: int, single: int) -> tuple[str, dict[int, str]]:
     main = tables.DEFAULT
     if locking in tables.LOCKING:
@@ -143,9 +136,7 @@ def _reading(locking: int, single: int) -> tuple[str, dict[int, str]]:
 def _writing(locking: int, single: int) -> dict[str, bytes]:
     main, shifted = _reading(locking, single)
     codes = {
-        character: bytes((ESCAPE, code))
-        for code, character in shifted.items()
-        if code != ESCAPE
+        character: bytes((ESCAPE, code)) for code, character in shifted.items() if code != ESCAPE
     }
     # Last, so that a character in both tables takes one septet.
     for code, character in reversed(list(enumerate(main))):

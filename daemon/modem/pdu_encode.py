@@ -108,8 +108,9 @@ def encode_submit(  # noqa: PLR0913 - the fields of the PDU, all but three optio
         ValueError: an argument that a PDU cannot hold.
     """
     dcs, bodies = _bodies(text, reference, width, message_class)
-    kind = SenderType.INTERNATIONAL if number.startswith("+") else SenderType.UNKNOWN
-    address = write_address(number, kind)
+    address = write_address(number, _number_type(number))
+    if validity is not None and not 0 <= validity <= 255:
+        raise ValueError(f"validity {validity} is not one octet")
     validity_octet = b"" if validity is None else bytes((validity,))
     prefix = _smsc(smsc)
     flags = _SUBMIT
@@ -118,17 +119,19 @@ def encode_submit(  # noqa: PLR0913 - the fields of the PDU, all but three optio
     pdus = []
     for body in bodies:
         first = flags | (_HEADER if body.header else 0)
-        tpdu = (
-            bytes((first, 0)) + address + bytes((0, dcs)) + validity_octet + body.octets
-        )
+        tpdu = bytes((first, 0)) + address + bytes((0, dcs)) + validity_octet + body.octets
         pdus.append(SubmitPdu((prefix + tpdu).hex().upper(), len(tpdu)))
     return tuple(pdus)
+
+
+def _number_type(number: str) -> SenderType:
+    return SenderType.INTERNATIONAL if number.startswith("+") else SenderType.UNKNOWN
 
 
 def _smsc(number: str | None) -> bytes:
     if number is None:
         return b"\x00"
-    address = write_address(number)
+    address = write_address(number, _number_type(number))
     # Here the length counts octets, type included (TS 24.011 clause 8.2.5.2).
     return bytes((len(address) - 1,)) + address[1:]
 
@@ -144,9 +147,7 @@ def _bodies(
     septets = gsm7.encode(text)
     if septets is not None:
         if len(septets) <= _USER_DATA_SEPTETS_MAX:
-            return class_bits, [
-                _Body(bytes((len(septets),)) + gsm7.pack(septets), header=False)
-            ]
+            return class_bits, [_Body(bytes((len(septets),)) + gsm7.pack(septets), header=False)]
         header_septets = (header_octets * 8 + 6) // 7
         fill_bits = header_septets * 7 - header_octets * 8
         parts = list(_cut_septets(septets, _USER_DATA_SEPTETS_MAX - header_septets))
@@ -154,9 +155,7 @@ def _bodies(
         for position, part in enumerate(parts, start=1):
             header = write_concat(reference, width, _counted(parts), position)
             length = bytes((header_septets + len(part),))
-            bodies.append(
-                _Body(length + header + gsm7.pack(part, fill_bits), header=True)
-            )
+            bodies.append(_Body(length + header + gsm7.pack(part, fill_bits), header=True))
         return class_bits, bodies
     octets = text.encode("utf-16-be", "replace")
     class_bits |= 0x08
@@ -166,17 +165,13 @@ def _bodies(
     bodies = []
     for position, part in enumerate(parts, start=1):
         header = write_concat(reference, width, _counted(parts), position)
-        bodies.append(
-            _Body(bytes((len(header) + len(part),)) + header + part, header=True)
-        )
+        bodies.append(_Body(bytes((len(header) + len(part),)) + header + part, header=True))
     return class_bits, bodies
 
 
 def _counted(parts: list[bytes]) -> int:
     if len(parts) > _PARTS_MAX:
-        raise ValueError(
-            f"the text needs {len(parts)} parts; a message has at most 255"
-        )
+        raise ValueError(f"the text needs {len(parts)} parts; a message has at most 255")
     return len(parts)
 
 

@@ -75,9 +75,7 @@ _SEMI_OCTETS = str.maketrans("abcdef", "*#abc\0")  # f is filler
 _SEMI_OCTETS_BACK = str.maketrans("*#abc", "abcde")
 _INVALID = 255
 _DECIMAL = bytes(
-    (octet & 15) * 10 + (octet >> 4)
-    if octet & 15 <= 9 and octet >> 4 <= 9
-    else _INVALID
+    (octet & 15) * 10 + (octet >> 4) if octet & 15 <= 9 and octet >> 4 <= 9 else _INVALID
     for octet in range(256)
 )
 _NUMBER = re.compile(r"\+?[0-9*#]{1,20}", re.ASCII)
@@ -89,11 +87,7 @@ _SIGN = 0x08
 def read_digits(octets: bytes) -> str:
     """Read semi-octets, low half first; filler is left out."""
     digits = octets.translate(_SWAP).hex()
-    return (
-        digits
-        if digits.isdecimal()
-        else digits.translate(_SEMI_OCTETS).replace("\0", "")
-    )
+    return digits if digits.isdecimal() else digits.translate(_SEMI_OCTETS).replace("\0", "")
 
 
 def write_digits(digits: str) -> bytes:
@@ -102,9 +96,7 @@ def write_digits(digits: str) -> bytes:
     return bytes.fromhex(padded).translate(_SWAP)
 
 
-def read_address(
-    type_of_address: int, octets: bytes, semi_octets: int
-) -> tuple[str, SenderType]:
+def read_address(type_of_address: int, octets: bytes, semi_octets: int) -> tuple[str, SenderType]:
     """Return the address and its type; an international number begins with `+`.
 
     `semi_octets` is the address length as sent: digits, or for a name the half octets in use.
@@ -138,9 +130,7 @@ def write_address(address: str, kind: SenderType | None = None) -> bytes:
     if kind is SenderType.ALPHANUMERIC:
         septets = gsm7.encode(address)
         if septets is None or len(septets) > _ADDRESS_NAME_SEPTETS_MAX:
-            raise ValueError(
-                f"sender name {address!r} is not 1 to 11 GSM 7-bit characters"
-            )
+            raise ValueError(f"sender name {address!r} is not 1 to 11 GSM 7-bit characters")
         value = gsm7.pack(septets)
         # Plan 0 for names; the length counts the half octets that carry bits.
         return bytes(((len(septets) * 7 + 3) // 4, type_of_address & 0xF0)) + value
@@ -253,9 +243,7 @@ def find_concat(elements: tuple[Element, ...]) -> Concat | None:
             continue
         *reference, total, position = element.data
         if 1 <= position <= total:  # else "shall be ignored", clause 9.2.3.24.1
-            return Concat(
-                int.from_bytes(bytes(reference), "big"), width, total, position
-            )
+            return Concat(int.from_bytes(bytes(reference), "big"), width, total, position)
     return None
 
 
@@ -265,9 +253,7 @@ def find_ports(elements: tuple[Element, ...]) -> Ports | None:
         size = {(0x04, 2): 1, (0x05, 4): 2}.get((element.id, len(element.data)))
         if size is not None:
             data = element.data
-            return Ports(
-                int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big")
-            )
+            return Ports(int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big"))
     return None
 
 

@@ -1,0 +1,545 @@
+"""The codec against published and synthetic PDUs, against itself, and against garbage.
+
+`tests/corpus/pdu_vectors.jsonl` gives per PDU what it must read as. Two of its conventions are
+spelled differently here: a text of null (8-bit data, half a surrogate pair) is "" or holds U+FFFD
+in a `Deliver`, whose `user_data` then has the octets.
+"""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from daemon.modem.pdu import (
+    Coding,
+    Concat,
+    Deliver,
+    Direction,
+    Element,
+    Garbled,
+    Outcome,
+    Ports,
+    SenderType,
+    StatusReport,
+    Submit,
+    decode,
+    encode_deliver,
+    encode_submit,
+)
+
+CORPUS = Path(__file__).parent.parent / "corpus" / "pdu_vectors.jsonl"
+VECTORS: list[dict[str, Any]] = [
+    json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()
+]
+READABLE = [vector for vector in VECTORS if not vector.get("expect_error")]
+DAMAGED = [vector for vector in VECTORS if vector.get("expect_error")]
+HELLO = "07912143658709F1040B918100551512F20000111010214365000AE8329BFD4697D9EC37"
+SENT_AT = datetime(2026, 2, 14, 9, 5, 7, tzinfo=UTC)
+
+
+def by_id(vectors: list[dict[str, Any]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("vector", vectors, ids=[vector["id"] for vector in vectors])
+
+
+def described(value: Deliver | Submit | StatusReport | Garbled) -> dict[str, Any]:
+    """Say a value in the words of the corpus."""
+    if isinstance(value, Garbled):
+        return {"error": value.why}
+    other = value.sender if isinstance(value, Deliver) else value.recipient
+    kind = value.sender_type if isinstance(value, Deliver) else value.recipient_type
+    sent_at = None if isinstance(value, Submit) else value.sent_at
+    said: dict[str, Any] = {
+        "smsc": value.smsc,
+        "sender": other,
+        "sender_type": str(kind),
+        "timestamp": sent_at and sent_at.isoformat(),
+    }
+    if isinstance(value, StatusReport):
+        discharged_at = value.discharged_at
+        return said | {
+            "mr": value.reference,
+            "status": value.status,
+            "discharge": discharged_at and discharged_at.isoformat(),
+            "text": None,
+            "encoding": None,
+            "udh": None,
+        }
+    if isinstance(value, Submit):
+        said["mr"] = value.reference
+    if value.elements:
+        said["ies"] = [f"{ie.id:02X}:{ie.data.hex().upper()}" for ie in value.elements]
+    if value.coding is Coding.OCTETS:
+        said["data"] = value.user_data.hex().upper()
+    concat = value.concat
+    return said | {
+        "text": value.text,
+        "encoding": str(value.coding),
+        "udh": concat
+        and {
+            "ref": concat.reference,
+            "parts": concat.total,
+            "part": concat.position,
+            "ref_bits": concat.width,
+        },
+        "pid": value.pid,
+        "dcs": value.dcs,
+        "class": value.message_class,
+    }
+
+
+@by_id(READABLE)
+def test_vector_reads_as_published(vector: dict[str, Any]) -> None:
+    value = decode(vector["pdu"], tpdu_length=vector["tpdu_octets"])
+    expected = dict(vector["expect"])
+    role = expected.pop("sender_role")
+    kinds = {"originator": Deliver, "destination": Submit, "recipient": StatusReport}
+    assert isinstance(value, kinds[role])
+    said = described(value)
+    # Clause 6.2.1.1 leaves open what an escape at the very end shows: nothing, or a space.
+    texts = expected.pop("text_any", [expected["text"]])
+    octets = expected.pop("text_utf16be_hex", None)
+    expected.pop("note_text", None)
+    if octets is not None:
+        assert isinstance(value, Deliver)
+        assert value.user_data.hex().upper() == octets
+        texts = [value.user_data.decode("utf-16-be", "replace")]
+        assert "\ufffd" in texts[0]
+    elif expected["encoding"] == "8bit":
+        texts = [""]
+    assert said.pop("text") in texts
+    expected.pop("text")
+    assert said == expected
+
+
+@by_id(DAMAGED)
+def test_damaged_vector_says_what_is_wrong(vector: dict[str, Any]) -> None:
+    value = decode(vector["pdu"])
+    assert isinstance(value, Garbled)
+    assert value.raw == vector["pdu"]
+    assert value.why
+
+
+@by_id(READABLE)
+def test_vector_reads_the_same_with_and_without_smsc(vector: dict[str, Any]) -> None:
+    length = vector["tpdu_octets"]
+    value = decode(vector["pdu"], tpdu_length=length)
+    assert not isinstance(value, Garbled)
+    bare = vector["pdu"][-2 * length :]
+    without = decode(bare, tpdu_length=length)
+    assert not isinstance(without, Garbled)
+    assert without.pdu == "00" + bare.upper()
+    assert described(without) == described(value) | {"smsc": None}
+    # What a store keeps reads again without a length.
+    assert decode(value.pdu) == value
+    assert decode(without.pdu) == without
+
+
+@by_id(VECTORS)
+def test_cut_anywhere_a_pdu_gives_a_value(vector: dict[str, Any]) -> None:
+    pdu = vector["pdu"]
+    length = vector.get("tpdu_octets")
+    whole = decode(pdu, tpdu_length=length)
+    for end in range(len(pdu)):
+        cut = decode(pdu[:end])
+        assert isinstance(cut, Deliver | Submit | StatusReport | Garbled)
+        if end % 2:
+            assert isinstance(cut, Garbled)
+        # With the length the modem announced, only what a reader ignores anyway may be missing.
+        announced = decode(pdu[:end], tpdu_length=length)
+        if length is not None and not isinstance(announced, Garbled):
+            assert described(announced) == described(whole)
+
+
+@by_id([vector for vector in READABLE if vector["direction"] == "deliver"])
+def test_a_cut_deliver_is_always_garbled(vector: dict[str, Any]) -> None:
+    pdu = vector["pdu"]
+    for end in range(0, len(pdu), 2):
+        assert isinstance(decode(pdu[:end], tpdu_length=vector["tpdu_octets"]), Garbled)
+        assert isinstance(decode(pdu[:end]), Garbled)
+
+
+@pytest.mark.parametrize(
+    ("line", "length", "why"),
+    [
+        ("", None, "the PDU is empty"),
+        (" \t", None, "the PDU is empty"),
+        ("ZZ", None, "not hexadecimal: 'Z' at place 1"),
+        ("07 91", None, "not hexadecimal: ' ' at place 3"),
+        ("0791é", None, "not hexadecimal: 'é' at place 5"),
+        ("079", None, "an odd number of hexadecimal digits (3)"),
+        ("FFFF", None, "an erased slot of the SIM, no message"),
+        ("00FFFFFFFF", None, "an erased slot of the SIM, no message"),
+        ("00", None, "an erased slot of the SIM, no message"),
+        ("07", None, "cut short in the SMSC: 7 octets expected, 0 left"),
+        ("0C91", None, "the SMSC has 12 octets; 11 is the most there can be"),
+        (
+            "0004FF91",
+            None,
+            "the sender has 255 semi-octets; 20 is the most there can be",
+        ),
+        ("0003", None, "message type 3 is reserved"),
+        (HELLO[:-2], None, "cut short in the user data: 9 octets expected, 8 left"),
+        (
+            HELLO[:-2],
+            28,
+            "the modem announced 28 octets behind the SMSC, the line has 27",
+        ),
+        (
+            HELLO + "00",
+            28,
+            "the modem announced 28 octets behind the SMSC, the line has 29",
+        ),
+        (
+            HELLO + "00",
+            20,
+            "the modem announced 20 octets behind the SMSC, the line has 29",
+        ),
+    ],
+)
+def test_garbled_says_why(line: str, length: int | None, why: str) -> None:
+    value = decode(line, tpdu_length=length)
+    assert value == Garbled(why, line)
+
+
+def test_a_miscounting_modem_is_believed_when_the_pdu_fits_itself() -> None:
+    value = decode(HELLO, tpdu_length=27)
+    assert isinstance(value, Deliver)
+    assert value.text == "hellohello"
+    # Some count the SMSC field too.
+    assert decode(HELLO, tpdu_length=len(HELLO) // 2) == value
+
+
+def test_filler_behind_a_pdu_is_ignored_without_a_length() -> None:
+    # A SIM record is 176 octets; some modems list all of it.
+    value = decode(HELLO + "FF" * 20)
+    assert isinstance(value, Deliver)
+    assert value.text == "hellohello"
+
+
+def test_a_whole_deliver_has_every_field() -> None:
+    (pdu,) = encode_deliver("MobileMoney", "GHS 5.00", SENT_AT, smsc="+233000000500")
+    assert decode(pdu) == Deliver(
+        pdu=pdu,
+        smsc="+233000000500",
+        sender="MobileMoney",
+        sender_type=SenderType.ALPHANUMERIC,
+        sent_at=SENT_AT,
+        text="GHS 5.00",
+        user_data=bytes.fromhex(pdu[-14:]),
+        septets=b"GHS 5.00",
+        coding=Coding.GSM7,
+        udh=b"",
+        elements=(),
+        concat=None,
+        ports=None,
+        locking=0,
+        single=0,
+        pid=0,
+        dcs=0,
+        message_class=None,
+    )
+
+
+def test_encoding_makes_the_published_pdus() -> None:
+    published = {vector["id"]: vector for vector in READABLE}
+    for name in (
+        "syn-alnum-11-mobilemoney",
+        "syn-cedi-ucs2",
+        "syn-emoji-1",
+        "syn-gsm7-euro-160",
+    ):
+        vector = published[name]
+        expect = vector["expect"]
+        pdus = encode_deliver(expect["sender"], expect["text"], SENT_AT, smsc=expect["smsc"])
+        assert pdus == (vector["pdu"],)
+    for name in ("syn-submit-gh", "syn-submit-ucs2-emoji", "syn-submit-euro"):
+        vector = published[name]
+        expect = vector["expect"]
+        (submit,) = encode_submit(expect["sender"], expect["text"], validity=0xFF)
+        assert (submit.hex, submit.tpdu_length) == (
+            vector["pdu"],
+            vector["tpdu_octets"],
+        )
+    vector = published["syn-submit-no-vp"]
+    (submit,) = encode_submit("+233000000001", "no validity")
+    assert (submit.hex, submit.tpdu_length) == (vector["pdu"], vector["tpdu_octets"])
+
+
+def test_a_header_whose_last_element_runs_over_counts_as_empty() -> None:
+    # Clause 9.2.3.24; the text behind it is still read.
+    value = decode("0040048121430004622041905070000704000901AA4142")
+    assert isinstance(value, Deliver)
+    assert (value.elements, value.concat) == ((), None)
+    assert value.udh == bytes.fromhex("04000901AA")
+    assert value.user_data == b"AB"
+
+
+def test_elements_ports_and_concat_are_found_among_others() -> None:
+    value = next(v for v in READABLE if v["id"] == "syn-concat-ports-16")
+    read = decode(value["pdu"])
+    assert isinstance(read, Deliver)
+    assert read.ports == Ports(destination=2948, source=9200)
+    assert read.concat == Concat(reference=0x0A0B, width=16, total=2, position=1)
+    assert read.elements == (
+        Element(0x05, bytes.fromhex("0B8423F0")),
+        Element(0x08, bytes.fromhex("0A0B0201")),
+    )
+
+
+def test_eight_bit_ports_are_read() -> None:
+    value = decode("004004812143000462204190507000060404020102" + "41")
+    assert isinstance(value, Deliver)
+    assert value.ports == Ports(destination=1, source=2)
+
+
+@pytest.mark.parametrize("dcs", range(256))
+def test_every_coding_scheme_is_read_by_the_standard(dcs: int) -> None:
+    # 23.038 clause 4, written out once more, by rows instead of by bits.
+    if dcs <= 0x7F:
+        coding = ("gsm7", "8bit", "ucs2", "gsm7")[dcs % 16 // 4]
+        if dcs % 64 >= 32:
+            coding = "8bit"  # compressed: TP-UDL counts octets, nobody can read it
+        message_class = dcs % 4 if dcs % 32 >= 16 else None
+    elif dcs < 0xF0:
+        coding, message_class = ("ucs2" if 0xE0 <= dcs else "gsm7"), None
+    else:
+        coding, message_class = ("8bit" if dcs % 8 >= 4 else "gsm7"), dcs % 4
+    value = decode(f"00040481214300{dcs:02X}622041905070000400410042")
+    assert isinstance(value, Deliver)
+    assert (str(value.coding), value.message_class) == (coding, message_class)
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (0x00, Outcome.DELIVERED),
+        (0x1F, Outcome.DELIVERED),
+        (0x20, Outcome.TRYING),
+        (0x3F, Outcome.TRYING),
+        (0x40, Outcome.FAILED),
+        (0x60, Outcome.FAILED),
+        (0xFF, Outcome.FAILED),
+    ],
+)
+def test_status_says_what_became_of_a_message(status: int, outcome: Outcome) -> None:
+    pdu = f"079132030000500006070C913203000000106220419050700062204190502100{status:02X}"
+    value = decode(pdu)
+    assert isinstance(value, StatusReport)
+    assert value.outcome is outcome
+
+
+def test_what_goes_to_the_network_is_a_submit_only() -> None:
+    (submit,) = encode_submit("+233000000001", "hi")
+    value = decode(submit.hex, direction=Direction.TO_NETWORK)
+    assert isinstance(value, Submit)
+    assert value.text == "hi"
+    why = "a delivery report or command, not a message to send"
+    assert decode(HELLO, direction=Direction.TO_NETWORK) == Garbled(why, HELLO)
+
+
+def test_a_submit_with_everything_reads_back() -> None:
+    (submit,) = encode_submit(
+        "+233200000001",
+        "Code A7K2M9",
+        status_report=True,
+        smsc="+233000000500",
+        validity=0xA7,
+        message_class=0,
+    )
+    value = decode(submit.hex, tpdu_length=submit.tpdu_length)
+    assert isinstance(value, Submit)
+    assert value.recipient == "+233200000001"
+    assert value.recipient_type is SenderType.INTERNATIONAL
+    assert (value.status_report, value.validity) == (True, b"\xa7")
+    assert (value.smsc, value.message_class) == ("+233000000500", 0)
+    assert value.text == "Code A7K2M9"
+
+
+def test_parts_of_a_submit_carry_their_reference() -> None:
+    submits = encode_submit("0200000001", "x" * 161, 77, width=16)
+    values = [decode(submit.hex, tpdu_length=submit.tpdu_length) for submit in submits]
+    messages = [value for value in values if isinstance(value, Submit)]
+    assert [m.concat for m in messages] == [Concat(77, 16, 2, 1), Concat(77, 16, 2, 2)]
+    assert [len(m.text) for m in messages] == [152, 9]
+    assert {m.recipient_type for m in messages} == {SenderType.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "sizes"),
+    [
+        ("a" * 160, 8, [160]),
+        ("a" * 161, 8, [153, 8]),
+        ("a" * 161, 16, [152, 9]),
+        (
+            "a" * 152 + "€" * 10,
+            8,
+            [152, 10],
+        ),  # the pair that would be cut goes over whole
+        ("₵" * 70, 8, [70]),
+        ("₵" * 71, 8, [67, 4]),
+        ("₵" * 71, 16, [66, 5]),
+        ("₵" * 66 + "👍" * 3, 8, [66, 3]),
+        ("", 8, [0]),
+    ],
+)
+def test_long_texts_are_cut_where_the_standard_allows(
+    text: str, width: int, sizes: list[int]
+) -> None:
+    pdus = encode_deliver("+233000000001", text, SENT_AT, reference=5, width=width)
+    values = [decode(pdu) for pdu in pdus]
+    texts = [value.text for value in values if isinstance(value, Deliver)]
+    assert [len(part) for part in texts] == sizes
+    assert "".join(texts) == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"sender": "A name too long"}, "not 1 to 11 GSM 7-bit characters"),
+        ({"sender": "GH₵"}, "not 1 to 11 GSM 7-bit characters"),
+        ({"sender": "1" * 21}, "not 1 to 20 digits|not 1 to 11"),
+        (
+            {"sender": "x", "sender_type": SenderType.NATIONAL},
+            "not a number of 1 to 20 digits",
+        ),
+        ({"smsc": "network"}, "not a number of 1 to 20 digits"),
+        ({"smsc": ""}, "not a number of 1 to 20 digits"),
+        ({"sent_at": datetime(2026, 1, 1)}, "needs a zone"),  # noqa: DTZ001
+        ({"sent_at": datetime(1989, 1, 1, tzinfo=UTC)}, "cannot hold the year 1989"),
+        ({"sent_at": datetime(2090, 1, 1, tzinfo=UTC)}, "cannot hold the year 2090"),
+        ({"reference": 256}, "reference 256 does not fit 8 bits"),
+        ({"reference": -1}, "does not fit"),
+        ({"width": 12}, "does not fit 12 bits"),
+        ({"message_class": 4}, "message class 4"),
+        ({"text": "x" * 153 * 256}, "at most 255"),
+        ({"text": "₵" * 67 * 256}, "at most 255"),
+    ],
+)
+def test_what_a_pdu_cannot_hold_is_refused(arguments: dict[str, Any], why: str) -> None:
+    valid: dict[str, Any] = {"sender": "MobileMoney", "text": "hi", "sent_at": SENT_AT}
+    with pytest.raises(ValueError, match=why):
+        encode_deliver(**valid | arguments)
+
+
+@pytest.mark.parametrize("number", ["", "+", "name", "+" + "1" * 21, "12 34"])
+def test_only_a_number_can_be_sent_to(number: str) -> None:
+    with pytest.raises(ValueError, match="is not a number of 1 to 20 digits"):
+        encode_submit(number, "hi")
+
+
+@pytest.mark.parametrize("validity", [-1, 256])
+def test_a_validity_is_one_octet(validity: int) -> None:
+    with pytest.raises(ValueError, match=f"validity {validity} is not one octet"):
+        encode_submit("1234", "hi", validity=validity)
+
+
+quarter_zones = st.integers(-79, 79).map(lambda n: timezone(timedelta(minutes=15 * n)))
+times = st.datetimes(datetime(1990, 1, 3), datetime(2089, 12, 29), timezones=quarter_zones).map(
+    lambda at: at.replace(microsecond=0)
+)
+gsm7_texts = st.text(st.sampled_from("@ab CZ09£Δ\n\r€[]{}~|\\^ñ."), max_size=700)
+texts = st.one_of(gsm7_texts, st.text(max_size=300), st.text("ab€👍𠮷₵", max_size=300))
+numbers = st.from_regex(r"\+?[0-9*#]{1,20}", fullmatch=True)
+names = st.text("ABCdef 0@-._", min_size=1, max_size=11).filter(lambda n: not n.isdecimal())
+
+
+@settings(max_examples=200)
+@given(st.one_of(numbers, names), texts, times, st.sampled_from([8, 16]), st.data())
+@example("+233", "x" * 152 + "€" * 80, SENT_AT, 8, None)
+def test_any_message_reads_back(
+    sender: str, text: str, sent_at: datetime, width: int, data: st.DataObject | None
+) -> None:
+    reference = data.draw(st.integers(0, (1 << width) - 1)) if data else 0
+    pdus = encode_deliver(sender, text, sent_at, smsc="+1", reference=reference, width=width)
+    values = [decode(pdu, tpdu_length=len(pdu) // 2 - 3) for pdu in pdus]
+    messages = [value for value in values if isinstance(value, Deliver)]
+    assert len(messages) == len(pdus)
+    assert "".join(message.text for message in messages) == text
+    assert {(m.sender, m.sent_at, m.smsc) for m in messages} == {(sender, sent_at, "+1")}
+    assert {m.sent_at and m.sent_at.utcoffset() for m in messages} == {sent_at.utcoffset()}
+    if len(messages) == 1:
+        assert messages[0].concat is None
+    else:
+        total = len(messages)
+        expected = [Concat(reference, width, total, at) for at in range(1, total + 1)]
+        assert [message.concat for message in messages] == expected
+
+
+@pytest.mark.slow
+@settings(max_examples=5000, deadline=None)
+@given(st.one_of(numbers, names), texts, times, st.sampled_from([8, 16]))
+def test_any_message_reads_back_at_length(
+    sender: str, text: str, sent_at: datetime, width: int
+) -> None:
+    pdus = encode_deliver(sender, text, sent_at, reference=200, width=width)
+    values = [decode(pdu) for pdu in pdus]
+    assert "".join(value.text for value in values if isinstance(value, Deliver)) == text
+
+
+@given(numbers, texts, st.sampled_from([8, 16]), st.booleans())
+def test_any_submit_reads_back(number: str, text: str, width: int, report: bool) -> None:  # noqa: FBT001 - drawn
+    submits = encode_submit(number, text, 9, width=width, status_report=report)
+    values = [
+        decode(submit.hex, tpdu_length=submit.tpdu_length, direction=Direction.TO_NETWORK)
+        for submit in submits
+    ]
+    messages = [value for value in values if isinstance(value, Submit)]
+    assert "".join(message.text for message in messages) == text
+    assert {(m.recipient, m.status_report) for m in messages} == {(number, report)}
+
+
+def test_a_zone_of_odd_minutes_is_sent_as_utc() -> None:
+    at = SENT_AT.astimezone(timezone(timedelta(hours=1, minutes=7)))
+    value = decode(encode_deliver("1", "x", at)[0])
+    assert isinstance(value, Deliver)
+    assert value.sent_at == SENT_AT
+    assert value.sent_at.utcoffset() == timedelta(0)
+
+
+def check_never_raises(line: str, length: int | None, direction: Direction) -> None:
+    value = decode(line, tpdu_length=length, direction=direction)
+    if isinstance(value, Garbled):
+        assert value.why
+        assert value.raw == line
+        return
+    assert decode(value.pdu, direction=direction) == value
+    if not isinstance(value, StatusReport):
+        value.text.encode()  # no lone surrogate may reach the database
+
+
+octet_lines = st.binary(max_size=200).map(bytes.hex)
+lengths = st.one_of(st.none(), st.integers(-5, 300))
+directions = st.sampled_from(Direction)
+
+
+@st.composite
+def damaged_lines(draw: st.DrawFn) -> str:
+    """Take a vector and overwrite, drop or repeat some of it."""
+    pdu = bytearray(draw(st.sampled_from([v["pdu"] for v in READABLE])).encode())
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(0, len(pdu) - 1)))
+        count = draw(st.integers(0, 6))
+        pdu[at : at + count] = draw(st.text("0123456789ABCDEF", max_size=6)).encode()
+    return pdu.decode()
+
+
+lines = st.one_of(st.text(), octet_lines, damaged_lines(), octet_lines.map("00".__add__))
+
+
+@settings(max_examples=200)
+@given(lines, lengths, directions)
+def test_decoding_garbage_never_raises(line: str, length: int | None, direction: Direction) -> None:
+    check_never_raises(line, length, direction)
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000, deadline=None)
+@given(lines, lengths, directions)
+def test_decoding_much_garbage_never_raises(
+    line: str, length: int | None, direction: Direction
+) -> None:
+    check_never_raises(line, length, direction)
