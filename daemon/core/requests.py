@@ -65,3 +65,28 @@ class Answer:
     status: int
     body: bytes
     replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPart:
+    """One SMS as a phone listed it: its slot and its PDU in hex."""
+
+    storage: str
+    slot: int
+    tpdu_length: int
+    pdu: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where messages come from: the SIM in one slot of one phone.
+
+    Attributes:
+        sim_key: ICCID, else `imsi:...`, else `slot:...`.
+        test: Everything from a simulated phone is test mode.
+    """
+
+    sim_key: str
+    device_id: str
+    slot_index: int
+    test: bool = False

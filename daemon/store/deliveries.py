@@ -218,18 +218,6 @@ def flush(tx: Tx, endpoint_id: str, now: int) -> int:
     return changed
 
 
-def auto_pause(tx: Tx, endpoint_id: str, now: int) -> bool:
-    """Stop an endpoint after its streak; False when it was stopped before."""
-    return (
-        tx.run(
-            "UPDATE endpoints SET is_active = 0, auto_paused_at = :now, updated_at = :now "
-            "WHERE id = :id AND is_active = 1 AND kind = 'endpoint'",
-            {"id": endpoint_id, "now": now},
-        )
-        == 1
-    )
-
-
 def implicit_endpoint(
     tx: Tx, *, id: str, mode: str, url: str, url_normalised: str, now: int  # noqa: A002
 ) -> Endpoint:
@@ -256,3 +244,15 @@ def endpoints_of(reader: Reader, mode: str) -> list[Endpoint]:
             {"mode": mode},
         ),
     )
+
+
+def sealed_secrets(reader: Reader, owner: str, now: int) -> list[str]:
+    """Return the sealed secrets that sign for an owner now, the current one first."""
+    return [
+        row[0]
+        for row in reader.all(
+            "SELECT sealed FROM webhook_secrets WHERE owner = :owner "
+            "AND (expires_at IS NULL OR expires_at > :now) ORDER BY seq DESC",
+            {"owner": owner, "now": now},
+        )
+    ]

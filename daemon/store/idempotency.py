@@ -1,7 +1,36 @@
 """Answers kept for 24 hours, so that a repeated call gets the same one."""
 
+from collections.abc import Callable
+
+from daemon.core.errors import Refusal
+from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.requests import Answer, Idempotency
 from daemon.store.engine import Reader, Tx
+from daemon.wire import ErrorCode
+
+
+def once(tx: Tx, claim: Idempotency | None, now: int, effect: Callable[[], Answer]) -> Answer:
+    """Run `effect` unless this call was answered within 24 hours, and keep its answer with it.
+
+    Only answers without a secret in them come here.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED when the key was used for another body; or what `effect` refuses, which is
+            not kept.
+    """
+    if claim is None:
+        return effect()
+    since = now - IDEMPOTENCY_US
+    earlier = find(tx, claim, since)
+    if earlier is not None:
+        fingerprint, answer, _sealed = earlier
+        if fingerprint != claim.fingerprint:
+            raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
+        return answer
+    answer = effect()
+    kept = keep(tx, claim, answer, sealed=False, now=now, since=since)
+    assert kept, "nobody else writes between our look and our insert"
+    return answer
 
 
 def find(reader: Reader, claim: Idempotency, since: int) -> tuple[str, Answer, bool] | None:

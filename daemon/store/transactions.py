@@ -71,6 +71,17 @@ def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
 # Codes ------------------------------------------------------------------------------------------------
 
 
+def code_is_free(reader: Reader, mode: Mode, code: str, now: int) -> bool:
+    """Say whether no request holds this code."""
+    return (
+        reader.value(
+            "SELECT 1 FROM svc_codes WHERE mode = :mode AND code = :code AND free_at > :now",
+            {"mode": mode, "code": code, "now": now},
+        )
+        is None
+    )
+
+
 def take_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
     """Claim a code for a request; False when another one still holds it."""
     return (
@@ -196,6 +207,15 @@ def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
             f"RETURNING {_TRANSACTION}",
             {"now": now, "limit": limit},
         ),
+    )
+
+
+def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> None:
+    """Mark an overdue request EXPIRED that the sweep has not reached, so that its expected ID is free again."""
+    tx.run(
+        "UPDATE transactions SET status = 'EXPIRED' WHERE mode = :mode AND status = 'PENDING' "
+        "AND expected_telco_transaction_id = :telco_id AND expires_at <= :now",
+        {"mode": mode, "telco_id": telco_id, "now": now},
     )
 
 

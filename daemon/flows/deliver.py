@@ -1,0 +1,187 @@
+"""Send what is owed: lease it, attempt it outside any transaction, write down what came of it.
+
+A crash between any two of these is safe: the lease runs out (or is given back at start) and the same delivery goes
+out again under the same `webhook_id`: at least once (decisions.md section 7).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.core import signing
+from daemon.core.delivery import Decision, DeliveryFacts, Link, Outcome, RetryPolicy, decide
+from daemon.core.ids import new_uuid
+from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
+from daemon.core.model import Delivery, Endpoint
+from daemon.env import Env
+from daemon.secrets import SecretsLocked
+from daemon.store import deliveries, events
+from daemon.store.engine import Tx
+from daemon.webhooks.sender import Sender
+from daemon.wire import DeliveryStatus
+
+ACCOUNT = "account"
+"""The owner of the one secret that all implicit endpoints share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A delivery whose attempt has begun: recorded, and ours until the lease ends."""
+
+    delivery: Delivery
+    endpoint: Endpoint
+    number: int
+    sealed_secrets: tuple[str, ...]
+
+
+async def lease(env: Env, *, limit: int, full: Sequence[str]) -> list[Leased]:
+    """Lease what is due now, oldest first, leaving out endpoints that are `full`."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> list[Leased]:
+        found = deliveries.lease_due(
+            tx, now=now, until=now + LEASE_US, limit=limit, full=tuple(full)
+        )
+        return [
+            Leased(
+                delivery,
+                endpoint,
+                number,
+                tuple(deliveries.sealed_secrets(tx, _owner(endpoint), now)),
+            )
+            for delivery, endpoint, number in found
+        ]
+
+    return await env.store.write(job)
+
+
+def _owner(endpoint: Endpoint) -> str:
+    return ACCOUNT if endpoint.kind == "implicit" else endpoint.id
+
+
+async def attempt(env: Env, sender: Sender, leased: Leased) -> Outcome | None:
+    """Sign and send one delivery; None when it must wait because the secrets are locked."""
+    started = env.clock.now_us()
+    delivery = leased.delivery
+    try:
+        secrets = [
+            env.vault.unseal(sealed, "webhook-secret").decode() for sealed in leased.sealed_secrets
+        ]
+    except SecretsLocked:
+        await _give_back(env, leased, "secrets_locked")
+        return None
+    body = delivery.body.encode()
+    headers = signing.sign(
+        secrets, webhook_id=delivery.webhook_id, timestamp=started // SECOND_US, body=body
+    )
+    headers |= {
+        "Content-Type": "application/json",
+        "User-Agent": "momo-webhooks/1",
+        "X-Svc-Event": delivery.event,
+        "X-Svc-Delivery": delivery.id,
+        "X-Svc-Attempt": str(leased.number),
+        "X-Svc-Sequence": str(delivery.seq),
+    }
+    if delivery.run > 1:
+        headers["X-Svc-Replay"] = "true"
+    if delivery.test:
+        headers["X-Svc-Test"] = "true"
+    return await sender.post(leased.endpoint.url, headers, body)
+
+
+async def _give_back(env: Env, leased: Leased, waiting: str) -> None:
+    now = env.clock.now_us()
+    await env.store.write(
+        lambda tx: deliveries.give_back(
+            tx, leased.delivery, leased.number, waiting=waiting, now=now, next_at=now + MINUTE_US
+        )
+    )
+
+
+async def give_back(env: Env, leased: Leased) -> None:
+    """Return a delivery whose attempt our own shutdown cut off; it counts for nothing."""
+    now = env.clock.now_us()
+    await env.store.write(
+        lambda tx: deliveries.give_back(
+            tx, leased.delivery, leased.number, waiting="shutdown", now=now, next_at=now
+        )
+    )
+
+
+async def record(
+    env: Env, leased: Leased, outcome: Outcome, *, link: Link, policy: RetryPolicy
+) -> Decision:
+    """Write down what came of an attempt and return what was decided."""
+    now = env.clock.now_us()
+    unit = env.entropy.unit()
+    delivery, endpoint = leased.delivery, leased.endpoint
+
+    def job(tx: Tx) -> Decision:
+        failures, link_failures = deliveries.streak_of(tx, endpoint.id)
+        facts = DeliveryFacts(
+            status=delivery.status,
+            attempt_count=delivery.attempt_count,
+            consecutive_failures=failures,
+            extra=delivery.extra,
+            link_failures=link_failures,
+        )
+        decision = decide(facts, outcome, now_us=now, unit=unit, link=link, policy=policy)
+        delivered = decision.status is DeliveryStatus.DELIVERED
+        failed = decision.status is DeliveryStatus.FAILED
+        deliveries.record(
+            tx,
+            delivery,
+            leased.number,
+            changes={
+                "status": decision.status,
+                "next_attempt_at": decision.next_attempt_at_us,
+                "attempt_count": decision.attempt_count,
+                "response_status_code": outcome.status_code,
+                "response_body": outcome.response_body if outcome.status_code else None,
+                "error_code": decision.error_code,
+                "error_message": None if delivered else outcome.error_message,
+                "delivered_at": (delivery.delivered_at or now) if delivered else delivery.delivered_at,
+                "failed_at": now if failed else None,
+                "waiting": None,
+            },
+            attempt={
+                "finished_at": now,
+                "duration_us": outcome.duration_us,
+                "status_code": outcome.status_code,
+                "error_code": decision.error_code,
+                "error_message": outcome.error_message,
+                "counted": decision.counts,
+            },
+        )
+        deliveries.note_endpoint(
+            tx,
+            endpoint.id,
+            succeeded=delivered,
+            failures=decision.consecutive_failures,
+            link_failure=not delivered and not decision.counts,
+            now=now,
+        )
+        if delivered:
+            deliveries.resolve_dead_letter(tx, delivery.id, now)
+        if decision.dead_letter is not None:
+            deliveries.bury(
+                tx,
+                id=new_uuid(env.entropy.bytes(16)),
+                delivery_id=delivery.id,
+                reason=decision.dead_letter,
+                now=now,
+            )
+        if decision.flush_endpoint:
+            deliveries.flush(tx, endpoint.id, now)
+        if delivered or failed:
+            events.add(
+                tx,
+                type="delivery.delivered" if delivered else "delivery.failed",
+                mode=endpoint.mode,
+                at=now,
+                transaction_id=delivery.transaction_id,
+                endpoint_id=endpoint.id,
+                data={"delivery_id": delivery.id, "event": delivery.event, "code": outcome.status_code},
+            )
+        return decision
+
+    return await env.store.write(job)

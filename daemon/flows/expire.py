@@ -1,0 +1,31 @@
+"""Let what is overdue expire, and forget answers nobody may repeat any more. A few hundred rows at a time."""
+
+from daemon.core.limits import EXPIRE_BATCH, IDEMPOTENCY_US, PRUNE_BATCH
+from daemon.env import Env
+from daemon.store import events, idempotency, transactions
+from daemon.store.engine import Tx
+
+
+async def expire(env: Env) -> int:
+    """Mark overdue requests EXPIRED; returns how many. Reads show them as EXPIRED before this runs."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> int:
+        overdue = transactions.expire_due(tx, now, EXPIRE_BATCH)
+        for transaction in overdue:
+            events.add(
+                tx,
+                type="transaction.expired",
+                mode=transaction.mode,
+                at=now,
+                transaction_id=transaction.id,
+            )
+        return len(overdue)
+
+    total = 0
+    while (expired := await env.store.write(job)) > 0:
+        total += expired
+        if expired < EXPIRE_BATCH:
+            break
+    await env.store.write(lambda tx: idempotency.prune(tx, now - IDEMPOTENCY_US, PRUNE_BATCH))
+    return total

@@ -1,0 +1,85 @@
+"""A phone has said who it is: note the phone, the SIM, and where the SIM moved from."""
+
+from daemon.core import ids
+from daemon.core.requests import Source
+from daemon.env import Env
+from daemon.store import events, presence
+from daemon.store.engine import Tx
+from daemon.wire import Mode
+from parsers.read import network_of_imsi
+
+
+async def identify(
+    env: Env,
+    *,
+    port: str,
+    imei: str | None,
+    iccid: str | None,
+    imsi: str | None,
+    manufacturer: str | None,
+    model: str | None,
+) -> Source:
+    """Store phone and SIM and return where its messages come from.
+
+    The SIM is known by its ICCID, else its IMSI, else its place until the next unplug (decisions.md section 1). The
+    number follows the SIM.
+    """
+    now = env.clock.now_us()
+    device_id = ids.device_id_of(imei or f"port:{port}")
+    slot_index = 0
+    sim_key = iccid or (f"imsi:{imsi}" if imsi else f"slot:{device_id}:{slot_index}")
+
+    def job(tx: Tx) -> Source:
+        presence.saw_device(
+            tx,
+            device_id=device_id,
+            imei=imei,
+            name=_name(manufacturer, model, device_id),
+            manufacturer=manufacturer,
+            model=model,
+            port=port,
+            now=now,
+        )
+        sim, before = presence.saw_sim(
+            tx,
+            sim_key=sim_key,
+            iccid=iccid,
+            imsi=imsi,
+            network=network_of_imsi(imsi or ""),
+            device_id=device_id,
+            slot_index=slot_index,
+            now=now,
+        )
+        moved = before is not None and (before.device_id, before.slot_index) != (
+            sim.device_id,
+            sim.slot_index,
+        )
+        if before is None or moved:
+            events.add(
+                tx,
+                type="sim.moved" if moved else "sim.found",
+                mode=Mode.LIVE,
+                at=now,
+                data={
+                    "device_id": device_id,
+                    "slot_index": slot_index,
+                    "network": sim.network,
+                    "from_device_id": None if before is None else before.device_id,
+                },
+            )
+        return Source(sim_key, device_id, slot_index)
+
+    return await env.store.write(job)
+
+
+async def leave(env: Env, device_id: str) -> None:
+    """Note that a phone is gone."""
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: presence.device_left(tx, device_id, now))
+
+
+def _name(manufacturer: str | None, model: str | None, device_id: str) -> str:
+    """Return a first name for a phone, such as `huawei-e3131-4f2a`; people give better ones."""
+    words = f"{manufacturer or ''} {model or 'modem'}".lower().split()
+    plain = ["".join(c for c in word if c.isascii() and c.isalnum()) for word in words]
+    return "-".join([*dict.fromkeys(word for word in plain if word), device_id[:4]])

@@ -1,0 +1,191 @@
+"""Make a payment request: a reference, a code that is free, and a checkout address (interface.md, Transactions)."""
+
+from typing import Any
+
+from daemon.core import ids, limits, matching, shapes
+from daemon.core.access import Caller, CallerKind
+from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.model import Payment, Transaction
+from daemon.core.requests import Answer, Idempotency, InitializeRequest
+from daemon.env import Env
+from daemon.store import events, idempotency, payments, settle, transactions
+from daemon.store.engine import Tx
+from daemon.store.outbox import Outbox
+from daemon.system import Entropy
+from daemon.wire import ErrorCode, Mode, TransactionStatus
+from parsers import svc_code
+
+
+async def initialize(
+    env: Env,
+    outbox: Outbox,
+    caller: Caller,
+    request: InitializeRequest,
+    *,
+    request_id: str,
+    claim: Idempotency | None,
+    warnings: list[str],
+) -> Answer:
+    """Create a payment request and return the 201 answer, or the stored one of an identical earlier call.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED, TRANSACTION_ID_ALREADY_USED, VALIDATION_ERROR.
+        Unavailable: Nothing could be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, claim, now, lambda: create(tx))
+
+    def create(tx: Tx) -> Answer:
+        mode = caller.mode or Mode.LIVE
+        waiting = _payment_expected(tx, mode, request, now)
+        transaction = _add(tx, env.entropy, outbox, caller, request, mode, now)
+        body = shapes.success(
+            shapes.initialized(
+                transaction,
+                checkout_url=f"{env.public_base_url}/pay/{transaction.public_slug}",
+                payer_sms_sent=False,
+            ),
+            meta=_meta(request_id, claim, warnings),
+        )
+        if waiting is not None:
+            _settle_expected(tx, env, outbox, transaction, waiting, now)
+        return Answer(201, body)
+
+    return await env.store.write(job)
+
+
+def _add(
+    tx: Tx,
+    entropy: Entropy,
+    outbox: Outbox,
+    caller: Caller,
+    request: InitializeRequest,
+    mode: Mode,
+    now: int,
+) -> Transaction:
+    transaction_id = outbox.new_id()
+    expires_at = now + request.expires_in_hours * limits.HOUR_US
+    row: dict[str, Any] = {
+        "id": transaction_id,
+        "mode": mode,
+        "origin": "request",
+        "status": "PENDING",
+        "svc_code": _draw_code(entropy),
+        "public_slug": ids.public_slug(entropy.bytes(16)),
+        "expected_minor": request.amount_minor,
+        "currency": request.currency,
+        "phone_number": request.phone_number,
+        "customer_name": request.customer_name,
+        "description": request.description,
+        "webhook_url": request.webhook_url,
+        "redirect_url": request.redirect_url,
+        "client_reference": request.client_reference,
+        "meta": request.meta,
+        "expected_telco_transaction_id": request.expected_telco_transaction_id,
+        "expected_payer_phone": request.expected_payer_phone,
+        "send_sms_to_payer": request.send_sms_to_payer,
+        "created_with": created_with(caller),
+        "created_at": now,
+        "expires_at": expires_at,
+        "cancelled_at": None,
+        "payment_id": None,
+        "held_payment_id": None,
+        "matched_by": None,
+        "processing_at": None,
+        "completed_at": None,
+        "late": False,
+        "rejected": False,
+        "merged_into": None,
+        "supersedes": None,
+        "reversed_at": None,
+    }
+    free_at = expires_at + limits.LATE_WINDOW_US + limits.CODE_REST_US
+    for _draw in range(limits.CODE_DRAWS_MAX):
+        if transactions.code_is_free(tx, mode, row["svc_code"], now):
+            break
+        row["svc_code"] = _draw_code(entropy)
+    transaction = transactions.add(tx, row)
+    taken = transactions.take_code(tx, mode, row["svc_code"], transaction_id, free_at, now)
+    assert taken, "no free payment code was found in 64 draws"
+    events.add(
+        tx,
+        type="transaction.created",
+        mode=mode,
+        at=now,
+        actor=caller.name,
+        transaction_id=transaction_id,
+        data={"expected_minor": request.amount_minor, "currency": request.currency},
+    )
+    return transaction
+
+
+def created_with(caller: Caller) -> str:
+    """Say what kind of caller made a request, as `by-client-ref` needs to know."""
+    if caller.kind is not CallerKind.KEY:
+        return "session"
+    return "publishable" if caller.publishable else "secret"
+
+
+def _draw_code(entropy: Entropy) -> str:
+    return svc_code.make_code(entropy.below)
+
+
+def _payment_expected(
+    tx: Tx, mode: Mode, request: InitializeRequest, now: int
+) -> Payment | None:
+    """Return an unused payment that already has the network ID this request names in advance.
+
+    Raises:
+        Refusal: The ID already paid an order, or another open request expects it.
+    """
+    telco_id = request.expected_telco_transaction_id
+    if telco_id is None:
+        return None
+    transactions.expire_overdue_expecting(tx, mode, telco_id, now)
+    other = transactions.expecting(tx, mode, telco_id)
+    if other is not None and other.status is not TransactionStatus.EXPIRED:
+        raise invalid(
+            [
+                FieldError(
+                    "expected_telco_transaction_id",
+                    "already_expected",
+                    "another open request already waits for this transaction ID",
+                )
+            ]
+        )
+    found = payments.with_telco_id(tx, mode, telco_id)
+    unused = [payment for payment in found if payment.standing != "used"]
+    if found and not unused:
+        raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED)
+    fresh = [
+        payment
+        for payment in unused
+        if payment.stored_at > now - limits.EXPECTED_ID_LOOKBACK_US
+        and payment.reversed_at is None
+        and not payment.historical
+    ]
+    return fresh[0] if len(fresh) == 1 else None
+
+
+def _settle_expected(
+    tx: Tx, env: Env, outbox: Outbox, transaction: Transaction, payment: Payment, now: int
+) -> None:
+    """Let the payment that was here first pay the request that names its ID, by the rules of matching."""
+    decision = matching.match(
+        payment, [], transaction, now=now, late_policy=env.config.transactions.late_policy
+    )
+    if isinstance(decision, matching.Verify):
+        how = settle.Settlement(decision.verdict, decision.matched_by, decision.late)
+        settle.verify(tx, outbox, transaction, payment, how, now)
+
+
+def _meta(request_id: str, claim: Idempotency | None, warnings: list[str]) -> dict[str, Any]:
+    meta: dict[str, Any] = {
+        "request_id": request_id,
+        "idempotency_key": None if claim is None else claim.key,
+    }
+    if warnings:
+        meta["warnings"] = warnings
+    return meta

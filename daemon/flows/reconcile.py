@@ -1,0 +1,175 @@
+"""A person vouches that a payment belongs to a request (interface.md, reconcile; the order is decisions.md's)."""
+
+from daemon.core import ids, limits, matching, shapes
+from daemon.core.access import Caller
+from daemon.core.errors import Refusal
+from daemon.core.model import Payment, Transaction
+from daemon.core.requests import Answer, Idempotency, ReconcileRequest
+from daemon.core.verdict import judge
+from daemon.env import Env
+from daemon.store import events, idempotency, payments, settle, transactions
+from daemon.store.engine import Tx
+from daemon.store.outbox import Outbox
+from daemon.wire import ErrorCode
+from parsers.money import render
+from parsers.telco_id import normalize_telco_id
+
+
+async def reconcile(
+    env: Env,
+    outbox: Outbox,
+    caller: Caller,
+    reference: str,
+    request: ReconcileRequest,
+    *,
+    request_id: str,
+    claim: Idempotency | None,
+) -> Answer:
+    """Match a payment to a request by the ID from the customer's confirmation; 200 means it was matched.
+
+    Raises:
+        Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS,
+            NO_MATCHING_TRANSACTION, TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH.
+        Unavailable: Nothing could be written.
+    """
+    now = env.clock.now_us()
+    telco_id = normalize_telco_id(request.transaction_id)
+
+    def job(tx: Tx) -> Answer | Refusal:
+        try:
+            return idempotency.once(tx, claim, now, lambda: match(tx))
+        except Refusal as refusal:
+            if refusal.code is not ErrorCode.NO_MATCHING_TRANSACTION:
+                raise
+            # The miss is counted by this very transaction, so it must commit.
+            return refusal
+
+    def match(tx: Tx) -> Answer:
+        transaction = _request(tx, caller, reference)
+        _guard(tx, env, transaction, telco_id, now)
+        payment = _payment(tx, transaction, telco_id, request, now)
+        _same_amount(request, payment)
+        assert transaction.expected_minor is not None
+        verdict = judge(payment.amount_minor, transaction.expected_minor)
+        reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
+        how = settle.Settlement(
+            verdict,
+            "reconcile",
+            late=matching.is_late(payment, transaction),
+            actor=caller.name,
+            reconciliation_id=reconciliation_id,
+        )
+        verified = settle.verify(tx, outbox, transaction, payment, how, now)
+        transactions.add_reconciliation(
+            tx,
+            {
+                "id": reconciliation_id,
+                "transaction_id": transaction.id,
+                "payment_id": payment.id,
+                "claimed_minor": request.amount_minor,
+                "notes": request.notes,
+                "actor": caller.name,
+                "created_at": now,
+            },
+        )
+        events.add(
+            tx,
+            type="transaction.reconciled",
+            mode=transaction.mode,
+            at=now,
+            actor=caller.name,
+            transaction_id=transaction.id,
+            payment_id=payment.id,
+            data={"reconciliation_id": reconciliation_id},
+        )
+        body = shapes.success(
+            shapes.reconciliation(
+                reconciliation_id=reconciliation_id,
+                transaction_id=request.transaction_id,
+                transaction=verified,
+                payment=payment,
+                verdict=verdict,
+            ),
+            meta={"request_id": request_id},
+        )
+        return Answer(200, body)
+
+    result = await env.store.write(job)
+    if isinstance(result, Refusal):
+        raise result
+    return result
+
+
+def _request(tx: Tx, caller: Caller, reference: str) -> Transaction:
+    """Return the request that may be reconciled."""
+    transaction_id = ids.split_reference(reference)
+    transaction = (
+        None if transaction_id is None else transactions.get(tx, transaction_id, caller.mode)
+    )
+    if transaction is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    if transaction.origin == "open" or transaction.status in matching.VERIFIED:
+        payment = None
+        if transaction.payment_id is not None:
+            payment = payments.get(tx, transaction.payment_id)
+        raise Refusal(
+            ErrorCode.ALREADY_VERIFIED,
+            transaction_status=transaction.status,
+            verified_by_transaction_id=None if payment is None else payment.telco_id_as_read,
+        )
+    return transaction
+
+
+def _guard(tx: Tx, env: Env, transaction: Transaction, telco_id: str, now: int) -> None:
+    """Stop guessing: past so many distinct unknown IDs, only IDs tried before are looked up."""
+    tried = transactions.misses_since(tx, transaction.id, now - limits.MISS_WINDOW_US)
+    if len(tried) < env.config.limits.reconcile_misses_15min or telco_id in tried:
+        return
+    retry_after_s = -(-(min(tried.values()) + limits.MISS_WINDOW_US - now) // limits.SECOND_US)
+    raise Refusal(
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        "Too many different transaction IDs were tried on this order.",
+        headers={"Retry-After": str(retry_after_s)},
+        retry_after=retry_after_s,
+    )
+
+
+def _payment(
+    tx: Tx, transaction: Transaction, telco_id: str, request: ReconcileRequest, now: int
+) -> Payment:
+    """Return the one unused payment that carries the ID."""
+    found = [
+        payment
+        for payment in payments.with_telco_id(tx, transaction.mode, telco_id)
+        if payment.currency == transaction.currency
+        and request.provider in (None, payment.provider)
+    ]
+    usable = [payment for payment in found if payment.reversed_at is None]
+    if not usable:
+        transactions.add_miss(tx, transaction.id, telco_id, now, now - limits.MISS_WINDOW_US)
+        if found:
+            raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION, reason="reversed")
+        raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION)
+    unused = [payment for payment in usable if payment.standing != "used"]
+    if not unused:
+        user = transactions.paid_by(tx, usable[0].id)
+        raise Refusal(
+            ErrorCode.TRANSACTION_ID_ALREADY_USED,
+            expected_amount=render(transaction.expected_minor or 0),
+            used_by_reference=None if user is None else user.reference,
+        )
+    if len(unused) > 1:
+        raise Refusal(
+            ErrorCode.AMBIGUOUS_TRANSACTION_ID,
+            providers=sorted(payment.provider for payment in unused),
+        )
+    return unused[0]
+
+
+def _same_amount(request: ReconcileRequest, payment: Payment) -> None:
+    if request.amount_minor is not None and request.amount_minor != payment.amount_minor:
+        raise Refusal(
+            ErrorCode.AMOUNT_MISMATCH,
+            claimed_amount=render(request.amount_minor),
+            matched_amount=render(payment.amount_minor),
+        )
