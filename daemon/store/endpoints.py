@@ -1,0 +1,55 @@
+"""The shop's webhook endpoints. Implicit ones, made by requests, live in the same table and are not listed here."""
+
+from typing import Any
+
+from daemon.core.model import Endpoint
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.wire import Mode
+
+_ENDPOINT = columns(Endpoint)
+_NAMES = [name for name in _ENDPOINT.split(", ") if name not in ("seq", "link_failures")]
+
+
+def add(tx: Tx, endpoint: dict[str, Any]) -> Endpoint:
+    """Store a new endpoint; `endpoint` has every column but `seq` and `link_failures`."""
+    row = tx.one(
+        f"INSERT INTO endpoints ({', '.join(_NAMES)}) "
+        f"VALUES ({', '.join(':' + name for name in _NAMES)}) RETURNING {_ENDPOINT}",
+        endpoint,
+    )
+    assert row is not None
+    return load(Endpoint, row)
+
+
+def get(reader: Reader, endpoint_id: str, mode: Mode | None = None) -> Endpoint | None:
+    """Return one of the shop's own endpoints that was not deleted; with `mode`, only of that mode."""
+    return load_optional(
+        Endpoint,
+        reader.one(
+            f"SELECT {_ENDPOINT} FROM endpoints WHERE id = :id AND kind = 'endpoint' "
+            "AND deleted_at IS NULL AND (:mode IS NULL OR mode = :mode)",
+            {"id": endpoint_id, "mode": mode},
+        ),
+    )
+
+
+def in_use(reader: Reader, mode: Mode | None = None) -> list[Endpoint]:
+    """Return the shop's own endpoints that were not deleted, oldest first; with `mode`, only of that mode."""
+    return load_all(
+        Endpoint,
+        reader.all(
+            f"SELECT {_ENDPOINT} FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL "
+            "AND (:mode IS NULL OR mode = :mode) ORDER BY seq",
+            {"mode": mode},
+        ),
+    )
+
+
+def count(reader: Reader) -> int:
+    """Count the shop's own endpoints, of both modes."""
+    return int(
+        reader.value(
+            "SELECT COUNT(*) FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL"
+        )
+    )

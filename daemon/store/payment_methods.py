@@ -1,0 +1,96 @@
+"""Merchant numbers, and the SIMs they are on. A number on a SIM is a line."""
+
+from typing import Any
+
+from daemon.core.model import PaymentMethod
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load, load_all, load_optional
+
+_METHOD = columns(PaymentMethod)
+_NAMES = [name for name in _METHOD.split(", ") if name != "seq"]
+
+
+def add(tx: Tx, method: dict[str, Any]) -> PaymentMethod | None:
+    """Store a new number; None when this provider and number are registered already.
+
+    `method` has every column but `seq`. Its SIM must be free: ask `on_sim` first, in the same transaction.
+    """
+    row = tx.one(
+        f"INSERT INTO payment_methods ({', '.join(_NAMES)}) "
+        f"VALUES ({', '.join(':' + name for name in _NAMES)}) "
+        "ON CONFLICT (provider, phone_number) WHERE deleted_at IS NULL DO NOTHING "
+        f"RETURNING {_METHOD}",
+        method,
+    )
+    return load_optional(PaymentMethod, row)
+
+
+def get(reader: Reader, method_id: str) -> PaymentMethod | None:
+    """Return one number that was not deleted."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE id = :id AND deleted_at IS NULL",
+            {"id": method_id},
+        ),
+    )
+
+
+def in_use(reader: Reader) -> list[PaymentMethod]:
+    """Return the numbers that were not deleted, oldest first."""
+    return load_all(
+        PaymentMethod,
+        reader.all(f"SELECT {_METHOD} FROM payment_methods WHERE deleted_at IS NULL ORDER BY seq"),
+    )
+
+
+def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
+    """Return the number that a SIM holds."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE sim_seq = :sim AND deleted_at IS NULL",
+            {"sim": sim_seq},
+        ),
+    )
+
+
+def with_number(reader: Reader, provider: str, phone_number: str) -> PaymentMethod | None:
+    """Return the number of this provider, if it is registered."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE provider = :provider "
+            "AND phone_number = :phone AND deleted_at IS NULL",
+            {"provider": provider, "phone": phone_number},
+        ),
+    )
+
+
+def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMethod:
+    """Put a number on a SIM, or off its SIM with None.
+
+    Messages older than the moment a number came onto its SIM are history, so that moment is noted;
+    putting it where it already is changes nothing.
+    """
+    row = tx.one(
+        "UPDATE payment_methods SET sim_seq = :sim, updated_at = :now, "
+        "line_created_at = CASE WHEN :sim IS NULL THEN NULL "
+        "WHEN sim_seq = :sim THEN line_created_at ELSE :now END "
+        f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        {"id": method_id, "sim": sim_seq, "now": now},
+    )
+    assert row is not None, method_id
+    return load(PaymentMethod, row)
+
+
+def unplaced_by_sim(reader: Reader, since: int) -> dict[str, int]:
+    """Count the live payments stored since then that matched no number, by SIM key."""
+    return {
+        row[0]: row[1]
+        for row in reader.all(
+            "SELECT sim_key, COUNT(*) FROM payments WHERE payment_method_id IS NULL "
+            "AND stored_at >= :since AND mode = 'live' GROUP BY sim_key",
+            {"since": since},
+        )
+    }
