@@ -1,0 +1,106 @@
+"""How the emulated phone reads command lines and says no (ITU-T V.250, 3GPP TS 27.007 and 27.005)."""
+
+import re
+from collections.abc import Callable, Container
+from typing import Final
+
+Handler = Callable[[str, str], list[str]]
+"""Takes the operator (`""`, `"?"`, `"="`, `"=?"`) and the argument; returns the answer's lines."""
+
+_BASIC: Final = re.compile(r"\s*(&?[A-Z]|S\d+)(=\?|\?|=)?(\d*)", re.ASCII | re.IGNORECASE)
+_EXTENDED: Final = re.compile(r"\s*([+^*$%][A-Z0-9]+)\s*(=\?|\?|=)?\s*(.*)", re.ASCII | re.I | re.S)
+_PIECES: Final = re.compile(r'(?:[^;"]|"[^"]*"?)+')
+
+_ERROR_TEXTS: Final = {  # 27.007 clause 9.2, 27.005 clause 3.2.5
+    ("CME", 4): "operation not supported",
+    ("CME", 50): "incorrect parameters",
+    ("CME", 100): "unknown",
+    ("CMS", 302): "operation not allowed",
+    ("CMS", 304): "invalid PDU mode parameter",
+    ("CMS", 321): "invalid memory index",
+    ("CMS", 331): "no network service",
+    ("CMS", 500): "unknown error",
+}
+
+
+class Refusal(Exception):  # noqa: N818 - an answer of the phone, not a fault of the program
+    """The final result of a command that failed: `+CME ERROR`, `+CMS ERROR`, or plain `ERROR`."""
+
+    def __init__(self, kind: str, code: int = 0) -> None:
+        """Name the kind (`CME`, `CMS` or empty for a plain ERROR) and the standard's number."""
+        super().__init__(kind, code)
+        self.kind = kind
+        self.code = code
+
+    def line(self, verbosity: int) -> str:
+        """Return the result line as `AT+CMEE` asks for it.
+
+        `+CMS ERROR` comes even with CMEE=0 (27.005 clause 3.1), `+CME ERROR` does not.
+        """
+        if not self.kind or (self.kind == "CME" and not verbosity):
+            return "ERROR"
+        text = _ERROR_TEXTS.get((self.kind, self.code)) if verbosity == 2 else None
+        return f"+{self.kind} ERROR: {text or self.code}"
+
+
+def split_line(body: str) -> list[tuple[str, str, str]]:
+    """Split what follows `AT` into commands: name in capitals, operator, argument.
+
+    Commands with a prefix are separated by semicolons, basic ones follow each other (V.250
+    clause 5.2). What cannot be a command at all comes back under its own text as the name, so
+    that it is refused as unknown.
+    """
+    commands = []
+    for piece in _PIECES.findall(body) if ";" in body else (body,):
+        rest = piece.strip()
+        while rest:
+            extended = _EXTENDED.fullmatch(rest)
+            if extended is not None:
+                name, operator, argument = extended.groups()
+                commands.append((name.upper(), operator or "", argument.strip()))
+                break
+            basic = _BASIC.match(rest)
+            if basic is None:
+                commands.append((rest, "", ""))
+                break
+            name, operator, argument = basic.groups()
+            commands.append((name.upper(), operator or "", argument))
+            rest = rest[basic.end() :].strip()
+    return commands
+
+
+def split_arguments(argument: str) -> list[str]:
+    """Return the comma-separated arguments without quotes; at least one, maybe empty."""
+    return [part.strip().strip('"') for part in argument.split(",")]
+
+
+def number(text: str, allowed: Container[int], refusal: Refusal) -> int:
+    """Return the number written here.
+
+    Raises:
+        Refusal: the one given, when it is not a number or not an allowed one.
+    """
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        raise refusal
+    value = int(digits)
+    if value not in allowed:
+        raise refusal
+    return value
+
+
+def bare(operator: str, argument: str, *operators: str) -> None:
+    """Refuse an operator that is not among these, or any argument.
+
+    Raises:
+        Refusal: this form of the command does not exist.
+    """
+    if operator not in operators:
+        raise Refusal("CME", 4)
+    if argument:
+        raise Refusal("CME", 50)
+
+
+def type_of_address(address: str) -> int:
+    """Return the type-of-address octet: international or unknown (24.011 clause 8.2.5.2)."""
+    return 145 if address.startswith("+") else 129

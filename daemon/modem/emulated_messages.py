@@ -1,0 +1,182 @@
+"""The message commands of the emulated phone, PDU mode (3GPP TS 27.005 clause 3)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.modem.emulated_answers import Handler, Refusal, number, split_arguments
+from daemon.modem.emulated_memory import Slot, Status, Storage
+
+_LISTED: Final = {  # clause 3.1, <stat>
+    "": (Status.UNREAD,),
+    "0": (Status.UNREAD,),
+    "1": (Status.READ,),
+    "2": (Status.UNSENT,),
+    "3": (Status.SENT,),
+    "4": tuple(Status),
+}
+_FLAGGED: Final = {  # clause 3.5.4, <delflag>
+    1: (Status.READ,),
+    2: (Status.READ, Status.SENT),
+    3: (Status.READ, Status.SENT, Status.UNSENT),
+    4: tuple(Status),
+}
+_NOTICE_RANGES: Final = (range(3), range(2), range(1), range(2), range(2))
+"""What `AT+CNMI` takes, clause 3.4.1: no direct `+CMT` (mt 2 and 3)."""
+_NO_NOTICES: Final = (0, 0, 0, 0, 0)
+_BAD_INDEX: Final = 321
+_NOT_ALLOWED: Final = 302
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """One message that left a slot by `AT+CMGD`."""
+
+    storage: str
+    index: int
+    pdu: str
+    flag: int
+    """0 for a single delete, else the `<delflag>` of a mass delete."""
+    command: int
+    """Which command did it: 1 is the first the phone ever got."""
+    at_ns: int
+    """When, on the clock of whoever carries the bytes."""
+
+
+class Messages:
+    """The storages and what `AT+C...` does to them."""
+
+    def __init__(
+        self, capacities: Mapping[str, int], first_index: int, *, empty_slot_error: bool
+    ) -> None:
+        """Make empty storages; the first named receives.
+
+        Raises:
+            ValueError: no storage at all, or a capacity that no phone has.
+        """
+        self.storages = {
+            name: Storage(name, capacity, first_index) for name, capacity in capacities.items()
+        }
+        if not self.storages:
+            raise ValueError("a phone has at least one storage")
+        self.selected = [next(iter(self.storages))] * 3
+        self.notices: tuple[int, ...] = _NO_NOTICES
+        self.deleted: list[Deletion] = []
+        self.last_read: tuple[str, int] | None = None
+        """Storage and number of the message read last, for who wants to change it."""
+        self.ignore_deletes = False
+        """Some phones answer OK to a delete and keep the message."""
+        self.command = 0
+        self.at_ns = 0
+        self._empty_slot_error = empty_slot_error
+        self.table: dict[str, Handler] = {
+            "+CPMS": self._select,
+            "+CNMI": self._notify,
+            "+CMGL": self._list,
+            "+CMGR": self._read,
+            "+CMGD": self._delete,
+        }
+
+    def reset(self) -> None:
+        """Forget the choice of storages and notices, as at power-on; messages stay."""
+        self.selected = [next(iter(self.storages))] * 3
+        self.notices = _NO_NOTICES
+
+    def notifies(self) -> bool:
+        """Say whether `+CMTI` is asked for; mode 0 keeps it in the phone (clause 3.4.1)."""
+        return self.notices[0] > 0 and self.notices[1] == 1
+
+    def _select(self, operator: str, argument: str) -> list[str]:
+        if operator == "=?":
+            known = "(" + ",".join(f'"{name}"' for name in self.storages) + ")"
+            return [f"+CPMS: {known},{known},{known}"]
+        if operator == "?":
+            shown = (f'"{name}",{self._fill(name)}' for name in self.selected)
+            return ["+CPMS: " + ",".join(shown)]
+        names = split_arguments(argument)
+        if operator != "=" or len(names) > 3 or not self.storages.keys() >= set(names):
+            raise Refusal("CMS", _NOT_ALLOWED)
+        self.selected[: len(names)] = names
+        return ["+CPMS: " + ",".join(self._fill(name) for name in self.selected)]
+
+    def _fill(self, name: str) -> str:
+        storage = self.storages[name]
+        return f"{len(storage.slots)},{storage.capacity}"
+
+    def _notify(self, operator: str, argument: str) -> list[str]:
+        if operator == "?":
+            return ["+CNMI: " + ",".join(map(str, self.notices))]
+        if operator == "=?":
+            ranges = ("(" + ",".join(map(str, allowed)) + ")" for allowed in _NOTICE_RANGES)
+            return ["+CNMI: " + ",".join(ranges)]
+        if operator not in {"=", ""}:
+            raise Refusal("CMS", _NOT_ALLOWED)
+        parts = [] if not argument else split_arguments(argument)
+        if len(parts) > len(_NOTICE_RANGES):
+            raise Refusal("CMS", _NOT_ALLOWED)
+        given = [
+            number(part, allowed, Refusal("CMS", _NOT_ALLOWED))
+            for part, allowed in zip(parts, _NOTICE_RANGES, strict=False)
+        ]
+        self.notices = (*given, *_NO_NOTICES[len(given) :])
+        return []
+
+    def _list(self, operator: str, argument: str) -> list[str]:
+        if operator == "=?":
+            return ["+CMGL: (0-4)"]
+        statuses = _LISTED.get(argument)
+        if operator not in {"=", ""} or statuses is None:
+            raise Refusal("CMS", _NOT_ALLOWED)
+        storage = self.storages[self.selected[0]]
+        lines = []
+        for index, slot in storage.ordered(statuses):
+            lines.append(f"+CMGL: {index},{slot.status:d},,{slot.length}\r\n{slot.pdu}")
+            self._seen(storage, index, slot)
+        return lines
+
+    def _read(self, operator: str, argument: str) -> list[str]:
+        if operator == "=?":
+            return []
+        if operator != "=":
+            raise Refusal("CMS", _NOT_ALLOWED)
+        storage = self.storages[self.selected[0]]
+        index = number(argument, storage.indexes(), Refusal("CMS", _BAD_INDEX))
+        slot = storage.slots.get(index)
+        if slot is None:
+            if self._empty_slot_error:
+                raise Refusal("CMS", _BAD_INDEX)
+            return []
+        line = f"+CMGR: {slot.status:d},,{slot.length}\r\n{slot.pdu}"
+        self._seen(storage, index, slot)
+        return [line]
+
+    def _seen(self, storage: Storage, index: int, slot: Slot) -> None:
+        if slot.status is Status.UNREAD:
+            slot.status = Status.READ
+        self.last_read = (storage.name, index)
+
+    def _delete(self, operator: str, argument: str) -> list[str]:
+        storage = self.storages[self.selected[0]]
+        if operator == "=?":
+            return [f"+CMGD: ({','.join(map(str, sorted(storage.slots)))}),(0-4)"]
+        parts = split_arguments(argument)
+        if operator != "=" or len(parts) > 2:
+            raise Refusal("CMS", _NOT_ALLOWED)
+        flag = number(parts[1], range(5), Refusal("CMS", _NOT_ALLOWED)) if len(parts) == 2 else 0
+        if flag:
+            # The index is there but means nothing (clause 3.5.4).
+            number(parts[0] or "0", range(1 << 16), Refusal("CMS", _BAD_INDEX))
+            doomed: Iterable[int] = [index for index, _ in storage.ordered(_FLAGGED[flag])]
+        else:
+            doomed = [number(parts[0], storage.indexes(), Refusal("CMS", _BAD_INDEX))]
+        if not self.ignore_deletes:
+            for index in doomed:
+                self._remove(storage, index, flag)
+        return []
+
+    def _remove(self, storage: Storage, index: int, flag: int) -> None:
+        slot = storage.remove(index)
+        if slot is not None:
+            self.deleted.append(
+                Deletion(storage.name, index, slot.pdu, flag, self.command, self.at_ns)
+            )
