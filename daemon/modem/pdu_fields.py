@@ -84,12 +84,6 @@ _QUARTERS_MAX = 79
 _SIGN = 0x08
 
 
-def read_digits(octets: bytes) -> str:
-    """Read semi-octets, low half first; filler is left out."""
-    digits = octets.translate(_SWAP).hex()
-    return digits if digits.isdecimal() else digits.translate(_SEMI_OCTETS).replace("\0", "")
-
-
 def write_digits(digits: str) -> bytes:
     """Return semi-octets, filled up with F."""
     padded = digits.translate(_SEMI_OCTETS_BACK) + "f" * (len(digits) % 2)

@@ -30,6 +30,7 @@ from daemon.modem.pdu import (
     encode_deliver,
     encode_submit,
 )
+from daemon.modem.pdu_fields import write_concat
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "pdu_vectors.jsonl"
 VECTORS: list[dict[str, Any]] = [
@@ -290,6 +291,21 @@ def test_elements_ports_and_concat_are_found_among_others() -> None:
     )
 
 
+def test_elements_of_a_wrong_length_are_skipped() -> None:
+    # Concatenation of 2 octets, language of 2 octets; ports of 3 octets.
+    header = "0D" + "00020201" + "24020101" + "0503010203"
+    value = decode("00400481214300046220419050700010" + header + "0041")
+    assert isinstance(value, Deliver)
+    assert [element.id for element in value.elements] == [0x00, 0x24, 0x05]
+    assert (value.concat, value.ports, value.single) == (None, None, 0)
+
+
+def test_a_language_of_a_wrong_length_is_the_default() -> None:
+    value = decode("00400481214300006220419050700007" + "05240302020261")
+    assert isinstance(value, Deliver)
+    assert (value.elements, value.single) == ((Element(0x24, b"\x02\x02\x02"),), 0)
+
+
 def test_eight_bit_ports_are_read() -> None:
     value = decode("004004812143000462204190507000060404020102" + "41")
     assert isinstance(value, Deliver)
@@ -305,7 +321,7 @@ def test_every_coding_scheme_is_read_by_the_standard(dcs: int) -> None:
             coding = "8bit"  # compressed: TP-UDL counts octets, nobody can read it
         message_class = dcs % 4 if dcs % 32 >= 16 else None
     elif dcs < 0xF0:
-        coding, message_class = ("ucs2" if 0xE0 <= dcs else "gsm7"), None
+        coding, message_class = ("ucs2" if dcs >= 0xE0 else "gsm7"), None
     else:
         coding, message_class = ("8bit" if dcs % 8 >= 4 else "gsm7"), dcs % 4
     value = decode(f"00040481214300{dcs:02X}622041905070000400410042")
@@ -437,9 +453,17 @@ def test_a_validity_is_one_octet(validity: int) -> None:
         encode_submit("1234", "hi", validity=validity)
 
 
+@pytest.mark.parametrize(("total", "position"), [(0, 0), (2, 0), (2, 3), (256, 1)])
+def test_a_part_has_a_place_in_its_message(total: int, position: int) -> None:
+    with pytest.raises(ValueError, match=f"no part {position} of {total}"):
+        write_concat(1, 8, total, position)
+
+
 quarter_zones = st.integers(-79, 79).map(lambda n: timezone(timedelta(minutes=15 * n)))
-times = st.datetimes(datetime(1990, 1, 3), datetime(2089, 12, 29), timezones=quarter_zones).map(
-    lambda at: at.replace(microsecond=0)
+times = st.builds(
+    lambda second, zone: (datetime(1990, 1, 3, tzinfo=UTC) + second).astimezone(zone),
+    st.integers(0, 99 * 365 * 86_400).map(lambda seconds: timedelta(seconds=seconds)),
+    quarter_zones,
 )
 gsm7_texts = st.text(st.sampled_from("@ab CZ09£Δ\n\r€[]{}~|\\^ñ."), max_size=700)
 texts = st.one_of(gsm7_texts, st.text(max_size=300), st.text("ab€👍𠮷₵", max_size=300))
