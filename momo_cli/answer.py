@@ -1,0 +1,99 @@
+"""What a command hands back: the document, the rows, and how each is to be shown. No I/O.
+
+A command module has a function `command` whose signature is the command's flags; it returns a
+`Call`. The frame (`frame.py`) then makes the client, calls `run(client, terminal, options)` and
+writes the `Answer` in the form that was asked for. So no command prints.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from momo_cli import exits
+from momo_cli.client import Client
+from momo_cli.terminal import Terminal
+
+Row = Mapping[str, Any]
+"""One record, as the API gave it."""
+
+
+class Field(NamedTuple):
+    """One field for programs: a column of plain, csv and ndjson, and a name for `--fields`."""
+
+    name: str
+    path: str = ""
+    """Dotted path in the row; the name when empty."""
+
+
+class Cell(NamedTuple):
+    """What stands in one cell of a table on a terminal."""
+
+    text: str
+    style: str = ""
+
+
+class Head(NamedTuple):
+    """One column for people."""
+
+    title: str
+    show: Callable[[Row, Terminal], Cell | str]
+    right: bool = False
+    cut: bool = False
+    """May be cut in its middle when the terminal is narrow; for ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How the rows of a command are written.
+
+    Attributes:
+        fields: For programs, in order.
+        heads: The table on a terminal; empty when the answer has lines for people instead.
+        id: The dotted path that `-o id` prints.
+    """
+
+    fields: tuple[Field, ...]
+    heads: tuple[Head, ...] = ()
+    id: str = "id"
+
+
+NOTHING = View(fields=())
+"""The view of a command that has no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a command.
+
+    Attributes:
+        document: The text that `--json` prints: the API's body, byte for byte.
+        rows: The records, for every other form.
+        lines: For people, instead of the table; may carry colour from `Terminal.style`.
+        heading: The line above a table on a terminal.
+        empty: What to say on stderr when there are no rows.
+        notes: For stderr.
+        next: Commands to type next; shown to people only.
+        exit_code: One of `exits`.
+        stream: The rows come over time: `--json` writes one line each (ndjson).
+        summary: With `stream`, end ndjson with a line of type summary.
+    """
+
+    document: str = ""
+    rows: Iterable[Row] = ()
+    lines: Sequence[str] = ()
+    heading: str = ""
+    empty: str = ""
+    notes: Sequence[str] = ()
+    next: Sequence[str] = ()
+    exit_code: int = exits.OK
+    stream: bool = False
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A parsed command line: what to run, and how its rows are written."""
+
+    run: Callable[[Client, Terminal, Any], Answer]
+    options: object
+    view: View = NOTHING

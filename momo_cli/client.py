@@ -1,0 +1,371 @@
+"""HTTP/1.1 to the daemon over its Unix socket, with the standard library alone.
+
+One connection per call: a Unix socket costs microseconds to open, and there is then no idle
+connection that the daemon may have closed. A call is repeated once when the connection breaks
+before the answer, and only when repeating it is safe: a GET, or a call with an idempotency key.
+"""
+
+import http.client
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+from urllib.parse import quote, urlencode
+
+from daemon import wire
+from momo_cli import system
+from momo_cli.errors import Failure
+from momo_cli.locate import Located
+
+DEFAULT_TIMEOUT_S: Final = 30.0
+DIAL_RETRY_S: Final = 2.0
+"""A refused dial is tried again for so long: a starting daemon has bound but does not listen yet."""
+_DIAL_PAUSE_S: Final = 0.05
+_SILENCE_S_MAX: Final = 45.0
+"""The daemon sends a comment every 15 s; three missing ones mean that the stream is dead."""
+_UNCERTAIN: Final = {"uncertain": "yes"}
+"""A fact of failures after which nobody knows whether the call was carried out."""
+_READ_S_MIN: Final = 0.01
+_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A successful answer: the text as it came, and what it says."""
+
+    status: int
+    text: str
+    body: dict[str, Any]
+
+    @property
+    def data(self) -> Any:  # noqa: ANN401  # the shape belongs to the path that was asked
+        """Return the member `data`."""
+        return self.body.get("data")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event."""
+
+    id: str
+    kind: str
+    data: dict[str, Any]
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """An HTTP connection whose transport is already there."""
+
+    def __init__(self, transport: socket.socket) -> None:
+        super().__init__(wire.SOCKET_HOST)
+        self.sock = transport
+
+    def connect(self) -> None:
+        """Do nothing: we were given an open socket, and never open another one."""
+
+
+@dataclass(slots=True)
+class Client:
+    """The daemon, as seen from the command line.
+
+    Attributes:
+        located: The shop, for the socket and for what to say when nobody answers.
+        timeout_s: The limit of each call; None = for ever.
+        warn: Takes a sentence for stderr.
+        trace: Takes a line of `--debug`; never a body, so never a secret.
+        command: The words of the running command, for hints.
+        pause: Waits for so many seconds.
+    """
+
+    located: Located
+    timeout_s: float | None = DEFAULT_TIMEOUT_S
+    warn: Callable[[str], None] = print
+    trace: Callable[[str], None] | None = None
+    pause: Callable[[float], None] = system.sleep
+    _warned: bool = field(default=False, init=False)
+
+    def get(self, path: str, **query: object) -> Reply:
+        """Ask for something; query members that are None are left out."""
+        return self.call("GET", path, query=query)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """Make one call.
+
+        Args:
+            method: The HTTP method.
+            path: A path of `wire.Path`, placeholders filled by `path_of`.
+            query: Members that are None are left out.
+            body: Sent as JSON.
+            idempotency_key: Sent as the header, and makes the call safe to repeat.
+
+        Returns:
+            The daemon's answer, status below 400.
+
+        Raises:
+            Failure: The daemon refused, or could not be reached.
+        """
+        safe = method == "GET" or idempotency_key is not None
+        target = _target(path, query)
+        sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        headers = {"Accept": "application/json"}
+        if idempotency_key is not None:
+            headers[wire.IDEMPOTENCY_HEADER] = idempotency_key
+        for last in (not safe, True):
+            started = system.monotonic()
+            try:
+                response, _ = self._send(method, target, sent, headers, self.timeout_s)
+                text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+            except TimeoutError:
+                raise self._silent(asked=method == "GET") from None
+            except (OSError, http.client.HTTPException) as problem:
+                if last:
+                    raise _broken(problem, safe=safe) from None
+                continue
+            self._traced(f"< {response.status} {len(text)} characters", started)
+            return self._reply(response.status, text)
+        raise AssertionError("the second attempt returns or raises")
+
+    def events(
+        self,
+        *,
+        since: str | None = None,
+        reference: str | None = None,
+        left: Callable[[], float] | None = None,
+    ) -> Iterator[Event | None]:
+        """Follow what happens, one connection long.
+
+        Args:
+            since: The id of the last event that was seen; None starts with what comes now.
+            reference: Only events of this order.
+            left: Seconds until the caller wants to stop; the stream then just ends.
+
+        Yields:
+            Each event; None once when the stream is open and for each keep-alive, so that the
+            caller can look at the clock. Ends when the connection does; go on with `since`.
+
+        Raises:
+            Failure: The daemon refused, or could not be reached.
+        """
+        target = _target(wire.Path.LOCAL_EVENTS, {"since": since, "reference": reference})
+        headers = {"Accept": "text/event-stream"}
+        if since is not None:
+            headers["Last-Event-ID"] = since
+        try:
+            response, transport = self._send("GET", target, None, headers, self.timeout_s)
+            if response.status != http.client.OK:
+                text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+                self._reply(response.status, text)
+            yield None
+
+            def patience() -> None:
+                seconds = _SILENCE_S_MAX if left is None else min(_SILENCE_S_MAX, left())
+                transport.settimeout(max(seconds, _READ_S_MIN))
+
+            yield from _events(response, patience)
+        except (OSError, http.client.HTTPException):
+            return
+
+    def alive(self) -> bool:
+        """Say whether somebody listens on the socket; sends nothing and waits for nothing."""
+        try:
+            self._dial(retry_s=0.0).close()
+        except OSError:
+            return False
+        return True
+
+    def _send(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        timeout_s: float | None,
+    ) -> tuple[http.client.HTTPResponse, socket.socket]:
+        self._traced(f"> {method} {target}")
+        try:
+            transport = self._dial(retry_s=DIAL_RETRY_S)
+        except OSError as problem:
+            self._unreachable(problem)
+        transport.settimeout(timeout_s)
+        connection = _UnixConnection(transport)
+        sent = {
+            wire.PROTOCOL_HEADER: wire.PROTOCOL,
+            "Connection": "close",
+            "User-Agent": "momo-cli",
+            **headers,
+        }
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        connection.request(method, target, body=body, headers=sent)
+        response = connection.getresponse()
+        self._compare(response.getheader(wire.PROTOCOL_HEADER))
+        return response, transport
+
+    def _dial(self, *, retry_s: float) -> socket.socket:
+        until = system.monotonic() + retry_s
+        while True:
+            transport = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                transport.connect(self.located.socket)
+            except OSError as problem:
+                transport.close()
+                refused = isinstance(problem, ConnectionRefusedError)
+                if not refused or system.monotonic() >= until:
+                    raise
+            else:
+                return transport
+            self.pause(_DIAL_PAUSE_S)
+
+    def _compare(self, theirs: str | None) -> None:
+        if theirs is None or theirs == wire.PROTOCOL or self._warned:
+            return
+        self._warned = True
+        self.warn(
+            f"warning: the daemon speaks protocol {theirs} and this momo speaks {wire.PROTOCOL}; "
+            "restart the daemon: momo daemon stop, then momo daemon start"
+        )
+
+    def _reply(self, status: int, text: str) -> Reply:
+        try:
+            body = json.loads(text)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise Failure(
+                wire.ErrorCode.DAEMON_DOWN,
+                f"what answers on {self.located.socket} is not a momo daemon (status {status})",
+            )
+        if status < http.client.BAD_REQUEST:
+            return Reply(status, text, body)
+        error = body.get("error")
+        error = error if isinstance(error, dict) else {}
+        raise Failure(
+            str(error.get("code", "")), str(error.get("message", "")), http_status=status, body=body
+        )
+
+    def _silent(self, *, asked: bool) -> Failure:
+        tail = "" if asked else "; it may yet be done: look before you repeat it"
+        return Failure(
+            wire.ErrorCode.DAEMON_DOWN,
+            f"the daemon did not answer within {self.timeout_s:g} s (--timeout){tail}",
+            facts=dict(_UNCERTAIN),
+            next=("momo daemon status",),
+        )
+
+    def _unreachable(self, problem: OSError) -> NoReturn:
+        """Say which of the ways of not being there it is; not being set up comes first."""
+        if not _there(self.located.places.database) and not isinstance(problem, PermissionError):
+            raise Failure(wire.ErrorCode.NOT_SET_UP, "") from None
+        raise Failure(wire.ErrorCode.DAEMON_DOWN, self._why(problem)) from None
+
+    def _why(self, problem: OSError) -> str:
+        path = self.located.socket
+        if isinstance(problem, FileNotFoundError):
+            return f"the daemon is not running (no socket at {path})"
+        if isinstance(problem, ConnectionRefusedError):
+            return f"the daemon stopped without cleaning up (nobody listens on {path})"
+        if isinstance(problem, PermissionError):
+            return (
+                f"the socket belongs to user {_owner(path)!r} and you are {_user(os.getuid())!r} "
+                f"({path}); the owner can name you in `[access] socket_users` of config.toml"
+            )
+        return f"{path}: {problem.strerror or problem}"
+
+    def _traced(self, line: str, started: float | None = None) -> None:
+        if self.trace is None:
+            return
+        if started is not None:
+            line += f", {(system.monotonic() - started) * 1000:.0f} ms"
+        self.trace(line)
+
+
+def path_of(path: str, **values: str) -> str:
+    """Fill the placeholders of a `wire.Path`, each value quoted as one segment."""
+    return path.format_map({name: quote(value, safe="") for name, value in values.items()})
+
+
+def _target(path: str, query: Mapping[str, object] | None) -> str:
+    given = {key: value for key, value in (query or {}).items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _events(
+    response: http.client.HTTPResponse, before_read: Callable[[], None]
+) -> Iterator[Event | None]:
+    """Read the stream by the rules of the HTML standard, section 9.2.6."""
+    seen: dict[str, str] = {}
+    data: list[str] = []
+    while True:
+        before_read()
+        raw = response.readline()
+        if not raw:
+            return
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        if line:
+            if line.startswith(":"):
+                yield None
+                continue
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if name == "data":
+                data.append(value)
+            else:
+                seen[name] = value
+            continue
+        if data:
+            try:
+                said = json.loads("\n".join(data))
+            except ValueError:
+                said = None
+            body = said if isinstance(said, dict) else {"value": said}
+            yield Event(seen.get("id", ""), seen.get("event", "message"), body)
+        seen, data = {}, []
+
+
+def _broken(problem: Exception, *, safe: bool) -> Failure:
+    detail = str(problem) or type(problem).__name__
+    tail = "" if safe else "; it may or may not have been done: look before you repeat it"
+    return Failure(
+        wire.ErrorCode.DAEMON_DOWN,
+        f"the connection to the daemon broke before the answer ({detail}){tail}",
+        facts=dict(_UNCERTAIN),
+        next=("momo daemon status",),
+    )
+
+
+def _there(path: str) -> bool:
+    try:
+        os.stat(path)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _owner(path: str) -> str:
+    """Name who owns the socket, or the nearest folder that we may look at."""
+    while path not in ("", "/"):
+        try:
+            return _user(os.stat(path).st_uid)
+        except OSError:
+            path = os.path.dirname(path)  # noqa: PTH120  # pathlib is not worth its import here
+    return "root"
+
+
+def _user(uid: int) -> str:
+    import pwd  # noqa: PLC0415  # only for a sentence that is hardly ever said
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

@@ -1,0 +1,72 @@
+"""List the addresses that payments are sent to, and how each is doing."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.wire import Path
+from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
+from momo_cli.client import Client
+from momo_cli.terminal import Terminal
+from momo_cli.words import ago, clean
+
+EXAMPLES: Final = """\
+  momo endpoints list
+  momo endpoints list --fields id,url,is_active -o csv
+"""
+
+
+def _state(row: Row) -> Cell:
+    if row.get("auto_paused_at"):
+        return Cell("✗ auto-paused", "red")
+    if not row.get("is_active"):
+        return Cell("! paused", "yellow")
+    return Cell("✓ sandbox" if row.get("is_sandbox") else "✓ active", "green")
+
+
+VIEW: Final = View(
+    fields=tuple(
+        Field(name)
+        for name in (
+            "id",
+            "url",
+            "description",
+            "is_active",
+            "is_sandbox",
+            "auto_paused_at",
+            "last_success_at",
+            "last_failure_at",
+            "consecutive_failures",
+            "created_at",
+            "updated_at",
+        )
+    ),
+    heads=(
+        Head("STATE", lambda row, _: _state(row)),
+        Head("URL", lambda row, _: clean(row.get("url"))),
+        Head("LAST OK", lambda row, t: ago(row.get("last_success_at"), t) or "—"),
+        Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`momo endpoints list` has no flags of its own."""
+
+
+def command() -> Call:
+    """Read the flags."""
+    return Call(run, Options(), VIEW)
+
+
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
+    """Ask for the endpoints."""
+    reply = client.get(Path.ENDPOINTS)
+    rows = reply.data or []
+    return Answer(
+        document=reply.text,
+        rows=rows,
+        empty="" if rows else "No endpoints yet: payments are kept, and sent to nobody.",
+        next=[] if rows else ["momo endpoints add https://shop.example/hook"],
+    )

@@ -1,0 +1,128 @@
+"""Show the lines: each phone, its SIMs, and the number on each.
+
+READS says whether the phone has ever read a payment message; UNPLACED counts payments of the last
+30 days that matched none of your numbers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import typer
+
+from daemon.wire import Path
+from momo_cli import exits
+from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
+from momo_cli.client import Client
+from momo_cli.terminal import Terminal
+from momo_cli.words import phone
+
+EXAMPLES: Final = """\
+  momo lines
+  momo lines --fail-if-unready --quiet
+  momo lines --json --get data.ready
+"""
+
+VIEW: Final = View(
+    fields=(
+        Field("device_id"),
+        Field("phone"),
+        Field("slot_index"),
+        Field("network"),
+        Field("phone_number"),
+        Field("account_name"),
+        Field("payment_method_id"),
+        Field("reads_payments"),
+        Field("unplaced_payments"),
+    ),
+    heads=(
+        Head("PHONE", lambda row, _: row["phone"]),
+        Head("SLOT", lambda row, _: str(row["slot_index"]), right=True),
+        Head("NETWORK", lambda row, _: row["network"] or "—"),
+        Head("NUMBER", lambda row, _: _number(row)),
+        Head("NAME", lambda row, _: row["account_name"] or "—"),
+        Head("READS", lambda row, _: "yes" if row["reads_payments"] else "never"),
+        Head("UNPLACED", lambda row, _: str(row["unplaced_payments"]), right=True),
+    ),
+    id="payment_method_id",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flags of `momo lines`."""
+
+    fail_if_unready: bool
+
+
+def command(
+    fail_if_unready: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-unready", help="Exit 6 when a SIM has no number, or payments are unplaced."
+        ),
+    ] = False,
+) -> Call:
+    """Read the flags."""
+    return Call(run, Options(fail_if_unready), VIEW)
+
+
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:
+    """Ask for the lines and lay out one row per SIM."""
+    reply = client.get(Path.LINES)
+    data = reply.data or {}
+    rows = list(_rows(data))
+    ready, unplaced = bool(data.get("ready")), data.get("unplaced_payments") or 0
+    unready = options.fail_if_unready and (not ready or unplaced > 0)
+    return Answer(
+        document=reply.text,
+        rows=rows,
+        heading=_heading(terminal, ready=ready, unplaced=unplaced),
+        empty="" if rows else "No phone connected. Plug in the modem and wait a moment.",
+        notes=["A SIM probably moved: some payments match none of your numbers."]
+        if ready and unplaced and terminal.human
+        else (),
+        next=_next(rows, ready=ready, unplaced=unplaced),
+        exit_code=exits.FINDINGS if unready else exits.OK,
+    )
+
+
+def _rows(data: dict[str, Any]) -> Iterator[Row]:
+    for device in data.get("phones") or ():
+        for sim in device.get("sims") or ():
+            line = sim.get("line") or {}
+            yield {
+                "device_id": device.get("device_id"),
+                "phone": device.get("name"),
+                "slot_index": sim.get("slot_index"),
+                "network": sim.get("network"),
+                "phone_number": line.get("phone_number"),
+                "account_name": line.get("account_name"),
+                "payment_method_id": line.get("payment_method_id"),
+                "reads_payments": device.get("reads_payments"),
+                "unplaced_payments": sim.get("unplaced_payments") or 0,
+            }
+
+
+def _number(row: Row) -> Cell | str:
+    number = row["phone_number"]
+    return phone(number) if number else Cell("no number", "yellow")
+
+
+def _heading(terminal: Terminal, *, ready: bool, unplaced: int) -> str:
+    state = (
+        terminal.style("READY  ✓ every SIM has a number", "green")
+        if ready
+        else terminal.style("NOT READY  ! a SIM has no number", "yellow")
+    )
+    return f"{state}     UNPLACED (30 d)  {unplaced}"
+
+
+def _next(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+    if not rows:
+        return ["momo sims list --wait"]
+    bare = [row for row in rows if not row["phone_number"]]
+    if bare:
+        sim = f"{bare[0]['phone']}:{bare[0]['slot_index']}"
+        return [f"momo sims assign {sim} --method ID", "momo methods list"]
+    return ["momo messages list --since 24h"] if ready and unplaced else []

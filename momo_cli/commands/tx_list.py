@@ -1,0 +1,115 @@
+"""List orders, newest first.
+
+In a pipe: tab-separated columns reference, svc_code, status, expected_amount, actual_amount,
+difference, difference_type, currency, payer_phone, payer_name, created_at, completed_at.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import typer
+
+from daemon.wire import Path, TransactionStatus
+from momo_cli.answer import Answer, Call, Row
+from momo_cli.client import Client, Reply
+from momo_cli.errors import usage
+from momo_cli.orders import LIST_VIEW
+from momo_cli.terminal import Terminal
+from momo_cli.times import moment
+from momo_cli.words import at
+
+EXAMPLES: Final = """\
+  momo tx list
+  momo tx list --status PENDING
+  momo tx list --from today --fields svc_code,actual_amount -o csv
+  momo tx list --all --json
+"""
+_PER_PAGE_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flags of `momo tx list`."""
+
+    status: str | None
+    since: str | None
+    until: str | None
+    phone: str | None
+    page: int
+    per_page: int
+    every: bool
+
+
+def command(  # noqa: PLR0913  # one argument per flag
+    status: Annotated[
+        str | None, typer.Option(help="Only this status, such as PENDING or SUCCESS.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--from", help="Made at or after: 24h, today, 2026-01-31.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--to", help="Made before.")] = None,
+    phone: Annotated[str | None, typer.Option(help="Only this payer's number.")] = None,
+    page: Annotated[int, typer.Option(min=1, help="Which page.")] = 1,
+    per_page: Annotated[
+        int, typer.Option(min=1, max=_PER_PAGE_MAX, help="Orders on a page.", show_default=True)
+    ] = 50,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every page; --json then writes a line per order.")
+    ] = False,
+) -> Call:
+    """Read the flags."""
+    if status is not None and status.upper() not in set(TransactionStatus):
+        raise usage(f"--status: {status!r} is not one of {', '.join(TransactionStatus)}")
+    options = Options(
+        status.upper() if status else None, since, until, phone, page, per_page, every
+    )
+    return Call(run, options, LIST_VIEW)
+
+
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:
+    """Ask for one page, or for all of them one after the other."""
+    query = {
+        "status": options.status,
+        "from": _moment(options.since, "--from", terminal),
+        "to": _moment(options.until, "--to", terminal),
+        "phone_number": options.phone,
+        "per_page": _PER_PAGE_MAX if options.every else options.per_page,
+    }
+    if options.every:
+        return Answer(rows=_all(client, query), stream=not terminal.human, summary=True)
+    reply = client.get(Path.TRANSACTIONS, page=options.page, **query)
+    rows = reply.data or []
+    return Answer(
+        document=reply.text,
+        rows=rows,
+        heading=_heading(reply, options),
+        empty="" if rows else f"No {options.status or ''} orders.".replace("  ", " "),
+        next=_next(reply, options),
+    )
+
+
+def _moment(text: str | None, flag: str, terminal: Terminal) -> str | None:
+    return None if text is None else moment(text, flag, terminal.now(), terminal.zone)
+
+
+def _all(client: Client, query: dict[str, Any]) -> Iterator[Row]:
+    page, more = 1, True
+    while more:
+        reply = client.get(Path.TRANSACTIONS, page=page, **query)
+        yield from reply.data or ()
+        page, more = page + 1, bool(at(reply.body, "pagination.has_next"))
+
+
+def _heading(reply: Reply, options: Options) -> str:
+    total = at(reply.body, "pagination.total")
+    kind = f" ({options.status})" if options.status else ""
+    of = f" of {total}" if isinstance(total, int) else ""
+    return f"Showing {len(reply.data or ())}{of} orders{kind}, page {options.page}"
+
+
+def _next(reply: Reply, options: Options) -> list[str]:
+    if not at(reply.body, "pagination.has_next"):
+        return []
+    kind = f" --status {options.status}" if options.status else ""
+    return [f"momo tx list{kind} --page {options.page + 1}"]

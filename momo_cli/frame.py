@@ -1,0 +1,185 @@
+"""The one place where a command line becomes output and an exit code.
+
+Everything that can happen to a command ends here: an answer, a refusal, Ctrl-C, a reader that went
+away, a defect of ours. Commands know nothing of it.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from typer.exceptions import TyperException
+
+from daemon.wire import ErrorCode
+from momo_cli import errors, exits, render, system
+from momo_cli.answer import Answer, Call
+from momo_cli.client import DEFAULT_TIMEOUT_S, Client
+from momo_cli.errors import Failure
+from momo_cli.flags import Flags, Output, lift
+from momo_cli.group import HelpWanted, root
+from momo_cli.terminal import Terminal, open_terminal
+from momo_cli.words import at, clean
+
+_INDENT: Final = "    "
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run one command line and return its exit code.
+
+    Args:
+        argv: The words after the program's name.
+        environ: The environment.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # Cron's LANG=C must not turn a name with an open o into a crash.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    flags, words = lift(argv, environ)
+    terminal = open_terminal(flags, environ)
+    try:
+        code = _guarded(terminal, flags, words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit; give it somewhere to go (docs: signal, SIGPIPE).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.PIPE_CLOSED
+    return code
+
+
+def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
+    command = _command_of(words)
+    try:
+        return _work(terminal, flags, words)
+    except Failure as failure:
+        failure.facts.setdefault("command", command)
+        return fail(terminal, failure)
+    except TyperException as problem:
+        said = getattr(problem, "format_message", lambda: str(problem))()
+        return fail(
+            terminal, Failure(ErrorCode.USAGE, said, facts={"command": command}, next=_help(command))
+        )
+    except KeyboardInterrupt:
+        terminal.note("\nStopped.")
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as defect:  # noqa: BLE001  # the last line of defence; nothing is swallowed
+        return _crash(terminal, defect)
+
+
+def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
+    if flags.problem:
+        raise errors.usage(flags.problem)
+    if flags.version:
+        words = ["version"]
+    try:
+        call = root().main(args=words, prog_name="momo", standalone_mode=False)
+    except HelpWanted as wanted:
+        terminal.stdout.write(f"{wanted}\n")
+        return exits.USAGE
+    if not isinstance(call, Call):
+        return int(call or exits.OK)  # --help was answered by Typer
+    render.check(terminal, call.view)
+    client = Client(
+        terminal.located,
+        timeout_s=_limit(flags),
+        warn=terminal.note,
+        trace=terminal.complain if flags.debug else None,
+    )
+    answer = call.run(client, terminal, call.options)
+    return _show(terminal, call, answer)
+
+
+def _limit(flags: Flags) -> float | None:
+    """Return the limit of one call; `--timeout 0` is for ever."""
+    return DEFAULT_TIMEOUT_S if flags.timeout_s is None else flags.timeout_s or None
+
+
+def _show(terminal: Terminal, call: Call, answer: Answer) -> int:
+    render.write(terminal, call.view, answer)
+    terminal.stdout.flush()
+    if answer.empty:
+        terminal.note(answer.empty)
+    for note in answer.notes:
+        terminal.note(note)
+    if terminal.human:
+        for i, command in enumerate(answer.next):
+            terminal.note(("next:  " if i == 0 else "       ") + command)
+    return answer.exit_code
+
+
+def fail(terminal: Terminal, failure: Failure) -> int:
+    """Tell a failure: people on stderr, programs on stdout; return its exit code."""
+    code = errors.exit_code_of(failure)
+    if terminal.flags.get is None and terminal.output in (Output.JSON, Output.NDJSON):
+        body = errors.document(failure)
+        if terminal.output is Output.NDJSON:
+            body = {"type": "error", **body}
+        terminal.stdout.write(render.dumps(body) + "\n")
+        if terminal.flags.quiet:
+            return code
+    lines = _told(terminal, failure)
+    if terminal.flags.quiet:
+        lines = [lines[0], *[line for line in lines if line.startswith("  next:")][:1]]
+    for line in lines:
+        terminal.complain(line)
+    return code
+
+
+def _told(terminal: Terminal, failure: Failure) -> list[str]:
+    row = errors.row_for(failure)
+    sentence, proof = row.sentence, clean(failure.message)
+    if failure.code in (ErrorCode.USAGE, ErrorCode.DAEMON_DOWN) and proof:
+        sentence, proof = proof, ""
+    code = terminal.style(f"[{clean(failure.code) or 'unknown'}]", "dim", message=True)
+    lines = [f"{terminal.style('error:', 'red', message=True)} {sentence}  {code}"]
+    details = at(failure.body, "error.details")
+    if isinstance(details, list) and details:
+        lines += [
+            f"{_INDENT}{clean(at(detail, 'field'))}: {clean(at(detail, 'message'))}"
+            for detail in details
+        ]
+    elif proof:
+        lines.append(_INDENT + proof)
+    for i, command in enumerate(errors.next_of(failure)):
+        lines.append(("  next:  " if i == 0 else "         ") + command)
+    return lines
+
+
+def _command_of(words: Sequence[str]) -> str:
+    """Return the command's own words, for `momo ... --help`."""
+    from momo_cli.commands import COMMANDS, GROUPS  # noqa: PLC0415  # beside its one use
+
+    plain = [word for word in words if not word.startswith("-")][:2]
+    for full in (" ".join(plain), *plain[:1]):
+        if full in COMMANDS or full in GROUPS:
+            return full
+    return ""
+
+
+def _help(command: str) -> tuple[str, ...]:
+    return (f"momo {command} --help".replace("  ", " "),)
+
+
+def _crash(terminal: Terminal, defect: Exception) -> int:
+    """Write the trace, without local variables (they may hold secrets), and say where it is."""
+    trace = "".join(traceback.format_exception(defect))
+    folder = f"{terminal.located.places.state}/crash"
+    path = f"{folder}/{terminal.now():%Y%m%dT%H%M%S}-{system.new_key()[:8]}.log"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib is not needed else
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(trace)
+        said = f"this is a fault in momo; it is written down in {path}"
+    except OSError as problem:
+        said = f"this is a fault in momo; {path} could not be written ({problem.strerror})"
+        terminal.complain(trace)
+    else:
+        if terminal.flags.debug:
+            terminal.complain(trace)
+    name = type(defect).__name__
+    return fail(
+        terminal, Failure(ErrorCode.INTERNAL_ERROR, f"{name}; {said}", next=("momo status",))
+    )

@@ -1,0 +1,116 @@
+"""The command tree, made of the table alone; a command's module is imported when it is chosen."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from momo_cli.commands import ALIASES, COMMANDS, GROUPS, PANELS
+
+_SETTINGS: Final[Mapping[str, Any]] = {"help_option_names": ["-h", "--help"]}
+_ABOUT: Final = "momo: collect mobile-money payments with the phone on this desk."
+_GLOBAL: Final = (
+    ("--json, --plain, -o FORM", "table, plain, json, ndjson, csv or id"),
+    ("--fields A,B / --get PATH", "choose columns, or print one value"),
+    ("-q, -y, --no-input", "say less, answer yes, never ask"),
+    ("-h, -V", "help, version"),
+)
+
+
+class HelpWanted(Exception):  # noqa: N818  # not an error: the person asked for nothing in particular
+    """A group was named without a verb; carries its help."""
+
+
+class MomoCommand(TyperCommand):
+    """A command whose examples are printed as they stand."""
+
+    examples: str = ""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002  # click's types are private in Typer
+        """Write the examples, and where the flags that every command has are told."""
+        if self.examples:
+            formatter.write(f"\nExamples:\n{self.examples.rstrip()}\n")
+        formatter.write("\nFlags of every command: momo help formatting\n")
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are names until one of them is resolved."""
+
+    def __init__(self, prefix: str, **kwargs: Any) -> None:  # noqa: ANN401  # handed on to Typer
+        super().__init__(rich_markup_mode=None, context_settings=dict(_SETTINGS), **kwargs)
+        self._prefix = prefix
+        self.commands = {word: TyperCommand(word) for word in _words(prefix)}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # as above
+        """Show the help when nothing else is said."""
+        if not args:
+            raise HelpWanted(ctx.get_help())
+        return super().parse_args(ctx, args)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002  # as above
+        """Import and return the command; None when there is none of that name."""
+        word = ALIASES.get(cmd_name, cmd_name)
+        if word not in self.commands:
+            return None
+        full = f"{self._prefix} {word}".strip()
+        if full in GROUPS:
+            return LazyGroup(full, name=word, help=GROUPS[full][0] + ".")
+        return load(full)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002  # as above
+        """Write the commands by panel, from the table."""
+        rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
+        for word, (summary, panel) in _words(self._prefix).items():
+            rows[panel].append((word, summary))
+        for panel, found in rows.items():
+            if found:
+                with formatter.section(panel if not self._prefix else "Commands"):
+                    formatter.write_dl(found, col_max=24)
+        if not self._prefix:
+            with formatter.section("Flags that go anywhere"):
+                formatter.write_dl(list(_GLOBAL), col_max=30)
+            formatter.write("\nFirst steps:  momo demo,  momo setup,  momo daemon start\n")
+            formatter.write("Topics:       momo help exit-codes|environment|formatting|files\n")
+
+
+def _words(prefix: str) -> dict[str, tuple[str, str]]:
+    """Return the words that may follow the prefix, with summary and panel."""
+    found: dict[str, tuple[str, str]] = {}
+    for full, info in COMMANDS.items():
+        words = full.split()
+        if prefix:
+            if words[0] == prefix and len(words) == 2:
+                found[words[1]] = (info.summary, info.panel)
+        elif len(words) == 1:
+            found[full] = (info.summary, info.panel)
+        else:
+            found.setdefault(words[0], GROUPS[words[0]])
+    return found
+
+
+def load(full: str) -> TyperCommand:
+    """Import one command and return it as Typer sees it."""
+    module = importlib.import_module(COMMANDS[full].module)
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.command(
+        name=full.split()[-1], cls=MomoCommand, context_settings=dict(_SETTINGS)
+    )(module.command)
+    command = typer.main.get_command(app)
+    assert isinstance(command, MomoCommand)
+    command.help = COMMANDS[full].summary + "."
+    more = (module.__doc__ or "").partition("\n")[2].strip()
+    if more:
+        command.help += "\n\n" + more
+    command.examples = module.EXAMPLES
+    return command
+
+
+def root() -> LazyGroup:
+    """Return the whole tree."""
+    return LazyGroup("", name="momo", help=_ABOUT)

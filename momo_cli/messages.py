@@ -1,0 +1,65 @@
+"""What the commands about SMS share: fields, the table, the lines of one message."""
+
+from typing import Final
+
+from momo_cli.answer import Field, Head, Row, View
+from momo_cli.terminal import Terminal
+from momo_cli.words import ago, at, clean, clock, money, state, styled
+
+VIEW: Final = View(
+    fields=(
+        Field("id"),
+        Field("state"),
+        Field("kind"),
+        Field("provider"),
+        Field("sender"),
+        Field("line"),
+        Field("device_id"),
+        Field("amount", "fields.amount"),
+        Field("telco_transaction_id", "fields.transaction_id"),
+        Field("trusted"),
+        Field("payment_id"),
+        Field("smsc_ts"),
+        Field("received_at"),
+    ),
+    heads=(
+        Head("STATE", lambda row, _: state(row.get("state"))),
+        Head("FROM", lambda row, _: clean(row.get("sender"))),
+        Head("KIND", lambda row, _: clean(row.get("kind")) or "—"),
+        Head("AMOUNT", lambda row, _: money(at(row, "fields.amount")) or "—", right=True),
+        Head("WHY", lambda row, _: why(row)),
+        Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+
+
+def why(row: Row) -> str:
+    """Return the reasons of a message that is not simply a payment."""
+    reasons = row.get("reasons")
+    return ", ".join(clean(reason) for reason in reasons) if isinstance(reasons, list) else ""
+
+
+def lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return one message as a person reads it."""
+    found = [f"{styled(state(row.get('state')), terminal)}  from {clean(row.get('sender')) or '—'}"]
+    trusted = row.get("trusted")
+    told = [
+        ("kind", clean(row.get("kind"))),
+        ("network", clean(row.get("provider"))),
+        ("trusted", "" if trusted is None else "yes" if trusted else "no"),
+        ("why", why(row)),
+        ("line", clean(row.get("line"))),
+        ("sent", clock(row.get("smsc_ts"), terminal)),
+        ("stored", clock(row.get("received_at"), terminal)),
+        ("payment", clean(row.get("payment_id"))),
+        ("id", clean(row.get("id"))),
+    ]
+    fields = row.get("fields")
+    if isinstance(fields, dict):
+        told += [(f"- {name}", clean(value)) for name, value in fields.items() if value is not None]
+    width = max(len(name) for name, value in told if value) if any(v for _, v in told) else 0
+    found += [f"  {name:<{width}}  {value}" for name, value in told if value]
+    if row.get("body") is not None:
+        found += ["", *(f"  | {clean(line)}" for line in str(row["body"]).splitlines())]
+    return found

@@ -1,0 +1,49 @@
+"""What the commands about numbers share: the fields and the table."""
+
+from typing import Any, Final
+
+from momo_cli.answer import Answer, Cell, Field, Head, View
+from momo_cli.client import Reply
+from momo_cli.devices import sim_name
+from momo_cli.terminal import Terminal
+from momo_cli.words import ago, at, clean, phone
+
+VIEW: Final = View(
+    fields=(
+        Field("id"),
+        Field("provider"),
+        Field("phone_number"),
+        Field("account_name"),
+        Field("merchant_code"),
+        Field("device_id", "sim.device_id"),
+        Field("slot_index", "sim.slot_index"),
+        Field("is_active"),
+        Field("last_payment_at"),
+        Field("created_at"),
+    ),
+    heads=(
+        Head("NUMBER", lambda row, _: phone(row.get("phone_number"))),
+        Head("NAME", lambda row, _: clean(row.get("account_name"))),
+        Head("NETWORK", lambda row, _: clean(row.get("provider_name") or row.get("provider"))),
+        Head("SIM", lambda row, _: sim_name(row.get("sim")) or Cell("no SIM", "yellow")),
+        Head("LAST PAYMENT", lambda row, t: ago(row.get("last_payment_at"), t) or "—"),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+
+
+def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:
+    """Answer with one number that was just made or moved."""
+    row: dict[str, Any] = reply.data
+    where = sim_name(row.get("sim"))
+    name, number = clean(row.get("account_name")), phone(row.get("phone_number"))
+    place = f"on SIM {where}" if where else "on no SIM yet"
+    line = f"{terminal.style('✓', 'green')} {verb} {number} ({name}), {place}"
+    warnings = at(reply.body, "meta.warnings")
+    return Answer(
+        document=reply.text,
+        rows=[row],
+        lines=[line],
+        notes=[f"warning: {clean(w)}" for w in warnings] if isinstance(warnings, list) else (),
+        next=["momo lines"] if where else [f"momo sims assign DEVICE:0 --method {row.get('id')}"],
+    )

@@ -1,0 +1,151 @@
+"""How states, money, phones and times read on a screen. State is a word; colour only repeats it."""
+
+from typing import Any, Final
+
+from daemon.wire import DeliveryStatus, MessageState, TransactionStatus
+from momo_cli.answer import Cell, Row
+from momo_cli.terminal import Terminal
+from momo_cli.times import parse_stamp
+
+_TRANSACTION: Final = {
+    TransactionStatus.PENDING: Cell("… waiting", "dim"),
+    TransactionStatus.PROCESSING: Cell("… working", "dim"),
+    TransactionStatus.SUCCESS: Cell("✓ PAID", "green"),
+    TransactionStatus.PARTIAL: Cell("! SHORT", "yellow"),
+    TransactionStatus.OVERPAID: Cell("! OVER", "yellow"),
+    TransactionStatus.EXPIRED: Cell("✗ EXPIRED", "red"),
+    TransactionStatus.MANUAL_REVIEW: Cell("! REVIEW", "yellow"),
+    TransactionStatus.CANCELLED: Cell("✗ CANCELLED", "red"),
+}
+_DELIVERY: Final = {
+    DeliveryStatus.PENDING: Cell("… waiting", "dim"),
+    DeliveryStatus.RETRYING: Cell("! RETRYING", "yellow"),
+    DeliveryStatus.DELIVERED: Cell("✓ DELIVERED", "green"),
+    DeliveryStatus.FAILED: Cell("✗ FAILED", "red"),
+}
+_MESSAGE: Final = {
+    MessageState.PAYMENT: Cell("✓ PAYMENT", "green"),
+    MessageState.NOT_PAYMENT: Cell("— other", "dim"),
+    MessageState.UNPARSED: Cell("! UNREAD", "yellow"),
+    MessageState.INCOMPLETE: Cell("… parts missing", "dim"),
+    MessageState.HELD: Cell("! HELD", "yellow"),
+    MessageState.HISTORICAL: Cell("— old", "dim"),
+    MessageState.DUPLICATE: Cell("— again", "dim"),
+}
+_WORDS: Final[dict[str, Cell]] = {
+    str(state): cell for table in (_TRANSACTION, _DELIVERY, _MESSAGE) for state, cell in table.items()
+}
+
+
+def state(value: object) -> Cell:
+    """Return the word of a transaction's, delivery's or message's state."""
+    return _WORDS.get(str(value), Cell(str(value or "")))
+
+
+def styled(cell: Cell, terminal: Terminal) -> str:
+    """Return a cell as a piece of a line."""
+    return terminal.style(clean(cell.text), cell.style)
+
+
+def clean(text: object) -> str:
+    """Return one line without control characters: names and texts come from strangers."""
+    return "".join(c if c.isprintable() else " " for c in str("" if text is None else text))
+
+
+def at(row: Row | None, path: str) -> Any:  # noqa: ANN401  # JSON
+    """Follow a dotted path through objects and lists; None when it leads nowhere."""
+    here: Any = row
+    for step in path.split("."):
+        if isinstance(here, dict):
+            here = here.get(step)
+        elif isinstance(here, list) and step.lstrip("-").isdigit():
+            here = here[int(step)] if -len(here) <= int(step) < len(here) else None
+        else:
+            return None
+    return here
+
+
+def money(amount: object, currency: object = None) -> str:
+    """Return `3,118.50`, or `GHS 3,118.50` with a currency; empty when there is none."""
+    if not isinstance(amount, str) or not amount:
+        return ""
+    sign = "-" if amount.startswith("-") else ""
+    whole, point, cents = amount.lstrip("+-").partition(".")
+    if not whole.isascii() or not whole.isdigit():
+        return clean(amount)
+    text = f"{sign}{int(whole):,}{point}{clean(cents)}"
+    return f"{clean(currency)} {text}" if currency else text
+
+
+def phone(number: object) -> str:
+    """Return a Ghanaian number as it is read out, `024 412 4567`; others unchanged."""
+    text = clean(number)
+    local = "0" + text.removeprefix("+233") if text.startswith("+233") else text
+    if len(local) == 10 and local.isascii() and local.isdigit():
+        return f"{local[:3]} {local[3:6]} {local[6:]}"
+    return text
+
+
+def short_phone(number: object) -> str:
+    """Return enough of a number to know it by: `024…4567`."""
+    parts = phone(number).split(" ")
+    return f"{parts[0]}…{parts[2]}" if len(parts) == 3 else phone(number)
+
+
+def person(name: object, number: object) -> str:
+    """Return a payer for a table: name and short number."""
+    return " ".join(part for part in (clean(name), short_phone(number)) if part)
+
+
+def ago(value: object, terminal: Terminal) -> str:
+    """Return how long ago a time of the API was: `4m ago`; empty when there is none."""
+    found = parse_stamp(value)
+    if found is None:
+        return ""
+    seconds = int((terminal.now() - found).total_seconds())
+    if seconds < -1:
+        return f"in {_span(-seconds)}"
+    return "now" if seconds < 1 else f"{_span(seconds)} ago"
+
+
+def _span(seconds: int) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def uptime(seconds: object) -> str:
+    """Return `3d 4h`, `2h 5m`, `41s`."""
+    if not isinstance(seconds, int | float):
+        return ""
+    left = int(seconds)
+    days, left = divmod(left, 86400)
+    hours, left = divmod(left, 3600)
+    minutes, left = divmod(left, 60)
+    if days:
+        return f"{days}d {hours}h"
+    if hours:
+        return f"{hours}h {minutes}m"
+    return f"{minutes}m {left}s" if minutes else f"{left}s"
+
+
+def clock(value: object, terminal: Terminal) -> str:
+    """Return a time of the API in the display zone: `20 Nov 09:14`, with the time only today."""
+    found = parse_stamp(value)
+    if found is None:
+        return ""
+    local = found.astimezone(terminal.zone)
+    if local.date() == terminal.now().astimezone(terminal.zone).date():
+        return f"today {local:%H:%M}"
+    return f"{local.day} {local:%b %H:%M}"
+
+
+def size(number: object) -> str:
+    """Return `41 MB` for a number of bytes."""
+    if not isinstance(number, int):
+        return ""
+    for power, unit in ((3, "GB"), (2, "MB"), (1, "kB")):
+        if number >= 1000**power:
+            return f"{number / 1000**power:.0f} {unit}"
+    return f"{number} B"
