@@ -205,7 +205,9 @@ ERRORS: Final[dict[ErrorCode, ErrorSpec]] = {
     ErrorCode.UNAVAILABLE: ErrorSpec(
         503, "The service cannot take this right now.", "Repeat after `Retry-After` seconds."
     ),
-    ErrorCode.NOT_SET_UP: ErrorSpec(503, "There is no shop on this machine yet.", "Run: momo setup"),
+    ErrorCode.NOT_SET_UP: ErrorSpec(
+        503, "There is no shop on this machine yet.", "Run: momo setup"
+    ),
 }
 
 

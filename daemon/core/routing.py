@@ -21,9 +21,7 @@ def subscribed(endpoints: Sequence[Endpoint], kind: EventKind) -> list[Endpoint]
     return [endpoint for endpoint in endpoints if kind in json.loads(endpoint.events)]
 
 
-def completed_targets(
-    endpoints: Sequence[Endpoint], implicit: Endpoint | None
-) -> list[Endpoint]:
+def completed_targets(endpoints: Sequence[Endpoint], implicit: Endpoint | None) -> list[Endpoint]:
     """Return who hears `transaction.completed`.
 
     The request's own webhook (or the account's default one) and every subscribed endpoint; if that leaves nobody,

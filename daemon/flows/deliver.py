@@ -139,7 +139,9 @@ async def record(
                 "response_body": outcome.response_body if outcome.status_code else None,
                 "error_code": decision.error_code,
                 "error_message": None if delivered else outcome.error_message,
-                "delivered_at": (delivery.delivered_at or now) if delivered else delivery.delivered_at,
+                "delivered_at": (delivery.delivered_at or now)
+                if delivered
+                else delivery.delivered_at,
                 "failed_at": now if failed else None,
                 "waiting": None,
             },
@@ -180,7 +182,11 @@ async def record(
                 at=now,
                 transaction_id=delivery.transaction_id,
                 endpoint_id=endpoint.id,
-                data={"delivery_id": delivery.id, "event": delivery.event, "code": outcome.status_code},
+                data={
+                    "delivery_id": delivery.id,
+                    "event": delivery.event,
+                    "code": outcome.status_code,
+                },
             )
         return decision
 

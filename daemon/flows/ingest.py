@@ -132,7 +132,11 @@ class _Intake:
             return
         value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
         if not isinstance(value, Deliver):
-            why = value.why if isinstance(value, Garbled) else f"not a received SMS: {type(value).__name__}"
+            why = (
+                value.why
+                if isinstance(value, Garbled)
+                else f"not a received SMS: {type(value).__name__}"
+            )
             self.take_unread(part, f"garbled: {why}")
             return
         sent_at = None if value.sent_at is None else (value.sent_at - _EPOCH) // _MICROSECOND

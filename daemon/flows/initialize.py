@@ -132,9 +132,7 @@ def _draw_code(entropy: Entropy) -> str:
     return svc_code.make_code(entropy.below)
 
 
-def _payment_expected(
-    tx: Tx, mode: Mode, request: InitializeRequest, now: int
-) -> Payment | None:
+def _payment_expected(tx: Tx, mode: Mode, request: InitializeRequest, now: int) -> Payment | None:
     """Return an unused payment that already has the network ID this request names in advance.
 
     Raises:

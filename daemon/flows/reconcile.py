@@ -141,8 +141,7 @@ def _payment(
     found = [
         payment
         for payment in payments.with_telco_id(tx, transaction.mode, telco_id)
-        if payment.currency == transaction.currency
-        and request.provider in (None, payment.provider)
+        if payment.currency == transaction.currency and request.provider in (None, payment.provider)
     ]
     usable = [payment for payment in found if payment.reversed_at is None]
     if not usable:

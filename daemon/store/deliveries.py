@@ -143,7 +143,9 @@ def record(
     )
 
 
-def give_back(tx: Tx, delivery: Delivery, number: int, *, waiting: str, now: int, next_at: int) -> None:
+def give_back(
+    tx: Tx, delivery: Delivery, number: int, *, waiting: str, now: int, next_at: int
+) -> None:
     """Undo a lease whose attempt was never made, saying why it waits (secrets locked, shutting down)."""
     tx.run(
         "UPDATE deliveries SET leased_until = NULL, waiting = :waiting, next_attempt_at = :next_at "
@@ -219,7 +221,13 @@ def flush(tx: Tx, endpoint_id: str, now: int) -> int:
 
 
 def implicit_endpoint(
-    tx: Tx, *, id: str, mode: str, url: str, url_normalised: str, now: int  # noqa: A002
+    tx: Tx,
+    *,
+    id: str,
+    mode: str,
+    url: str,
+    url_normalised: str,
+    now: int,  # noqa: A002
 ) -> Endpoint:
     """Return the implicit endpoint of a request's webhook address, making it at first use."""
     row = tx.one(

@@ -45,9 +45,7 @@ def find(reader: Reader, claim: Idempotency, since: int) -> tuple[str, Answer, b
     return row[0], Answer(row[1], row[2].encode(), replayed=True), bool(row[3])
 
 
-def keep(
-    tx: Tx, claim: Idempotency, answer: Answer, *, sealed: bool, now: int, since: int
-) -> bool:
+def keep(tx: Tx, claim: Idempotency, answer: Answer, *, sealed: bool, now: int, since: int) -> bool:
     """Store the answer with its effect, in the same transaction; False when the key is taken."""
     return (
         tx.run(

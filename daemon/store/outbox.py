@@ -35,7 +35,9 @@ class Outbox:
         owed = 0
         for endpoint in routing.claiming(deliveries.endpoints_of(tx, payment.mode)):
             if endpoint.include_raw and raw is None:
-                raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})
+                raw = tx.value(
+                    "SELECT body FROM messages WHERE id = :id", {"id": payment.message_id}
+                )
             webhook_id = self._webhook_id(endpoint, EventKind.FORWARDED, payment.id)
             body = shapes.forwarded_body(
                 webhook_id=webhook_id,
@@ -45,7 +47,9 @@ class Outbox:
                 method=method,
                 raw=raw if endpoint.include_raw else None,
             )
-            owed += self._owe(tx, endpoint, EventKind.FORWARDED, webhook_id, payment.id, transaction, body, now)
+            owed += self._owe(
+                tx, endpoint, EventKind.FORWARDED, webhook_id, payment.id, transaction, body, now
+            )
         return owed
 
     def complete(
@@ -71,7 +75,9 @@ class Outbox:
                 reconciliation_id=reconciliation_id,
                 supersedes_reference=supersedes_reference,
             )
-            owed += self._owe(tx, endpoint, EventKind.COMPLETED, webhook_id, payment.id, transaction, body, now)
+            owed += self._owe(
+                tx, endpoint, EventKind.COMPLETED, webhook_id, payment.id, transaction, body, now
+            )
         return owed
 
     def _implicit(self, tx: Tx, transaction: Transaction, now: int) -> Endpoint | None:

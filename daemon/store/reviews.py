@@ -68,7 +68,6 @@ def close(
 def change_reason(tx: Tx, payment_id: str, reason: ReviewReason) -> None:
     """Give the open review of a payment another reason (a held payment becomes an extra one)."""
     tx.run(
-        "UPDATE reviews SET reason = :reason "
-        "WHERE payment_id = :id AND state = 'open'",
+        "UPDATE reviews SET reason = :reason WHERE payment_id = :id AND state = 'open'",
         {"id": payment_id, "reason": reason},
     )

@@ -143,9 +143,7 @@ def give_holder(
     now: int,
 ) -> Transaction:
     """Give a payment without a request a holder, and forward it unless it is history or rejected."""
-    holder = transactions.add(
-        tx, _holder(outbox.new_id(), payment, rejected=rejected, now=now)
-    )
+    holder = transactions.add(tx, _holder(outbox.new_id(), payment, rejected=rejected, now=now))
     if not rejected and not payment.historical:
         outbox.forward(tx, holder, payment, now)
     events.add(

@@ -1,0 +1,166 @@
+"""Send what is due, at once when something new is owed: a bounded set of workers over the outbox."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from typing import Final
+from urllib.parse import urlsplit
+
+from daemon.core.delivery import Link, RetryPolicy
+from daemon.core.errors import Unavailable
+from daemon.core.limits import SECOND_US
+from daemon.env import Env
+from daemon.flows import deliver
+from daemon.log import Log
+from daemon.store import deliveries
+from daemon.webhooks.sender import Sender, SenderFactory
+
+LOOK_AGAIN_S: Final = 30.0
+"""The loop looks at the outbox at least this often, whatever its timers say (a laptop that slept)."""
+
+ANSWERED_S: Final = 60.0
+"""Another host that answered within this time proves that our own link works (decisions.md section 7)."""
+
+STOP_S: Final = 16.0
+"""How long a graceful stop waits for attempts in flight; longer than any attempt may take."""
+
+
+class DeliverLoop:
+    """Leases due deliveries and attempts them, `workers` at a time and `per_endpoint` for each endpoint."""
+
+    def __init__(self, env: Env, senders: SenderFactory, log: Log) -> None:
+        settings = env.config.webhooks
+        self._env = env
+        self._senders = senders
+        self._log = log
+        self._workers = settings.workers
+        self._per_endpoint = settings.per_endpoint
+        self._policy = RetryPolicy(
+            tuple(settings.retry_schedule_s), settings.jitter, frozenset(settings.retry_4xx)
+        )
+        self._wake = asyncio.Event()
+        self._running: dict[asyncio.Task[None], str] = {}
+        self._idle: list[tuple[str, Sender]] = []
+        self._answered: dict[str, float] = {}
+        self._hosts: set[str] = set()
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Run until cancelled or stopped."""
+        await self._env.store.write(deliveries.release_leases)
+        unsubscribe = self._env.store.subscribe(deliveries.TOPIC, self._wake.set)
+        try:
+            while not self._stopping:
+                self._wake.clear()
+                wait_s = await self._start_due()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), wait_s)
+        finally:
+            unsubscribe()
+
+    async def stop(self) -> None:
+        """Let attempts in flight finish; what does not is given back uncounted."""
+        self._stopping = True
+        self._wake.set()
+        if self._running:
+            _done, late = await asyncio.wait(self._running, timeout=STOP_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        for _endpoint, sender in self._idle:
+            await sender.close()
+
+    async def _start_due(self) -> float:
+        """Start what is due and return how long to sleep."""
+        free = self._workers - len(self._running)
+        if free <= 0:
+            return LOOK_AGAIN_S
+        counts = Counter(self._running.values())
+        full = [key for key, count in counts.items() if count >= self._per_endpoint]
+        try:
+            leased = await self._lease(free, full)
+        except Unavailable as error:
+            self._log.warning("deliver.unavailable", why=error.why)
+            return float(error.retry_after_s)
+        for item in leased:
+            task = asyncio.create_task(self._work(item))
+            self._running[task] = item.endpoint.id
+            task.add_done_callback(self._finished)
+        if leased:
+            return 0.0 if len(self._running) < self._workers else LOOK_AGAIN_S
+        next_at = await self._env.store.read(
+            lambda reader: deliveries.next_due_at(reader, tuple(full))
+        )
+        if next_at is None:
+            return LOOK_AGAIN_S
+        wait_s = (next_at - self._env.clock.now_us()) / SECOND_US
+        return min(max(wait_s, 0.05), LOOK_AGAIN_S)
+
+    async def _lease(self, free: int, full: list[str]) -> list[deliver.Leased]:
+        """Lease at most what may run now: never more for one endpoint than it may have."""
+        leased: list[deliver.Leased] = []
+        counts = Counter(self._running.values())
+        while len(leased) < free:
+            # One of each endpoint's turn at a time, so that a long queue of one takes no other's place.
+            found = await deliver.lease(self._env, limit=1, full=full)
+            if not found:
+                break
+            leased += found
+            endpoint_id = found[0].endpoint.id
+            counts[endpoint_id] += 1
+            if counts[endpoint_id] >= self._per_endpoint:
+                full.append(endpoint_id)
+        return leased
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("deliver.fault", error=repr(error))
+
+    async def _work(self, leased: deliver.Leased) -> None:
+        sender = self._take_sender(leased.endpoint.id)
+        try:
+            outcome = await deliver.attempt(self._env, sender, leased)
+            if outcome is None:
+                self._log.warning("deliver.secrets_locked", delivery=leased.delivery.id)
+                return
+            link = self._link(leased.endpoint.url, connected=outcome.connected)
+            decision = await deliver.record(
+                self._env, leased, outcome, link=link, policy=self._policy
+            )
+            self._log.info(
+                "deliver.attempted",
+                delivery=leased.delivery.id,
+                status=decision.status.value,
+                code=outcome.status_code,
+                error=outcome.error_code,
+                ms=round(outcome.duration_us / 1000),
+            )
+        except asyncio.CancelledError:
+            await deliver.give_back(self._env, leased)
+            raise
+        finally:
+            self._idle.append((leased.endpoint.id, sender))
+
+    def _take_sender(self, endpoint_id: str) -> Sender:
+        """Return an idle sender, the one that last served this endpoint if there is one: its connection is warm."""
+        for index, (served, sender) in enumerate(self._idle):
+            if served == endpoint_id:
+                del self._idle[index]
+                return sender
+        if len(self._idle) + len(self._running) >= self._workers and self._idle:
+            return self._idle.pop(0)[1]
+        return self._senders.make()
+
+    def _link(self, url: str, *, connected: bool) -> Link:
+        """Say whether a failure to reach this host may be our own link's."""
+        host = urlsplit(url).hostname or ""
+        now = self._env.clock.monotonic()
+        self._hosts.add(host)
+        if connected:
+            self._answered[host] = now
+        answered = any(
+            other != host and now - at <= ANSWERED_S for other, at in self._answered.items()
+        )
+        return Link(answered, bool(self._hosts - {host}))

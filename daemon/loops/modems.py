@@ -1,0 +1,193 @@
+"""One task per port: open it, read what the phone says, store it, and only then let the slots be emptied.
+
+The session (sans-I/O) says what it read; a worker stores it in batches while the next commands run; `stored` tells
+the session which parts are durable. A port that vanishes or hangs is opened again after 1 to 60 s.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from daemon.core.errors import Unavailable
+from daemon.core.requests import ReadPart, Source
+from daemon.env import Env
+from daemon.flows import identify, ingest
+from daemon.log import Log
+from daemon.modem import session as at
+from daemon.modem.port import Link, PortError, open_port
+from daemon.store.outbox import Outbox
+
+BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Between tries to open a port; a plugged-in modem needs seconds until it answers."""
+
+BATCH_MAX: Final = 64
+"""Parts stored in one transaction."""
+
+
+@dataclass(slots=True)
+class PhoneState:
+    """What `status` shows of one port."""
+
+    port: str
+    state: str = "opening"
+    detail: str = ""
+    next_step: str = ""
+    device_id: str | None = None
+    health: at.Health | None = None
+    last_sms_at_us: int | None = None
+    noted: set[str] = field(default_factory=set)
+
+
+class PortLoop:
+    """Keeps one port open for as long as the daemon runs."""
+
+    def __init__(self, env: Env, outbox: Outbox, path: str, log: Log) -> None:
+        self._env = env
+        self._outbox = outbox
+        self._log = log
+        self.state = PhoneState(path)
+        self._path = path
+        self._source: Source | None = None
+        self._queue: list[at.StoredPart] = []
+        self._queued = asyncio.Event()
+        self._identity: at.Identified | None = None
+
+    async def run(self) -> None:
+        """Open, serve, back off, again. Ends only by cancellation."""
+        failures = 0
+        while True:
+            try:
+                served = await self._serve()
+                failures = 0 if served else failures + 1
+            except PortError as error:
+                failures += 1
+                if self.state.detail != error.message:
+                    self._log.warning("modem.port", port=self._path, why=error.message)
+                self._say("unreachable", error.message, error.next_step)
+            await asyncio.sleep(BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0])
+
+    def _say(self, state: str, detail: str = "", next_step: str = "") -> None:
+        self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
+
+    async def _serve(self) -> bool:
+        """Serve one opening of the port; True when the phone got as far as being ready."""
+        settings = self._env.config.modems
+        port = open_port(self._path)
+        session = at.Session(
+            at.SessionSettings(
+                poll_s=settings.poll_s,
+                sweep_s=settings.sweep_s,
+                heartbeat_s=settings.heartbeat_s,
+                command_timeout_s=settings.command_timeout_s,
+                delete=settings.delete,
+            ),
+            self._env.clock.monotonic(),
+        )
+        self._say("starting")
+        self._queue.clear()
+        self._source = self._identity = None
+        link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
+        storing = asyncio.create_task(self._store(link))
+        link.start()
+        closing = asyncio.create_task(link.wait_closed())
+        try:
+            await asyncio.wait({storing, closing}, return_when=asyncio.FIRST_COMPLETED)
+            if storing.done():
+                storing.result()  # a fault of ours: crash the task, loudly
+            why = closing.result()
+            self._log.warning("modem.closed", port=self._path, why=str(why))
+            ready = self.state.state == "ready"
+            self._say("gone", str(why))
+            return ready
+        finally:
+            for task in (storing, closing):
+                task.cancel()
+            link.close()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(storing, closing, return_exceptions=True)
+            if self.state.device_id is not None:
+                with contextlib.suppress(Unavailable):
+                    await identify.leave(self._env, self.state.device_id)
+
+    def _heard(self, events: Sequence[at.Event]) -> None:
+        """Take the session's events; called in the loop, must not block."""
+        for event in events:
+            match event:
+                case at.PartsRead(parts=parts):
+                    self._queue.extend(parts)
+                    self.state.last_sms_at_us = self._env.clock.now_us()
+                    self._queued.set()
+                case at.Identified():
+                    self._identity = event
+                    self._queued.set()
+                case at.Ready():
+                    self._say("ready")
+                    self._log.info("modem.ready", port=self._path)
+                case at.Health():
+                    self.state.health = event
+                case at.PinNeeded(state=pin):
+                    self._say("pin_needed", f"the SIM asks for {pin}", "momo sims pin")
+                case at.KeptOnPhone(part=part, why=why):
+                    self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
+                case at.Noted(line=line):
+                    if line not in self.state.noted and len(self.state.noted) < 200:
+                        self.state.noted.add(line)
+                        self._log.info("modem.unknown_line", port=self._path, shape=_shape(line))
+                case _:
+                    pass
+
+    async def _store(self, link: Link) -> None:
+        """Store what was read, in the order it came, as batches; then tell the session that it is durable."""
+        while True:
+            await self._queued.wait()
+            self._queued.clear()
+            if self._identity is not None:
+                await self._identify(self._identity)
+                self._identity = None
+            while self._queue and self._source is not None:
+                batch = self._queue[:BATCH_MAX]
+                parts = [
+                    ReadPart(part.storage, part.index, part.tpdu_length, part.pdu) for part in batch
+                ]
+                try:
+                    taken = await ingest.ingest(self._env, self._outbox, self._source, parts)
+                except Unavailable as error:
+                    # Nothing was stored, so nothing is deleted: the messages stay on the phone.
+                    self._log.error("ingest.unavailable", why=error.why)
+                    self._say("not_storing", error.why)
+                    await asyncio.sleep(error.retry_after_s)
+                    continue
+                del self._queue[: len(batch)]
+                for fault in taken.faults:
+                    self._log.error("ingest.fault", error=fault)
+                if taken.concluded:
+                    self._log.info("ingest", new=taken.new_parts, whole=len(taken.concluded))
+                if self.state.state == "not_storing":
+                    self._say("ready")
+                link.stored(batch)
+
+    async def _identify(self, said: at.Identified) -> None:
+        while True:
+            try:
+                self._source = await identify.identify(
+                    self._env,
+                    port=self._path,
+                    imei=said.imei,
+                    iccid=said.iccid,
+                    imsi=said.imsi,
+                    manufacturer=said.manufacturer,
+                    model=said.model,
+                )
+            except Unavailable as error:
+                self._log.error("identify.unavailable", why=error.why)
+                await asyncio.sleep(error.retry_after_s)
+                continue
+            self.state.device_id = self._source.device_id
+            return
+
+
+def _shape(line: str) -> str:
+    """Return what a line looks like without what it says: a line may hold a message or a number."""
+    return "".join("0" if c.isdigit() else c for c in line.split(":")[0][:40])

@@ -1,0 +1,21 @@
+"""Once a minute: let what is overdue expire."""
+
+import asyncio
+
+from daemon.core.errors import Unavailable
+from daemon.core.limits import EXPIRE_EVERY_S
+from daemon.env import Env
+from daemon.flows import expire
+from daemon.log import Log
+
+
+async def sweep(env: Env, log: Log) -> None:
+    """Run until cancelled."""
+    while True:
+        try:
+            expired = await expire.expire(env)
+            if expired:
+                log.info("expire", count=expired)
+        except Unavailable as error:
+            log.warning("expire.unavailable", why=error.why)
+        await asyncio.sleep(EXPIRE_EVERY_S)

@@ -1,0 +1,194 @@
+"""The writing thread: what a caller was told is on the disk, and one caller's failure is nobody else's."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from daemon.core.errors import Unavailable
+from daemon.store import migrate
+from daemon.store.engine import Store, Tx
+from daemon.store.migrate import DatabaseDamaged, DatabaseNewer, Migration
+
+NOW = 1_760_000_000_000_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "momo.db")
+
+
+def add_code(tx: Tx, code: str) -> None:
+    tx.run(
+        "INSERT INTO idempotency_keys (scope, key, fingerprint, status, body, sealed, created_at) "
+        "VALUES ('s', :code, 'f', 200, '', 0, 1)",
+        {"code": code},
+    )
+
+
+def count(store_path: str) -> int:
+    with sqlite3.connect(store_path) as other:
+        value: int = other.execute("SELECT COUNT(*) FROM idempotency_keys").fetchone()[0]
+    other.close()
+    return value
+
+
+async def test_a_finished_write_is_seen_by_another_program(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    await store.write(lambda tx: add_code(tx, "a"))
+    assert count(path) == 1
+    store.close()
+
+
+async def test_one_failing_job_does_not_undo_the_others_of_its_group(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+
+    def fail(tx: Tx) -> None:
+        add_code(tx, "never")
+        raise ValueError("no")
+
+    jobs = [store.write(lambda tx, n=n: add_code(tx, str(n))) for n in range(20)]  # type: ignore[misc]
+    results = await asyncio.gather(*jobs, store.write(fail), return_exceptions=True)
+    assert isinstance(results[-1], ValueError)
+    assert results[:-1] == [None] * 20
+    assert count(path) == 20
+    store.close()
+
+
+async def test_a_unique_violation_is_the_callers_own(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    await store.write(lambda tx: add_code(tx, "a"))
+    with pytest.raises(sqlite3.IntegrityError):
+        await store.write(lambda tx: add_code(tx, "a"))
+    await store.write(lambda tx: add_code(tx, "b"))
+    assert count(path) == 2
+    store.close()
+
+
+async def test_a_full_database_refuses_and_heals(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    store._writer.execute("PRAGMA max_page_count = 1")  # SQLite clamps it to the present size
+
+    def much(tx: Tx) -> None:
+        for n in range(2000):
+            add_code(tx, f"{n}" + "x" * 500)
+
+    with pytest.raises(Unavailable, match="disk is full"):
+        await store.write(much)
+    assert count(path) == 0
+    store._writer.execute("PRAGMA max_page_count = 1000000")
+    await store.write(lambda tx: add_code(tx, "a"))
+    assert count(path) == 1
+    store.close()
+
+
+async def test_a_reader_cannot_write(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        await store.read(lambda reader: reader.one("DELETE FROM idempotency_keys"))
+    store.close()
+
+
+async def test_subscribers_wake_after_the_commit_and_only_for_their_topic(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    woken: list[str] = []
+    stop = store.subscribe("a", lambda: woken.append("a"))
+    store.subscribe("b", lambda: woken.append("b"))
+
+    def job(tx: Tx) -> None:
+        tx.wake("a")
+        assert woken == []
+
+    await store.write(job)
+    await asyncio.sleep(0)
+    assert woken == ["a"]
+    stop()
+    await store.write(lambda tx: tx.wake("a"))
+    await asyncio.sleep(0)
+    assert woken == ["a"]
+    store.close()
+
+
+async def test_a_rolled_back_job_wakes_nobody(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    woken: list[str] = []
+    store.subscribe("a", lambda: woken.append("a"))
+
+    def job(tx: Tx) -> None:
+        tx.wake("a")
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await store.write(job)
+    await asyncio.sleep(0)
+    assert woken == []
+    store.close()
+
+
+async def test_the_journal_cannot_be_changed(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    await store.write(
+        lambda tx: tx.run(
+            "INSERT INTO events (type, mode, at, actor, data) VALUES ('t', 'live', 1, 'momo', '{}')"
+        )
+    )
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        await store.write(lambda tx: tx.run("DELETE FROM events"))
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        await store.write(lambda tx: tx.run("UPDATE events SET type = 'u'"))
+    store.close()
+
+
+def test_a_damaged_file_is_named_and_left_alone(path: str) -> None:
+    Path(path).write_bytes(b"this is no database" * 100)
+    before = Path(path).read_bytes()
+    with pytest.raises(DatabaseDamaged):
+        Store.open(path, now_us=NOW)
+    assert Path(path).read_bytes() == before
+
+
+async def test_a_torn_page_is_found_at_start(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    await store.write(lambda tx: [add_code(tx, f"{n}" + "x" * 300) for n in range(200)])
+    store.close()
+    raw = bytearray(Path(path).read_bytes())
+    raw[-4096:] = b"\xff" * 4096
+    Path(path).write_bytes(raw)
+    with pytest.raises(DatabaseDamaged):
+        Store.open(path, now_us=NOW)
+
+
+def test_a_newer_database_is_refused(path: str) -> None:
+    Store.open(path, now_us=NOW).close()
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA user_version = 999")
+    other.close()
+    with pytest.raises(DatabaseNewer, match="schema 999"):
+        Store.open(path, now_us=NOW)
+
+
+def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(path: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    good = Migration(1, "good", "CREATE TABLE a (x INTEGER) STRICT;\n")
+    bad = Migration(2, "bad", "CREATE TABLE b (x INTEGER) STRICT;\nCREATE TABLE a (x INTEGER);\n")
+    with pytest.raises(sqlite3.OperationalError):
+        migrate.migrate(connection, NOW, [good, bad])
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")
+    assert [row[0] for row in tables] == ["a", "schema_migrations"]
+    assert migrate.migrate(connection, NOW, [good]) == 1
+    connection.close()
+
+
+async def test_durability_settings_are_what_the_promise_needs(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    settings = await store.write(
+        lambda tx: (
+            tx.value("PRAGMA journal_mode"),
+            tx.value("PRAGMA synchronous"),
+            tx.value("PRAGMA foreign_keys"),
+        )
+    )
+    assert settings == ("wal", 2, 1)
+    store.close()
