@@ -24,7 +24,7 @@ from daemon.core.model import (
     Transaction,
 )
 from daemon.core.providers import display_name, network_of
-from daemon.core.verdict import judge
+from daemon.core.verdict import Verdict, judge
 from daemon.wire import (
     API_VERSION,
     DeliveryStatus,
@@ -131,6 +131,7 @@ def list_item(transaction: Transaction, payment: Payment | None, now_us: int) ->
         "created_at": timestamp(transaction.created_at),
         "completed_at": timestamp_or_none(transaction.completed_at),
         "origin": transaction.origin,
+        "test": transaction.mode is Mode.TEST,
     }
 
 
@@ -163,6 +164,7 @@ def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Js
         },
         "payer_source": _payer_source(transaction, payment),
         "origin": transaction.origin,
+        "test": transaction.mode is Mode.TEST,
         "matched_by": transaction.matched_by,
         "late": transaction.late,
         "rejected": transaction.rejected,
@@ -179,12 +181,12 @@ def reference_of(transaction_id: str) -> str:
     return "svc_trx_" + transaction_id.replace("-", "")
 
 
-def initialized(transaction: Transaction, base_url: str, *, payer_sms_sent: bool = False) -> Json:
+def initialized(transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool) -> Json:
     """Make the `data` of initialize.
 
     Args:
         transaction: The new request.
-        base_url: `env.public_base_url`, without a slash at its end.
+        checkout_url: `<public_base_url>/pay/<public_slug>`.
         payer_sms_sent: The code was durably queued to the payer.
     """
     return {
@@ -193,12 +195,52 @@ def initialized(transaction: Transaction, base_url: str, *, payer_sms_sent: bool
         "public_slug": transaction.public_slug,
         "amount": amount_or_none(transaction.expected_minor),
         "currency": transaction.currency,
-        "status": transaction.status,
+        "status": TransactionStatus.PENDING,
         "expires_at": timestamp_or_none(transaction.expires_at),
         "created_at": timestamp(transaction.created_at),
         "payer_sms_sent": payer_sms_sent,
-        "checkout_url": f"{base_url}/pay/{transaction.public_slug}",
+        "checkout_url": checkout_url,
         "client_reference": transaction.client_reference,
+    }
+
+
+def reconciliation(
+    *,
+    reconciliation_id: str,
+    transaction_id: str,
+    transaction: Transaction,
+    payment: Payment,
+    verdict: Verdict,
+) -> Json:
+    """Make the `data` of a successful reconcile.
+
+    Args:
+        reconciliation_id: `rec_...`.
+        transaction_id: The network ID as the caller wrote it: it is echoed.
+        transaction: The request, verified.
+        payment: The money.
+        verdict: How the two amounts compare.
+    """
+    assert transaction.expected_minor is not None
+    received, expected = amount(payment.amount_minor), amount(transaction.expected_minor)
+    difference, currency = amount(abs(verdict.difference_minor)), payment.currency
+    if verdict.difference_minor == 0:
+        text = f"Paid exactly: {currency} {received} received."
+    elif verdict.difference_minor < 0:
+        text = f"Short by {currency} {difference}: received {received} of {expected}."
+    else:
+        text = f"Overpaid by {currency} {difference}: received {received} for {expected}."
+    return {
+        "reconciliation_id": reconciliation_id,
+        "status": "VERIFIED",
+        "transaction_id": transaction_id,
+        "transaction_updated": True,
+        "new_transaction_status": transaction.status,
+        "matched_amount": received,
+        "expected_amount": expected,
+        "difference": amount(verdict.difference_minor),
+        "difference_type": verdict.difference_type,
+        "message": text,
     }
 
 

@@ -1,0 +1,31 @@
+"""The one shop of this database."""
+
+from daemon.core.model import Shop
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_optional
+
+
+def get(reader: Reader) -> Shop | None:
+    """Return the shop, None before `momo setup`."""
+    return load_optional(Shop, reader.one(f"SELECT {columns(Shop)} FROM shop WHERE id = 1"))
+
+
+def add(tx: Tx, shop: Shop) -> None:
+    """Store the shop; a second one is refused by the primary key."""
+    tx.run(
+        "INSERT INTO shop (id, name, timezone, owner_email, password_hash, account_key, created_at) "
+        "VALUES (1, :name, :timezone, :owner_email, :password_hash, :account_key, :created_at)",
+        {
+            "name": shop.name,
+            "timezone": shop.timezone,
+            "owner_email": shop.owner_email,
+            "password_hash": shop.password_hash,
+            "account_key": shop.account_key,
+            "created_at": shop.created_at,
+        },
+    )
+
+
+def schema_version(reader: Reader) -> int:
+    """Return the number of the newest migration that was applied."""
+    return int(reader.value("PRAGMA user_version"))
