@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 from daemon.wire import ErrorCode
 from momo_cli import errors, exits, render, system
 from momo_cli.answer import Answer, Call
+from momo_cli.commands import COMMANDS, GROUPS
 from momo_cli.client import DEFAULT_TIMEOUT_S, Client
 from momo_cli.errors import Failure
 from momo_cli.flags import Flags, Output, lift
@@ -71,8 +72,7 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
 def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     if flags.problem:
         raise errors.usage(flags.problem)
-    if flags.version:
-        words = ["version"]
+    words = ["version"] if flags.version else _helped(words)
     try:
         call = root().main(args=words, prog_name="momo", standalone_mode=False)
     except HelpWanted as wanted:
@@ -89,6 +89,16 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     )
     answer = call.run(client, terminal, call.options)
     return _show(terminal, call, answer)
+
+
+def _helped(words: list[str]) -> list[str]:
+    """Read `help COMMAND` as `COMMAND --help`, and a bare `help` as `--help`."""
+    if words[:1] != ["help"] or any(word.startswith("-") for word in words):
+        return words
+    asked = words[1:]
+    if not asked:
+        return ["--help"]
+    return [*asked, "--help"] if _command_of(asked) == " ".join(asked) else words
 
 
 def _limit(flags: Flags) -> float | None:
@@ -149,8 +159,6 @@ def _told(terminal: Terminal, failure: Failure) -> list[str]:
 
 def _command_of(words: Sequence[str]) -> str:
     """Return the command's own words, for `momo ... --help`."""
-    from momo_cli.commands import COMMANDS, GROUPS  # noqa: PLC0415  # beside its one use
-
     plain = [word for word in words if not word.startswith("-")][:2]
     for full in (" ".join(plain), *plain[:1]):
         if full in COMMANDS or full in GROUPS:

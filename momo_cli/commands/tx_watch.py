@@ -86,5 +86,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
 
 def _items(client: Client, reference: str | None, since: str | None) -> Iterator[Row]:
     for event in follow(client, reference, since):
-        if event is not None:
+        about_order = event is not None and (
+            event.kind.startswith("transaction.") or event.data.get("reference") is not None
+        )
+        if event is not None and about_order:
             yield {"event": event.kind, "id": event.id, "data": event.data}

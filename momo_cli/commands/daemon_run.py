@@ -1,0 +1,51 @@
+"""Run the daemon here, in the foreground, until Ctrl-C or SIGTERM.
+
+Without --modem it finds modems by itself. Exit 74 damaged database, 75 another daemon holds this
+shop, 78 not set up or wrong settings.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
+
+from momo_cli.answer import Answer, Call
+from momo_cli.client import Client
+from momo_cli.process import become
+from momo_cli.run_flags import run_flags
+from momo_cli.terminal import Terminal
+
+EXAMPLES: Final = """\
+  momo daemon run
+  momo daemon run --http 127.0.0.1:0 --modem /dev/ttyUSB1
+  momo daemon run --simulated-phone --http off
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flags of `momo daemon run`, as the daemon's program takes them."""
+
+    flags: tuple[str, ...]
+
+
+def command(
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")
+    ] = None,
+    modem: Annotated[
+        list[str] | None, typer.Option(metavar="PATH", help="A modem's tty; may be repeated.")
+    ] = None,
+    simulated_phone: Annotated[
+        bool, typer.Option("--simulated-phone", help="A pretend phone; all it says is a test.")
+    ] = False,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
+) -> Call:
+    """Read the flags."""
+    flags = run_flags(http, modem or [], simulated_phone=simulated_phone, log_json=log_json)
+    return Call(run, Options(flags))
+
+
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
+    """Become the daemon."""
+    become(terminal, "run", *options.flags)

@@ -1,0 +1,149 @@
+"""Show how everything is: the daemon, the lines, today's money, the webhooks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import typer
+
+from daemon.wire import Path
+from momo_cli import exits
+from momo_cli.answer import Answer, Call, Cell, Field, Row, View
+from momo_cli.client import Client
+from momo_cli.terminal import Terminal
+from momo_cli.words import at, clean, money, phone, size, styled, uptime
+
+EXAMPLES: Final = """\
+  momo status
+  momo status --fail-if-unhealthy --quiet
+  momo status --get data.queue.pending
+"""
+VIEW: Final = View(
+    fields=(
+        Field("version"),
+        Field("pid"),
+        Field("uptime_s"),
+        Field("db_path", "db.path"),
+        Field("db_bytes", "db.bytes"),
+        Field("db_schema", "db.schema"),
+        Field("lines_ready", "lines.ready"),
+        Field("pending", "queue.pending"),
+        Field("retrying", "queue.retrying"),
+        Field("failed", "queue.failed"),
+        Field("dead_letters", "queue.dead_letters"),
+        Field("secrets"),
+        Field("disk_free_bytes"),
+    ),
+    id="pid",
+)
+_DISK_FREE_MIN: Final = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flags of `momo status`."""
+
+    fail_if_unhealthy: bool
+
+
+def command(
+    fail_if_unhealthy: Annotated[
+        bool, typer.Option("--fail-if-unhealthy", help="Exit 6 when something needs attention.")
+    ] = False,
+) -> Call:
+    """Read the flags."""
+    return Call(run, Options(fail_if_unhealthy), VIEW)
+
+
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:
+    """Ask for the status and say what needs attention."""
+    reply = client.get(Path.LOCAL_STATUS)
+    data: dict[str, Any] = reply.data or {}
+    found = list(findings(data))
+    return Answer(
+        document=reply.text,
+        rows=[data],
+        lines=list(_lines(data, terminal)),
+        notes=[f"! {what}" for what, _ in found] if terminal.human else (),
+        next=[command for _, command in found if command],
+        exit_code=exits.FINDINGS if options.fail_if_unhealthy and found else exits.OK,
+    )
+
+
+def findings(data: Row) -> Iterator[tuple[str, str]]:
+    """Return what needs attention, and the command that looks at it."""
+    check = at(data, "db.last_check")
+    if check not in (None, "ok"):
+        yield f"the database check says: {clean(check)}", "momo help files"
+    if at(data, "clock.state") == "suspect":
+        yield "this machine's clock is off", ""
+    if at(data, "lines.ready") is False:
+        yield "a SIM has no number", "momo lines"
+    if data.get("secrets") == "locked":
+        yield "the secrets are locked: webhooks wait", "momo help files"
+    if at(data, "queue.dead_letters"):
+        yield "some webhooks were given up", "momo deliveries list --status failed"
+    free = data.get("disk_free_bytes")
+    if isinstance(free, int) and free < _DISK_FREE_MIN:
+        yield f"the disk is nearly full ({size(free)} free)", ""
+    for endpoint in data.get("endpoints") or ():
+        if endpoint.get("auto_paused_at"):
+            yield f"{clean(endpoint.get('url'))} was paused after failures", "momo endpoints list"
+
+
+def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
+    parts = [
+        f"momo {clean(data.get('version'))}",
+        f"up {uptime(data.get('uptime_s'))}" if data.get("uptime_s") is not None else "",
+        f"db {size(at(data, 'db.bytes'))} {clean(at(data, 'db.last_check'))}".rstrip()
+        if at(data, "db.bytes") is not None
+        else "",
+        f"clock {clean(at(data, 'clock.state'))}" if at(data, "clock.state") else "",
+    ]
+    yield " · ".join(part for part in parts if part)
+    yield from _titled("LINES", list(_line_lines(data, terminal)))
+    today = data.get("today")
+    if isinstance(today, dict):
+        yield from _titled("TODAY", [_today(today)])
+    yield from _titled("WEBHOOKS", list(_webhook_lines(data, terminal)))
+
+
+def _titled(title: str, lines: list[str]) -> Iterator[str]:
+    for i, line in enumerate(lines):
+        yield f"{title if i == 0 else '':<10}{line}"
+
+
+def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
+    phones = at(data, "lines.phones") or ()
+    for device in phones:
+        for sim in device.get("sims") or ():
+            number = at(sim, "line.phone_number")
+            where = f"{clean(device.get('name'))}:{sim.get('slot_index')}"
+            shown = phone(number) if number else styled(Cell("no number", "yellow"), terminal)
+            yield f"{clean(sim.get('network')) or '—'} {shown}   {where}"
+    if not phones:
+        yield "no phone connected"
+
+
+def _today(today: Row) -> str:
+    """Return the totals of the day: each member of `today` that is there, in the day's own words."""
+    told = []
+    for name, value in today.items():
+        if isinstance(value, dict):
+            amount = money(value.get("amount"), value.get("currency"))
+            told.append(f"{value.get('count', 0)} {clean(name)} {amount}".rstrip())
+        elif value is not None:
+            told.append(f"{clean(name).replace('_', ' ')} {clean(value)}")
+    return " · ".join(told) or "nothing yet"
+
+
+def _webhook_lines(data: Row, terminal: Terminal) -> Iterator[str]:
+    for endpoint in data.get("endpoints") or ():
+        paused = endpoint.get("auto_paused_at") or endpoint.get("is_active") is False
+        mark = Cell("✗ paused", "red") if paused else Cell("✓", "green")
+        yield f"{clean(endpoint.get('url'))} {styled(mark, terminal)}"
+    queue = data.get("queue")
+    if isinstance(queue, dict):
+        yield " · ".join(
+            f"{value} {clean(name).replace('_', ' ')}" for name, value in queue.items()
+        )

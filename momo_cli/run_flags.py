@@ -1,0 +1,19 @@
+"""The flags of `daemon run`, which `daemon start` takes too."""
+
+from collections.abc import Sequence
+
+
+def run_flags(
+    http: str | None, modems: Sequence[str], *, simulated_phone: bool, log_json: bool
+) -> tuple[str, ...]:
+    """Return the flags as the daemon's program takes them."""
+    flags: list[str] = []
+    if http is not None:
+        flags += ["--http", http]
+    for modem in modems:
+        flags += ["--modem", modem]
+    if simulated_phone:
+        flags.append("--simulated-phone")
+    if log_json:
+        flags.append("--log-json")
+    return tuple(flags)
