@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from daemon.config import Config
+from daemon.core.ids import new_uuid
 from daemon.secrets import Vault
 from daemon.store.engine import Store
+from daemon.store.outbox import Outbox
 from daemon.system import Clock, Entropy
 
 
@@ -18,6 +20,7 @@ class Env:
         entropy: The only dice.
         config: Settings, checked at start.
         vault: Seals and opens secrets; may be locked, which never stops reading SMS.
+        account_key: Keys the HMAC of webhook ids; empty until the shop is set up.
         http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
     """
 
@@ -26,6 +29,7 @@ class Env:
     entropy: Entropy
     config: Config
     vault: Vault
+    account_key: bytes = b""
     http_address: str = ""
 
     @property
@@ -33,3 +37,12 @@ class Env:
         """The address that customers see, without a slash at its end."""
         configured = self.config.http.public_base_url.rstrip("/")
         return configured or f"http://{self.http_address or self.config.http.bind}"
+
+    @property
+    def outbox(self) -> Outbox:
+        """What owes webhooks inside a write transaction."""
+        return Outbox(self.account_key, self.config.webhooks.default_url, self.new_id)
+
+    def new_id(self) -> str:
+        """Return a fresh UUID."""
+        return new_uuid(self.entropy.bytes(16))

@@ -14,13 +14,10 @@ from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
-from daemon.store import deliveries, events
+from daemon.store import deliveries, events, webhook_secrets
 from daemon.store.engine import Tx
 from daemon.webhooks.sender import Sender
 from daemon.wire import DeliveryStatus
-
-ACCOUNT = "account"
-"""The owner of the one secret that all implicit endpoints share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +43,12 @@ async def lease(env: Env, *, limit: int, full: Sequence[str]) -> list[Leased]:
                 delivery,
                 endpoint,
                 number,
-                tuple(deliveries.sealed_secrets(tx, _owner(endpoint), now)),
+                tuple(webhook_secrets.valid_at(tx, webhook_secrets.owner_of(endpoint), now)),
             )
             for delivery, endpoint, number in found
         ]
 
     return await env.store.write(job)
-
-
-def _owner(endpoint: Endpoint) -> str:
-    return ACCOUNT if endpoint.kind == "implicit" else endpoint.id
 
 
 async def attempt(env: Env, sender: Sender, leased: Leased) -> Outcome | None:

@@ -23,7 +23,6 @@ from daemon.modem.pdu_fields import SenderType
 from daemon.modem.pdu_values import Deliver, Garbled
 from daemon.store import events, messages, payments, presence, reviews, settle, transactions
 from daemon.store.engine import Tx
-from daemon.store.outbox import Outbox
 from daemon.wire import MessageState, Mode, ReviewReason
 from parsers import reading as readings
 from parsers import svc_code
@@ -54,7 +53,7 @@ class Ingested:
     faults: tuple[str, ...]
 
 
-async def ingest(env: Env, outbox: Outbox, source: Source, parts: Sequence[ReadPart]) -> Ingested:
+async def ingest(env: Env, source: Source, parts: Sequence[ReadPart]) -> Ingested:
     """Store parts durably and conclude the messages they complete.
 
     Raises:
@@ -63,7 +62,7 @@ async def ingest(env: Env, outbox: Outbox, source: Source, parts: Sequence[ReadP
     now = env.clock.now_us()
 
     def job(tx: Tx) -> Ingested:
-        intake = _Intake(env, outbox, tx, source, now)
+        intake = _Intake(env, tx, source, now)
         for part in parts:
             intake.take(part)
         return Ingested(intake.new_parts, tuple(intake.concluded), ())
@@ -71,12 +70,11 @@ async def ingest(env: Env, outbox: Outbox, source: Source, parts: Sequence[ReadP
     try:
         return await env.store.write(job)
     except (AssertionError, LookupError, TypeError, ValueError, ArithmeticError) as fault:
-        return await _ingest_one_by_one(env, outbox, source, parts, now, fault)
+        return await _ingest_one_by_one(env, source, parts, now, fault)
 
 
 async def _ingest_one_by_one(
     env: Env,
-    outbox: Outbox,
     source: Source,
     parts: Sequence[ReadPart],
     now: int,
@@ -87,12 +85,12 @@ async def _ingest_one_by_one(
     for part in parts:
 
         def job(tx: Tx, part: ReadPart = part) -> _Intake:
-            intake = _Intake(env, outbox, tx, source, now)
+            intake = _Intake(env, tx, source, now)
             intake.take(part)
             return intake
 
         def store_only(tx: Tx, part: ReadPart = part) -> _Intake:
-            intake = _Intake(env, outbox, tx, source, now)
+            intake = _Intake(env, tx, source, now)
             intake.take_unread(part, "internal_error")
             return intake
 
@@ -109,9 +107,9 @@ async def _ingest_one_by_one(
 class _Intake:
     """One write transaction's work on the parts of one SIM."""
 
-    def __init__(self, env: Env, outbox: Outbox, tx: Tx, source: Source, now: int) -> None:
+    def __init__(self, env: Env, tx: Tx, source: Source, now: int) -> None:
         self.env = env
-        self.outbox = outbox
+        self.outbox = env.outbox
         self.tx = tx
         self.source = source
         self.now = now

@@ -8,7 +8,8 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.env import Env
-from daemon.store import events, idempotency, payments, settle, transactions
+from daemon.store import events, payments, settle, transactions
+from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
 from daemon.system import Entropy
@@ -18,13 +19,11 @@ from parsers import svc_code
 
 async def initialize(
     env: Env,
-    outbox: Outbox,
     caller: Caller,
     request: InitializeRequest,
     *,
     request_id: str,
-    claim: Idempotency | None,
-    warnings: list[str],
+    idempotency: Idempotency | None,
 ) -> Answer:
     """Create a payment request and return the 201 answer, or the stored one of an identical earlier call.
 
@@ -33,9 +32,10 @@ async def initialize(
         Unavailable: Nothing could be written.
     """
     now = env.clock.now_us()
+    outbox = env.outbox
 
     def job(tx: Tx) -> Answer:
-        return idempotency.once(tx, claim, now, lambda: create(tx))
+        return answers.once(tx, idempotency, now, lambda: create(tx))
 
     def create(tx: Tx) -> Answer:
         mode = caller.mode or Mode.LIVE
@@ -47,7 +47,7 @@ async def initialize(
                 checkout_url=f"{env.public_base_url}/pay/{transaction.public_slug}",
                 payer_sms_sent=False,
             ),
-            meta=_meta(request_id, claim, warnings),
+            meta=_meta(env, request_id, idempotency),
         )
         if waiting is not None:
             _settle_expected(tx, env, outbox, transaction, waiting, now)
@@ -179,11 +179,13 @@ def _settle_expected(
         settle.verify(tx, outbox, transaction, payment, how, now)
 
 
-def _meta(request_id: str, claim: Idempotency | None, warnings: list[str]) -> dict[str, Any]:
+def _meta(env: Env, request_id: str, claim: Idempotency | None) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "request_id": request_id,
         "idempotency_key": None if claim is None else claim.key,
     }
-    if warnings:
-        meta["warnings"] = warnings
+    if not env.config.http.public_base_url:
+        meta["warnings"] = [
+            "checkout_url is not public: set public_base_url under [http] in config.toml"
+        ]
     return meta

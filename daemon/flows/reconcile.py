@@ -7,7 +7,8 @@ from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, ReconcileRequest
 from daemon.core.verdict import judge
 from daemon.env import Env
-from daemon.store import events, idempotency, payments, settle, transactions
+from daemon.store import events, payments, settle, transactions
+from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
 from daemon.wire import ErrorCode
@@ -17,13 +18,12 @@ from parsers.telco_id import normalize_telco_id
 
 async def reconcile(
     env: Env,
-    outbox: Outbox,
     caller: Caller,
     reference: str,
     request: ReconcileRequest,
     *,
     request_id: str,
-    claim: Idempotency | None,
+    idempotency: Idempotency | None,
 ) -> Answer:
     """Match a payment to a request by the ID from the customer's confirmation; 200 means it was matched.
 
@@ -33,11 +33,12 @@ async def reconcile(
         Unavailable: Nothing could be written.
     """
     now = env.clock.now_us()
+    outbox = env.outbox
     telco_id = normalize_telco_id(request.transaction_id)
 
     def job(tx: Tx) -> Answer | Refusal:
         try:
-            return idempotency.once(tx, claim, now, lambda: match(tx))
+            return answers.once(tx, idempotency, now, lambda: match(tx))
         except Refusal as refusal:
             if refusal.code is not ErrorCode.NO_MATCHING_TRANSACTION:
                 raise

@@ -17,7 +17,6 @@ from daemon.flows import identify, ingest
 from daemon.log import Log
 from daemon.modem import session as at
 from daemon.modem.port import Link, PortError, open_port
-from daemon.store.outbox import Outbox
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Between tries to open a port; a plugged-in modem needs seconds until it answers."""
@@ -43,9 +42,8 @@ class PhoneState:
 class PortLoop:
     """Keeps one port open for as long as the daemon runs."""
 
-    def __init__(self, env: Env, outbox: Outbox, path: str, log: Log) -> None:
+    def __init__(self, env: Env, path: str, log: Log) -> None:
         self._env = env
-        self._outbox = outbox
         self._log = log
         self.state = PhoneState(path)
         self._path = path
@@ -152,7 +150,7 @@ class PortLoop:
                     ReadPart(part.storage, part.index, part.tpdu_length, part.pdu) for part in batch
                 ]
                 try:
-                    taken = await ingest.ingest(self._env, self._outbox, self._source, parts)
+                    taken = await ingest.ingest(self._env, self._source, parts)
                 except Unavailable as error:
                     # Nothing was stored, so nothing is deleted: the messages stay on the phone.
                     self._log.error("ingest.unavailable", why=error.why)

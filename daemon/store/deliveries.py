@@ -252,15 +252,3 @@ def endpoints_of(reader: Reader, mode: str) -> list[Endpoint]:
             {"mode": mode},
         ),
     )
-
-
-def sealed_secrets(reader: Reader, owner: str, now: int) -> list[str]:
-    """Return the sealed secrets that sign for an owner now, the current one first."""
-    return [
-        row[0]
-        for row in reader.all(
-            "SELECT sealed FROM webhook_secrets WHERE owner = :owner "
-            "AND (expires_at IS NULL OR expires_at > :now) ORDER BY seq DESC",
-            {"owner": owner, "now": now},
-        )
-    ]
