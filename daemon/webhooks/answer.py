@@ -1,0 +1,62 @@
+"""What was read of a receiver's answer, and what it means as the outcome of an attempt."""
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from daemon.core.delivery import DeliveryError
+
+BODY_BYTES_MAX: Final = 64 * 1024
+"""Read of an answer's body; more is left unread."""
+TEXT_BYTES_MAX: Final = 8 * 1024
+"""Kept of it."""
+
+
+class Answer:
+    """An answer, as far as it came before the attempt ended."""
+
+    __slots__ = ("body", "headers", "status_code")
+
+    def __init__(self) -> None:
+        self.status_code: int | None = None
+        self.headers: Mapping[str, str] = {}
+        self.body = bytearray()
+
+    def take(self, chunk: bytes) -> bool:
+        """Add to the body; False when there is enough of it."""
+        self.body += chunk[: BODY_BYTES_MAX - len(self.body)]
+        return len(self.body) < BODY_BYTES_MAX
+
+    def text(self) -> str:
+        """Return at most 8 KiB of it as text; what is not UTF-8, and NUL, becomes U+FFFD."""
+        text = bytes(self.body[:TEXT_BYTES_MAX]).decode("utf-8", "replace").replace("\0", "\ufffd")
+        # A replacement is longer than what it replaces.
+        return text.encode()[:TEXT_BYTES_MAX].decode("utf-8", "ignore")
+
+
+def judge_status(status: int) -> tuple[DeliveryError | None, str | None]:
+    """Say what a whole answer's status means: the error code and a sentence, or nothing for a success."""
+    match status // 100:
+        case 2:
+            return None, None
+        case 3:
+            return (
+                DeliveryError.REDIRECT,
+                f"the receiver answered {status}; redirects are not followed",
+            )
+        case 4 | 5:
+            return DeliveryError.HTTP_ERROR, f"the receiver answered {status}"
+    return DeliveryError.PROTOCOL_ERROR, f"the receiver answered {status}"
+
+
+def retry_after_s(headers: Mapping[str, str]) -> int | None:
+    """Read `Retry-After` (RFC 9110 section 10.2.3): seconds, or a date measured against the answer's own `Date`."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return int(text[:9])
+    try:
+        then = parsedate_to_datetime(text)
+        now = parsedate_to_datetime(headers.get("date", ""))
+        return max(0, int((then - now).total_seconds()))
+    except (TypeError, ValueError, OverflowError):
+        return None

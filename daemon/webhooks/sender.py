@@ -1,0 +1,268 @@
+"""Send one webhook attempt: POST over TLS, inside limits, to a checked address. The only importer of httpx.
+
+httpx and its parts are imported when the first delivery goes out, in a thread: an idle daemon does not carry
+them. One `Sender` per worker, because httpx's connection pool slows down by the square of what shares it.
+
+The guard (decisions.md section 7) works at every attempt: the URL's text is checked each time, every address of
+its name is checked each time a connection is made, and a warm connection (bound to the address that was checked)
+is reused for a minute at most. So no attempt of a busy endpoint waits for DNS, and none uses an older check.
+
+A warm connection that the receiver closed meanwhile is not a failed attempt: when not one byte of an answer came
+on a reused connection, the same request goes out once more on a fresh one (RFC 9110 section 9.2.2; a receiver
+tells repeats by `webhook-id` in any case).
+"""
+
+import asyncio
+import functools
+import http.cookiejar
+import logging
+import ssl
+import threading
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from daemon.core.delivery import DeliveryError, Outcome
+from daemon.webhooks.addresses import (
+    EXPLANATIONS,
+    PUBLIC_ONLY,
+    AddressPolicy,
+    Resolver,
+    check_url,
+)
+from daemon.webhooks.answer import Answer, judge_status, retry_after_s
+from daemon.webhooks.dial import Connector, Dialer, connect_socket
+from daemon.webhooks.resolver import SystemResolver
+from daemon.webhooks.streams import TRACE, NetworkError, Trace
+
+if TYPE_CHECKING:
+    import httpcore
+    import httpx
+
+WARM_CONNECTIONS_MAX: Final = 4
+"""Per worker, to different receivers."""
+
+_LOADING: Final = threading.Lock()
+
+
+class CaFileError(Exception):
+    """`[webhooks] ca_file` cannot be read."""
+
+
+@functools.cache
+def ssl_context(ca_file: str | None) -> ssl.SSLContext:
+    """Return the one TLS context of the process for these CAs: the system's, and those in `ca_file`.
+
+    Building it takes 70 ms, so all workers share it.
+
+    Raises:
+        CaFileError: The file cannot be read or holds no certificate.
+    """
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=ca_file)
+        except OSError as error:  # ssl.SSLError is one
+            raise CaFileError(f"ca_file {ca_file} cannot be used: {error}") from error
+    return context
+
+
+def _load(ca_file: str | None) -> ssl.SSLContext:
+    """Import what sending needs and build the context, once however many workers ask."""
+    with _LOADING:
+        import httpcore  # noqa: F401, PLC0415 - on first use: see above
+        import httpx  # noqa: F401, PLC0415
+
+        # They log each URL at INFO; an endpoint's URL may hold a token.
+        logging.getLogger("httpx").setLevel(logging.WARNING)
+        logging.getLogger("httpcore").setLevel(logging.WARNING)
+        return ssl_context(ca_file)
+
+
+class Sender:
+    """A worker's door to the receivers. It may be made before there is an event loop, and belongs to one."""
+
+    def __init__(
+        self,
+        policy: AddressPolicy = PUBLIC_ONLY,
+        ca_file: str | None = None,
+        *,
+        connect_timeout_s: float = 5.0,
+        timeout_s: float = 15.0,
+        resolver: Resolver | None = None,
+        connector: Connector = connect_socket,
+    ) -> None:
+        self._ca_file = ca_file
+        self._timeout_s = timeout_s
+        self._dialer = Dialer(policy, resolver or SystemResolver(), connector, connect_timeout_s)
+        self._client: httpx.AsyncClient | None = None
+        self._errors: tuple[type[Exception], ...] = ()
+
+    async def prepare(self) -> None:
+        """Load what sending needs, so that the first delivery does not wait for it. May be called again.
+
+        Raises:
+            CaFileError: `ca_file` cannot be used.
+        """
+        if self._client is not None:
+            return
+        context = await asyncio.to_thread(_load, self._ca_file)
+        import httpcore  # noqa: PLC0415 - `_load` has imported them
+        import httpx  # noqa: PLC0415
+
+        if self._client is None:
+            self._client = _make_client(context, self._dialer)
+            self._errors = (
+                httpcore.ProtocolError,
+                httpcore.NetworkError,
+                httpcore.TimeoutException,
+                httpx.HTTPError,
+                httpx.InvalidURL,
+            )
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        """Make one attempt.
+
+        Args:
+            url: The endpoint's; it need not have been checked.
+            headers: Signature, event and so on. `Accept-Encoding: identity` is added.
+            body: Sent byte for byte.
+
+        Returns:
+            What happened. Nothing that the network, the receiver or the guard does is raised.
+        """
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        trace, answer = Trace(), Answer()
+        code: DeliveryError | None
+        message: str | None
+        try:
+            await self.prepare()
+            started = loop.time()  # loading is not the receiver's time
+            reason = check_url(url)
+            if reason is not None:
+                raise NetworkError(DeliveryError.BLOCKED_ADDRESS, EXPLANATIONS[reason])  # noqa: TRY301 - one place makes the outcome
+            failures: tuple[type[Exception], ...] = (NetworkError, *self._errors)
+            async with asyncio.timeout(self._timeout_s):
+                while True:
+                    trace, answer = Trace(), Answer()
+                    try:
+                        await self._exchange(url, headers, body, trace, answer)
+                        break
+                    except failures:
+                        # Only a warm connection can have died unseen, and a fresh one is not warm.
+                        if not trace.reused or trace.received:
+                            raise
+            assert answer.status_code is not None
+            code, message = judge_status(answer.status_code)
+        except CaFileError as error:
+            code, message = DeliveryError.TLS_ERROR, str(error)
+        except TimeoutError:
+            code = DeliveryError.TIMEOUT
+            message = f"no whole answer within {self._timeout_s:g} s"
+        except NetworkError as error:
+            code, message = error.code, error.message
+        except self._errors as error:
+            code, message = _library_error(error, trace)
+        return Outcome(
+            status_code=answer.status_code,
+            response_body=answer.text(),
+            error_code=code,
+            error_message=message,
+            duration_us=round((loop.time() - started) * 1_000_000),
+            retry_after_s=retry_after_s(answer.headers),
+            connected=trace.connected,
+        )
+
+    async def aclose(self) -> None:
+        """Close the warm connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+            await asyncio.sleep(0)  # the transports finish closing in the loop's next turn
+
+    async def _exchange(
+        self, url: str, headers: Mapping[str, str], body: bytes, trace: Trace, answer: Answer
+    ) -> None:
+        """Send the request and read the answer into `answer`, as far as it comes."""
+        assert self._client is not None
+        token = TRACE.set(trace)
+        try:
+            request = self._client.build_request("POST", url, headers=headers, content=body)
+            response = await self._client.send(request, stream=True, follow_redirects=False)
+            try:
+                answer.status_code = response.status_code
+                answer.headers = response.headers
+                # Raw: what is compressed although we asked for identity stays so, and cannot blow up.
+                async for chunk in response.aiter_raw():
+                    if not answer.take(chunk):
+                        break
+            finally:
+                await response.aclose()
+        finally:
+            TRACE.reset(token)
+
+
+def _make_client(context: ssl.SSLContext, dialer: Dialer) -> "httpx.AsyncClient":
+    """Make an httpx client that connects through `dialer` and keeps nothing between two posts but connections."""
+    import httpcore  # noqa: PLC0415 - `_load` has imported it
+    import httpx  # noqa: PLC0415
+
+    pool = httpcore.AsyncConnectionPool(
+        ssl_context=context,
+        max_connections=None,
+        max_keepalive_connections=WARM_CONNECTIONS_MAX,
+        http1=True,
+        http2=False,
+        retries=0,
+        network_backend=cast("httpcore.AsyncNetworkBackend", dialer),
+    )
+
+    class Stream(httpx.AsyncByteStream):
+        def __init__(self, answer: httpcore.Response) -> None:
+            self._answer = answer
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for part in self._answer.aiter_stream():
+                yield part
+
+        async def aclose(self) -> None:
+            await self._answer.aclose()
+
+    class Transport(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            url = httpcore.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            )
+            answer = await pool.handle_async_request(
+                httpcore.Request(
+                    request.method, url, headers=request.headers.raw, content=request.stream
+                )
+            )
+            return httpx.Response(answer.status, headers=answer.headers, stream=Stream(answer))
+
+        async def aclose(self) -> None:
+            await pool.aclose()
+
+    # A receiver's cookies are not sent back to it, nor to its neighbour.
+    no_cookies = http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
+    return httpx.AsyncClient(
+        transport=Transport(),
+        headers={"Accept": "*/*", "Accept-Encoding": "identity"},
+        cookies=no_cookies,
+        trust_env=False,
+        timeout=None,  # noqa: S113 - the wall clock in `post` covers everything
+    )
+
+
+def _library_error(error: Exception, trace: Trace) -> tuple[DeliveryError, str]:
+    """Say what an exception of httpx or httpcore means."""
+    if not trace.received:
+        return (
+            DeliveryError.CONNECTION_RESET,
+            "the receiver closed the connection without an answer",
+        )
+    return DeliveryError.PROTOCOL_ERROR, f"the answer is not proper HTTP: {error}"
