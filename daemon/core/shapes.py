@@ -5,7 +5,6 @@ milliseconds, money as decimal strings of two places. A stored JSON text (`meta`
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -33,6 +32,8 @@ from daemon.wire import (
     Mode,
     TransactionStatus,
 )
+from parsers import when
+from parsers.money import render
 
 Json = dict[str, Any]
 VERIFIED: Final = (
@@ -43,7 +44,6 @@ VERIFIED: Final = (
 ZERO_REFERENCE: Final = "svc_trx_" + "0" * 32
 """The reference of test sends, which are about no transaction (decisions.md section 5)."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -52,24 +52,16 @@ _encode = msgspec.json.Encoder().encode
 
 def timestamp(at_us: int) -> str:
     """Render a time, such as `2026-11-21T06:31:00.123Z`."""
-    at = _EPOCH + timedelta(microseconds=at_us)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+    return when.render(at_us)
 
 
 def timestamp_or_none(at_us: int | None) -> str | None:
     """Render a time that may not be known."""
-    return None if at_us is None else timestamp(at_us)
+    return None if at_us is None else when.render(at_us)
 
 
-def amount(minor: int) -> str:
-    """Render minor units with two decimals, such as `-2.00`."""
-    sign = "-" if minor < 0 else ""
-    return f"{sign}{abs(minor) // 100}.{abs(minor) % 100:02d}"
-
-
-def amount_or_none(minor: int | None) -> str | None:
-    """Render an amount that may not be known."""
-    return None if minor is None else amount(minor)
+def _amount_or_none(minor: int | None, currency: str) -> str | None:
+    return None if minor is None else render(minor, currency)
 
 
 def dump(value: object) -> bytes:
@@ -193,7 +185,7 @@ def initialized(transaction: Transaction, *, checkout_url: str, payer_sms_sent: 
         "reference": transaction.reference,
         "svc_code": transaction.svc_code,
         "public_slug": transaction.public_slug,
-        "amount": amount_or_none(transaction.expected_minor),
+        "amount": _amount_or_none(transaction.expected_minor, transaction.currency),
         "currency": transaction.currency,
         "status": TransactionStatus.PENDING,
         "expires_at": timestamp_or_none(transaction.expires_at),
@@ -222,8 +214,10 @@ def reconciliation(
         verdict: How the two amounts compare.
     """
     assert transaction.expected_minor is not None
-    received, expected = amount(payment.amount_minor), amount(transaction.expected_minor)
-    difference, currency = amount(abs(verdict.difference_minor)), payment.currency
+    currency = payment.currency
+    received = render(payment.amount_minor, currency)
+    expected = render(transaction.expected_minor, currency)
+    difference = render(abs(verdict.difference_minor), currency)
     if verdict.difference_minor == 0:
         text = f"Paid exactly: {currency} {received} received."
     elif verdict.difference_minor < 0:
@@ -238,7 +232,7 @@ def reconciliation(
         "new_transaction_status": transaction.status,
         "matched_amount": received,
         "expected_amount": expected,
-        "difference": amount(verdict.difference_minor),
+        "difference": render(verdict.difference_minor, currency),
         "difference_type": verdict.difference_type,
         "message": text,
     }
@@ -254,10 +248,11 @@ def _amounts(transaction: Transaction, payment: Payment | None) -> Json:
     if expected is not None and actual is not None:
         verdict = judge(actual, expected)
         kind = verdict.difference_type.upper()
-        difference = amount(verdict.difference_minor) if verdict.difference_minor else None
+        if verdict.difference_minor:
+            difference = render(verdict.difference_minor, transaction.currency)
     return {
-        "expected_amount": amount_or_none(expected),
-        "actual_amount": amount_or_none(actual),
+        "expected_amount": _amount_or_none(expected, transaction.currency),
+        "actual_amount": _amount_or_none(actual, transaction.currency),
         "difference": difference,
         "difference_type": kind,
     }
@@ -314,7 +309,7 @@ def forwarded_body(
         "reference": transaction.reference,
         "svc_code": transaction.svc_code,
         "status": transaction.status,
-        "amount": amount(payment.amount_minor),
+        "amount": render(payment.amount_minor, payment.currency),
         "currency": payment.currency,
         **_amounts(transaction, payment),
         "client_reference": transaction.client_reference,
@@ -463,7 +458,7 @@ def payment_method(row: PaymentMethod, sim: Sim | None, device: Device | None) -
             "device_id": sim.device_id,
             "slot_index": sim.slot_index,
             "device_name": None if device is None else device.name,
-            "network": None if sim.network is None else display_name(sim.network),
+            "network": "" if sim.network is None else display_name(sim.network),
         }
     return {
         "id": row.id,
@@ -506,7 +501,7 @@ def sims(
 def _slot(sim: Sim, method: PaymentMethod | None) -> Json:
     return {
         "slot_index": sim.slot_index,
-        "network": None if sim.network is None else display_name(sim.network),
+        "network": "" if sim.network is None else display_name(sim.network),
         "iccid_last4": None if sim.iccid is None else sim.iccid[-4:],
         "payment_method_id": None if method is None else method.id,
         "phone_number": None if method is None else method.phone_number,
