@@ -77,6 +77,7 @@ class Phone:
         self._in = bytearray()
         self._out = bytearray()
         self._handed_over = 0
+        self._powered = True
         self._submit_length: int | None = None
         """Octets that a message to send must have, while its prompt is open."""
 
@@ -98,6 +99,8 @@ class Phone:
 
     def feed(self, data: bytes) -> None:
         """Take bytes from the line; echo them if asked, and carry out nothing yet."""
+        if not self._powered:
+            return
         if self._handset.echo and not self.faults.silent:
             self._out += data
         self._in += data
@@ -268,7 +271,7 @@ class Phone:
             self._waiting.popleft()
 
     def _store(self, pdu: str, storage: str | None) -> bool:
-        if not self._handset.registered():
+        if not (self._powered and self._handset.registered()):
             return False
         messages = self._handset.messages
         place = messages.storages[storage or messages.selected[2]]
@@ -303,13 +306,24 @@ class Phone:
         """Return the PDUs that the network keeps until there is room."""
         return [pdu for pdu, _ in self._waiting]
 
-    def power_cycle(self) -> None:
-        """Lose the supply and get it back: settings and half lines are gone, messages stay."""
+    @property
+    def bytes_handed_over(self) -> int:
+        """How many bytes `data_to_send` ever gave; `Notice.offset` counts the same way."""
+        return self._handed_over
+
+    def power_off(self) -> None:
+        """Lose the supply: settings, half lines and unread answers are gone, messages stay."""
+        self._powered = False
         self._handset.reset()
         self._in.clear()
-        self._handed_over += len(self._out)
         self._out.clear()
         self._submit_length = None
+        while self.notices and self.notices[-1].offset > self._handed_over:
+            self.notices.pop()
+
+    def power_on(self) -> None:
+        """Get the supply back; the network delivers what it kept."""
+        self._powered = True
         self._admit()
 
     def _break_delete(self, name: str, operator: str) -> None:

@@ -1,6 +1,9 @@
 """What can be wrong with the emulated phone, and what it writes down."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from daemon.modem.emulated_memory import checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +49,25 @@ class Faults:
     """`AT+CMGD` answers OK and deletes nothing."""
     swap_pdu: str = ""
     """This message takes the slot that is read next, right after the answer; once."""
+
+    def change(self, changes: Mapping[str, object]) -> None:
+        """Set faults by name, all or none; bytes may be given as hex text.
+
+        Raises:
+            ValueError: an unknown fault, or a value it cannot have.
+        """
+        values = {name: self._value(name, value) for name, value in changes.items()}
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def _value(self, name: str, value: object) -> object:
+        now = getattr(self, name, None) if name in self.__slots__ else None
+        if now is None:
+            raise ValueError(f"no fault {name!r}; there are {', '.join(self.__slots__)}")
+        if isinstance(now, bytes) and isinstance(value, str):
+            value = bytes.fromhex(value)
+        if type(value) is not type(now) or (isinstance(value, int) and value < 0):
+            raise ValueError(f"fault {name!r} cannot be {value!r}")
+        if name == "swap_pdu" and isinstance(value, str) and value:
+            value = checked(value)
+        return value

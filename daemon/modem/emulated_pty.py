@@ -1,0 +1,352 @@
+"""The emulated phone on a pty, served by one thread: yours (`run_once`) or its own (`start`).
+
+The port keeps the far side of the pty open itself, so that a daemon that goes and comes finds the
+same phone; unplugging closes both sides, and plugging in again makes a new pty under the same
+link. While it is out the phone has no power: the network keeps its messages.
+
+A command is answered `latency_s` after it came, one at a time: a line of three commands takes
+three times as long, and a command that comes early waits for the one before it. While an answer
+has not left, no further command is read.
+"""
+
+import contextlib
+import os
+import queue
+import select
+import selectors
+import threading
+import time
+import tty
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+from daemon.modem.emulated import Phone
+
+READ_BYTES: Final = 65_536
+CALL_TIMEOUT_S: Final = 10.0
+"""How long another thread waits for the port's, which works for microseconds at a time."""
+TURN_S_MAX: Final = 1.0
+_NS: Final = 1_000_000_000
+_TICK_NS: Final = 1_000_000
+"""epoll counts in milliseconds."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """One `+CMTI` whose last byte was written to the pty at `written_ns` (`time.monotonic_ns`)."""
+
+    storage: str
+    index: int
+    pdu: str
+    written_ns: int
+
+
+class PhonePort:
+    """A phone plugged into a pty, with a link that keeps its name.
+
+    Either `plug` it and call `run_once` again and again from one thread, or `start` and `stop`
+    the port's own thread: then all other methods may be called from any thread.
+    """
+
+    def __init__(self, phone: Phone, *, link: Path | str, latency_s: float = 0.0) -> None:
+        """Prepare the port; nothing is plugged in yet.
+
+        Args:
+            phone: it belongs to the port from now on.
+            link: where to put the symbolic link to the tty.
+            latency_s: how long each command takes.
+
+        Raises:
+            ValueError: a negative latency.
+        """
+        if latency_s < 0:
+            raise ValueError("latency_s is not negative")
+        self.link = Path(link)
+        self.latency_s = latency_s
+        self.tty: str | None = None
+        """The tty's own name while plugged in."""
+        self.announced: list[Announced] = []
+        """Every notice that reached the pty, in order."""
+        self.selector = selectors.DefaultSelector()
+        """Whoever calls `run_once` may register more here, with a callable as data."""
+        self._phone = phone
+        self._master = -1
+        self._slave = -1
+        self._events = 0
+        self._out = b""
+        self._due_ns: int | None = None
+        self._notices_seen = 0
+        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        self.selector.register(self._wake_read, selectors.EVENT_READ, self._run_calls)
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+        phone.power_off()
+
+    # --- its own thread, or yours ----------------------------------------------------------
+
+    def start(self) -> Self:
+        """Plug the phone in and serve it from a thread of its own.
+
+        Raises:
+            OSError: there is no pty, or the link cannot be made.
+        """
+        self.plug()
+        self._thread = threading.Thread(target=self._serve, name="emulated-phone", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Unplug, end the thread and give everything back. A second call does nothing."""
+        if self._thread is not None:
+            self._stopping = True
+            self.wake()
+            self._thread.join(CALL_TIMEOUT_S)
+            self._thread = None
+        if self._wake_write >= 0:
+            self._unplug()
+            self.selector.close()
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+            self._wake_write = -1
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+    def run_once(self, timeout_s: float = TURN_S_MAX) -> None:
+        """Serve what is ready, waiting at most so long for it."""
+        wait_ns = int(timeout_s * _NS)
+        if self._due_ns is not None:
+            wait_ns = max(0, min(wait_ns, self._due_ns - time.monotonic_ns()))
+        if self._due_ns is not None and 0 < wait_ns < _TICK_NS:
+            # epoll would sleep a whole millisecond; a slow phone must not be slower than asked.
+            select.select([], [], [], wait_ns / _NS)
+            wait_ns = 0
+        for key, _ in self.selector.select(wait_ns // _TICK_NS / 1000):
+            key.data()
+        if self._due_ns is not None and time.monotonic_ns() >= self._due_ns:
+            self._carry()
+
+    # --- what a test or the demo asks ------------------------------------------------------
+
+    def call(self, ask: Callable[[Phone], Result]) -> Result:
+        """Ask the phone something in the thread that owns it; return or raise what it does."""
+        return self._in_thread(lambda: ask(self._phone))
+
+    def deliver(self, pdus: Sequence[str], storage: str | None = None) -> list[bool]:
+        """Let the network deliver SMS; False for each that waits (no room, no power).
+
+        Raises:
+            ValueError: one is no hex (those before it are delivered), or no such storage.
+        """
+        return self.call(lambda phone: [phone.deliver(pdu, storage) for pdu in pdus])
+
+    def preload(self, pdus: Sequence[str], storage: str = "SM") -> list[int]:
+        """Store messages without a notice; return their numbers.
+
+        Raises:
+            ValueError: no hex, no such storage, or no room for all.
+        """
+        return self.call(lambda phone: phone.preload(pdus, storage))
+
+    def fault(self, **changes: object) -> None:
+        """Set faults by the names of `emulated_faults.Faults`; bytes may be given as hex text.
+
+        Raises:
+            ValueError: an unknown fault, or a value it cannot have (then nothing is changed).
+        """
+        self.call(lambda phone: phone.faults.change(changes))
+
+    def unplug(self) -> None:
+        """Pull the phone out: the link and the tty are gone. Nothing happens if it is out."""
+        self._in_thread(self._unplug)
+
+    def plug(self, *, renumber: bool = False) -> str:
+        """Plug the phone in, switched on anew; return the tty's own name.
+
+        Args:
+            renumber: take another number than the next free one.
+
+        Raises:
+            OSError: there is no pty, or the link cannot be made.
+        """
+        return self._in_thread(lambda: self._plug(renumber=renumber))
+
+    def state(self, deleted_from: int = 0, commands: int = 100) -> dict[str, object]:
+        """Return what the phone holds and what happened to it, ready for JSON.
+
+        Args:
+            deleted_from: leave out so many of the oldest deletions.
+            commands: how many of the newest commands to show.
+        """
+        return self._in_thread(lambda: self._state(deleted_from, commands))
+
+    def _state(self, deleted_from: int, commands: int) -> dict[str, object]:
+        phone = self._phone
+        return {
+            "tty": self.tty,
+            "link": str(self.link),
+            "latency_s": self.latency_s,
+            "stored": [
+                {"storage": storage, "index": index, "pdu": pdu}
+                for (storage, index), pdu in phone.stored().items()
+            ],
+            "held": phone.held(),
+            "deleted": [asdict(deletion) for deletion in phone.deleted[deleted_from:]],
+            "displaced": [
+                {"storage": storage, "index": index, "pdu": pdu}
+                for storage, index, pdu in phone.displaced
+            ],
+            "sent": [asdict(sent) for sent in phone.sent],
+            "announced": [asdict(announced) for announced in self.announced],
+            "command_count": phone.command_count,
+            "commands": list(phone.commands)[-commands:] if commands > 0 else [],
+        }
+
+    def _in_thread(self, work: Callable[[], Result]) -> Result:
+        if self._thread is None or threading.current_thread() is self._thread:
+            result = work()
+            self._carry()
+            return result
+        answer: Future[Result] = Future()
+
+        def do() -> None:
+            try:
+                answer.set_result(work())
+            except Exception as error:  # noqa: BLE001 - it is raised in the thread that asked
+                answer.set_exception(error)
+
+        self._calls.put(do)
+        self.wake()
+        return answer.result(CALL_TIMEOUT_S)
+
+    def wake(self) -> None:
+        """Make a waiting `run_once` return at once; for other threads and signal handlers."""
+        os.write(self._wake_write, b"\0")
+
+    def _run_calls(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake_read, READ_BYTES)
+        while not self._calls.empty():
+            self._calls.get_nowait()()
+        self._carry()
+
+    def _serve(self) -> None:
+        while not self._stopping:
+            self.run_once()
+
+    # --- the pty ---------------------------------------------------------------------------
+
+    def _plug(self, *, renumber: bool) -> str:
+        if self.tty is not None:
+            return self.tty
+        if self.link.exists() and not self.link.is_symlink():
+            raise FileExistsError(f"{self.link} is there already and is no symbolic link")
+        spare = os.openpty() if renumber else ()
+        master, slave = os.openpty()
+        for end in spare:
+            os.close(end)
+        tty.setraw(slave)
+        os.set_blocking(master, False)
+        name = os.ttyname(slave)
+        fresh = self.link.with_name(f".{self.link.name}.{os.getpid()}")
+        try:
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(name)
+            fresh.replace(self.link)
+        except OSError:
+            os.close(master)
+            os.close(slave)
+            raise
+        self._master, self._slave, self.tty = master, slave, name
+        self._phone.power_on()
+        self._notices_seen = len(self._phone.notices)
+        self._carry()
+        return name
+
+    def _unplug(self) -> None:
+        if self.tty is None:
+            return
+        self._phone.power_off()
+        self._out, self._due_ns = b"", None
+        self._watch(0)
+        if self.link.is_symlink() and str(self.link.readlink()) == self.tty:
+            self.link.unlink()
+        os.close(self._slave)
+        os.close(self._master)
+        self._master = self._slave = -1
+        self.tty = None
+
+    def _carry(self) -> None:
+        """Move everything that can move: answers out, commands in, what is due done."""
+        if self._master < 0:
+            return
+        while True:
+            if self._out or self._phone_speaks():
+                if not self._write():
+                    self._watch(selectors.EVENT_WRITE)
+                    return
+            elif commands := self._phone.waiting():
+                now_ns = time.monotonic_ns()
+                if self._due_ns is None:
+                    self._due_ns = now_ns + int(commands * self.latency_s * _NS)
+                if now_ns < self._due_ns:
+                    self._watch(0)  # what is typed meanwhile waits its turn
+                    return
+                self._due_ns = None
+                self._phone.step(now_ns)
+            elif not self._read():
+                self._watch(selectors.EVENT_READ)
+                return
+
+    def _phone_speaks(self) -> bool:
+        self._out = self._phone.data_to_send()
+        return bool(self._out)
+
+    def _read(self) -> bool:
+        try:
+            self._phone.feed(os.read(self._master, READ_BYTES))
+        except BlockingIOError:
+            return False
+        return True
+
+    def _write(self) -> bool:
+        """Write what the pty takes; say whether all of it went."""
+        try:
+            written = os.write(self._master, self._out)
+        except BlockingIOError:
+            return False
+        self._out = self._out[written:]
+        notices = self._phone.notices
+        if self._notices_seen < len(notices):
+            offset = self._phone.bytes_handed_over - len(self._out)
+            now_ns = time.monotonic_ns()
+            while (
+                self._notices_seen < len(notices) and notices[self._notices_seen].offset <= offset
+            ):
+                seen = notices[self._notices_seen]
+                self.announced.append(Announced(seen.storage, seen.index, seen.pdu, now_ns))
+                self._notices_seen += 1
+        return not self._out
+
+    def _watch(self, events: int) -> None:
+        if events == self._events:
+            return
+        if not self._events:
+            self.selector.register(self._master, events, self._carry)
+        elif events:
+            self.selector.modify(self._master, events, self._carry)
+        else:
+            self.selector.unregister(self._master)
+        self._events = events

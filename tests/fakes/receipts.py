@@ -1,0 +1,212 @@
+"""Receipts as MTN Ghana and Telecel Ghana send them: the words of real ones, and their PDUs.
+
+Names, numbers and IDs are invented; IDs have the length and size of late 2026.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from daemon.modem.pdu import encode_deliver
+
+MTN_SENDER = "MobileMoney"
+TELECEL_SENDER = "T-CASH"
+MTN_SMSC = "+233240000099"
+TELECEL_SMSC = "+233200000099"
+SINGLE_SMS_SEPTETS = 160
+FIRST_MTN_ID = 93_214_500_000
+FIRST_TELECEL_ID = 15_214_500_000
+STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+_GIVEN = (
+    "ABENA", "ADWOA", "AKOSUA", "AMA", "COMFORT", "EDEM", "ESI", "GIDEON",
+    "ISHMAEL", "KINGSLEY", "KOJO", "KWABENA", "NAANA", "SELASI", "YAA", "YAW",
+)  # fmt: skip
+_MIDDLE = ("AFRIYIE", "DUFIE", "FOSUA", "K.", "KONADU", "NII", "OFOSUA", "SERWAA")
+_FAMILY = (
+    "ABBEY", "AGBEKO", "ANSAH", "BEKOE", "DANKWA-EBO", "DONKOR", "GADZE", "LAMPTEY",
+    "MENSAH", "NARH", "OKYERE", "OWUSU", "QUANSAH", "TAGOE", "TETTEH", "TWUM",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One receipt: what it says, and the parts the network delivers."""
+
+    sender: str
+    text: str
+    pdus: tuple[str, ...]
+    telco_id: str
+    amount_minor: int
+    balance_minor: int
+    name: str
+    reference: str
+    payer_phone: str | None
+    sent_at: datetime
+
+
+def mtn_receipt(
+    amount_minor: int, name: str, balance_minor: int, reference: str, telco_id: str
+) -> str:
+    """Return an MTN-to-MTN receipt, as of 2026.
+
+    Every real one is longer than one SMS, so one that would not be is refused: choose a longer
+    name.
+    """
+    text = (
+        f"Payment received for GHS {_amount(amount_minor)} from {name}  "
+        f"Current Balance: GHS {_amount(balance_minor)} . "
+        f"Available Balance: GHS {_amount(balance_minor)}. "
+        f"Reference: {reference}. Transaction ID: {telco_id}. TRANSACTION FEE: 0.00"
+    )
+    if len(text) <= SINGLE_SMS_SEPTETS:
+        raise ValueError(f"no MTN receipt is as short as {len(text)} characters: {text!r}")
+    return text
+
+
+def mtn_receipt_from_telecel(
+    amount_minor: int,
+    name: str,
+    balance_minor: int,
+    reference: str,
+    telco_id: str,
+    payer_phone: str = "233201000456",
+) -> str:
+    """Return the receipt of a payment that came to MTN from a Telecel customer."""
+    typed = f"{name} ,{payer_phone},{reference} from VODAFONE"
+    return mtn_receipt(amount_minor, name, balance_minor, typed, telco_id)
+
+
+def telecel_receipt(
+    amount_minor: int,
+    name: str,
+    balance_minor: int,
+    reference: str,
+    telco_id: str,
+    *,
+    payer_phone: str = "233209000543",
+    sent_at: datetime = STARTED,
+) -> str:
+    """Return a Telecel-to-Telecel receipt, as of 2026."""
+    return (
+        f"{telco_id} Confirmed. You have received GHS{_amount(amount_minor)} from "
+        f"{payer_phone} - {name} on {sent_at:%Y-%m-%d} at {sent_at:%H:%M:%S}. "
+        f"Your Telecel Cash balance is GHS{_amount(balance_minor)}.\n"
+        f"Reference: {reference}.\n"
+        "Stay alert. Never share your PIN or OTP with anyone or click unknown links. "
+        "Protect your personal information."
+    )
+
+
+def mtn(  # the parts of one MTN receipt, ready to deliver
+    amount_minor: int,
+    name: str,
+    balance_minor: int,
+    reference: str,
+    telco_id: str,
+    *,
+    sent_at: datetime = STARTED,
+    concatenation: int = 0,
+    width: int = 8,
+) -> Receipt:
+    """Return an MTN receipt with its PDUs."""
+    text = mtn_receipt(amount_minor, name, balance_minor, reference, telco_id)
+    pdus = encode_deliver(
+        MTN_SENDER, text, sent_at, smsc=MTN_SMSC, reference=concatenation, width=width
+    )
+    return Receipt(
+        MTN_SENDER, text, pdus, telco_id, amount_minor, balance_minor, name, reference, None,
+        sent_at,
+    )  # fmt: skip
+
+
+def telecel(
+    amount_minor: int,
+    name: str,
+    balance_minor: int,
+    reference: str,
+    telco_id: str,
+    *,
+    payer_phone: str = "233209000543",
+    sent_at: datetime = STARTED,
+    concatenation: int = 0,
+    width: int = 8,
+) -> Receipt:
+    """Return a Telecel receipt with its PDUs."""
+    text = telecel_receipt(
+        amount_minor, name, balance_minor, reference, telco_id,
+        payer_phone=payer_phone, sent_at=sent_at,
+    )  # fmt: skip
+    pdus = encode_deliver(
+        TELECEL_SENDER, text, sent_at, smsc=TELECEL_SMSC, reference=concatenation, width=width
+    )
+    return Receipt(
+        TELECEL_SENDER, text, pdus, telco_id, amount_minor, balance_minor, name, reference,
+        payer_phone, sent_at,
+    )  # fmt: skip
+
+
+def mtn_receipts(
+    count: int,
+    seed: int = 1,
+    *,
+    started: datetime = STARTED,
+    references: Sequence[str] = (),
+    balance_minor: int = 50_000,
+    width: int = 8,
+) -> Iterator[Receipt]:
+    """Yield distinct MTN receipts of one wallet; the same ones for the same arguments.
+
+    IDs, times and balances rise, and each balance is the one before plus the amount, as on a real
+    line. The parts' reference counts up and wraps as the network's does. References of payments
+    are taken in turn from `references`; beyond them people type what people type.
+    """
+    dice = random.Random(seed)
+    telco_id = FIRST_MTN_ID
+    sent_at = started
+    for number in range(count):
+        amount_minor = dice.randrange(100, 50_000)
+        balance_minor += amount_minor
+        telco_id += dice.randrange(1, 2_000)
+        sent_at += timedelta(seconds=dice.randrange(1, 30))
+        typed = dice.choice(("1", "1243", "food", "payment", "maize. and rubber bags"))
+        reference = references[number] if number < len(references) else typed
+        yield mtn(
+            amount_minor, _name(dice), balance_minor, reference, str(telco_id),
+            sent_at=sent_at, concatenation=(number + 1) % (1 << width), width=width,
+        )  # fmt: skip
+
+
+def telecel_receipts(
+    count: int,
+    seed: int = 1,
+    *,
+    started: datetime = STARTED,
+    references: Sequence[str] = (),
+    balance_minor: int = 50_000,
+    width: int = 8,
+) -> Iterator[Receipt]:
+    """Yield distinct Telecel receipts of one wallet, by the rules of `mtn_receipts`."""
+    dice = random.Random(seed)
+    telco_id = FIRST_TELECEL_ID
+    sent_at = started
+    for number in range(count):
+        amount_minor = dice.randrange(100, 50_000)
+        balance_minor += amount_minor
+        telco_id += dice.randrange(1, 300)
+        sent_at += timedelta(seconds=dice.randrange(1, 30))
+        reference = references[number] if number < len(references) else dice.choice(("1", "food"))
+        yield telecel(
+            amount_minor, _name(dice), balance_minor, reference, f"{telco_id:016d}",
+            payer_phone=f"23320{dice.randrange(1_000_000, 9_999_999)}",
+            sent_at=sent_at, concatenation=(number + 1) % (1 << width), width=width,
+        )  # fmt: skip
+
+
+def _name(dice: random.Random) -> str:
+    return f"{dice.choice(_GIVEN)} {dice.choice(_MIDDLE)} {dice.choice(_FAMILY)}"
+
+
+def _amount(minor: int) -> str:
+    return f"{minor // 100}.{minor % 100:02d}"
