@@ -1,0 +1,1 @@
+"""The command line: the counter at which people and scripts ask the daemon."""

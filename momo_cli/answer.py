@@ -69,6 +69,7 @@ class Answer:
         document: The text that `--json` prints: the API's body, byte for byte.
         rows: The records, for every other form.
         lines: For people, instead of the table; may carry colour from `Terminal.style`.
+        plain: What plain says instead of the rows, when no fields were chosen.
         heading: The line above a table on a terminal.
         empty: What to say on stderr when there are no rows.
         notes: For stderr.
@@ -81,6 +82,7 @@ class Answer:
     document: str = ""
     rows: Iterable[Row] = ()
     lines: Sequence[str] = ()
+    plain: str = ""
     heading: str = ""
     empty: str = ""
     notes: Sequence[str] = ()

@@ -10,6 +10,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 from urllib.parse import quote, urlencode
@@ -40,7 +41,7 @@ class Reply:
     body: dict[str, Any]
 
     @property
-    def data(self) -> Any:  # noqa: ANN401  # the shape belongs to the path that was asked
+    def data(self) -> Any:  # the shape belongs to the path that was asked
         """Return the member `data`."""
         return self.body.get("data")
 
@@ -122,16 +123,17 @@ class Client:
         for last in (not safe, True):
             started = system.monotonic()
             try:
-                response, _ = self._send(method, target, sent, headers, self.timeout_s)
-                text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+                with self._exchange(method, target, sent, headers) as (response, _):
+                    status = response.status
+                    text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
             except TimeoutError:
                 raise self._silent(asked=method == "GET") from None
             except (OSError, http.client.HTTPException) as problem:
                 if last:
                     raise _broken(problem, safe=safe) from None
                 continue
-            self._traced(f"< {response.status} {len(text)} characters", started)
-            return self._reply(response.status, text)
+            self._traced(f"< {status} {len(text)} characters", started)
+            return self._reply(status, text)
         raise AssertionError("the second attempt returns or raises")
 
     def events(
@@ -160,17 +162,17 @@ class Client:
         if since is not None:
             headers["Last-Event-ID"] = since
         try:
-            response, transport = self._send("GET", target, None, headers, self.timeout_s)
-            if response.status != http.client.OK:
-                text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
-                self._reply(response.status, text)
-            yield None
+            with self._exchange("GET", target, None, headers) as (response, transport):
+                if response.status != http.client.OK:
+                    text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+                    self._reply(response.status, text)
+                yield None
 
-            def patience() -> None:
-                seconds = _SILENCE_S_MAX if left is None else min(_SILENCE_S_MAX, left())
-                transport.settimeout(max(seconds, _READ_S_MIN))
+                def patience() -> None:
+                    seconds = _SILENCE_S_MAX if left is None else min(_SILENCE_S_MAX, left())
+                    transport.settimeout(max(seconds, _READ_S_MIN))
 
-            yield from _events(response, patience)
+                yield from _events(response, patience)
         except (OSError, http.client.HTTPException):
             return
 
@@ -182,20 +184,16 @@ class Client:
             return False
         return True
 
-    def _send(
-        self,
-        method: str,
-        target: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        timeout_s: float | None,
-    ) -> tuple[http.client.HTTPResponse, socket.socket]:
+    @contextmanager
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Iterator[tuple[http.client.HTTPResponse, socket.socket]]:
         self._traced(f"> {method} {target}")
         try:
             transport = self._dial(retry_s=DIAL_RETRY_S)
         except OSError as problem:
             self._unreachable(problem)
-        transport.settimeout(timeout_s)
+        transport.settimeout(self.timeout_s)
         connection = _UnixConnection(transport)
         sent = {
             wire.PROTOCOL_HEADER: wire.PROTOCOL,
@@ -205,13 +203,19 @@ class Client:
         }
         if body is not None:
             sent["Content-Type"] = "application/json"
-        connection.request(method, target, body=body, headers=sent)
-        response = connection.getresponse()
-        self._compare(response.getheader(wire.PROTOCOL_HEADER))
-        return response, transport
+        response = None
+        try:
+            connection.request(method, target, body=body, headers=sent)
+            response = connection.getresponse()
+            self._compare(response.getheader(wire.PROTOCOL_HEADER))
+            yield response, transport
+        finally:
+            if response is not None:
+                response.close()
+            transport.close()
 
     def _dial(self, *, retry_s: float) -> socket.socket:
-        until = system.monotonic() + retry_s
+        pauses_left = round(retry_s / _DIAL_PAUSE_S)
         while True:
             transport = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
@@ -219,10 +223,11 @@ class Client:
             except OSError as problem:
                 transport.close()
                 refused = isinstance(problem, ConnectionRefusedError)
-                if not refused or system.monotonic() >= until:
+                if not refused or pauses_left == 0:
                     raise
             else:
                 return transport
+            pauses_left -= 1
             self.pause(_DIAL_PAUSE_S)
 
     def _compare(self, theirs: str | None) -> None:
@@ -249,7 +254,10 @@ class Client:
         error = body.get("error")
         error = error if isinstance(error, dict) else {}
         raise Failure(
-            str(error.get("code", "")), str(error.get("message", "")), http_status=status, body=body
+            str(error.get("code", "")),
+            str(error.get("message", "")),
+            http_status=status,
+            body=body,
         )
 
     def _silent(self, *, asked: bool) -> Failure:
@@ -344,7 +352,7 @@ def _broken(problem: Exception, *, safe: bool) -> Failure:
 
 def _there(path: str) -> bool:
     try:
-        os.stat(path)
+        os.stat(path)  # noqa: PTH116  # pathlib is not worth its import here
     except PermissionError:
         return True
     except OSError:
@@ -356,7 +364,7 @@ def _owner(path: str) -> str:
     """Name who owns the socket, or the nearest folder that we may look at."""
     while path not in ("", "/"):
         try:
-            return _user(os.stat(path).st_uid)
+            return _user(os.stat(path).st_uid)  # noqa: PTH116
         except OSError:
             path = os.path.dirname(path)  # noqa: PTH120  # pathlib is not worth its import here
     return "root"

@@ -18,7 +18,10 @@ def split_sim(text: str, flag: str) -> tuple[str, int]:
     """
     device, colon, slot = text.rpartition(":")
     if not colon or not device or not slot.isascii() or not slot.isdigit():
-        raise usage(f"{flag}: {text!r} is not DEVICE:SLOT, such as zte-front:0", "momo sims list")
+        raise usage(
+            f"{flag}: {text!r} is not DEVICE:SLOT, such as zte-front:0",
+            "momo sims list",
+        )
     return device, int(slot)
 
 
@@ -35,7 +38,8 @@ def sim_object(client: Client, device: str, slot: int) -> dict[str, Any]:
     if not found:
         names = ", ".join(clean(p.get("name")) for p in phones) or "none"
         raise Failure(
-            ErrorCode.DEVICE_NOT_FOUND, f"no phone is called {device!r}; connected: {names}"
+            ErrorCode.DEVICE_NOT_FOUND,
+            f"no phone is called {device!r}; connected: {names}",
         )
     if len(found) > 1:
         ids = ", ".join(clean(p.get("device_id")) for p in found)

@@ -52,7 +52,10 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.NO_MATCHING_TRANSACTION: Row(
         exits.NOT_FOUND,
         "no payment with that ID has arrived (yet)",
-        ("momo messages list --since 1h", "momo reconcile {reference} {transaction_id}"),
+        (
+            "momo messages list --since 1h",
+            "momo reconcile {reference} {transaction_id}",
+        ),
     ),
     _E.ENDPOINT_NOT_FOUND: Row(
         exits.NOT_FOUND, "there is no such endpoint", ("momo endpoints list",)
@@ -73,9 +76,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         exits.NOT_FOUND, "there is no such review", ("momo messages list --state held",)
     ),
     _E.DEVICE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such phone", ("momo sims list",)),
-    _E.MESSAGE_NOT_FOUND: Row(
-        exits.NOT_FOUND, "there is no such message", ("momo messages list",)
-    ),
+    _E.MESSAGE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such message", ("momo messages list",)),
     _E.ROUTE_NOT_FOUND: Row(
         exits.NOT_FOUND,
         "this daemon cannot do that; it may be older than this momo",
@@ -104,7 +105,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         ("momo lines", "momo sims assign {device}:{slot} --method {method_id}"),
     ),
     _E.SIM_ALREADY_ASSIGNED: Row(
-        exits.REFUSED, "that SIM already holds another number", ("momo methods list", "momo lines")
+        exits.REFUSED,
+        "that SIM already holds another number",
+        ("momo methods list", "momo lines"),
     ),
     _E.PAYMENT_METHOD_EXISTS: Row(
         exits.REFUSED, "that number is already registered", ("momo methods list",)
@@ -120,10 +123,14 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         ("momo deliveries list",),
     ),
     _E.DEAD_LETTER_ALREADY_REPLAYED: Row(
-        exits.REFUSED, "that dead letter was already sent again", ("momo deliveries list",)
+        exits.REFUSED,
+        "that dead letter was already sent again",
+        ("momo deliveries list",),
     ),
     _E.ENDPOINT_DELETED: Row(
-        exits.REFUSED, "the endpoint of that delivery was deleted", ("momo endpoints list",)
+        exits.REFUSED,
+        "the endpoint of that delivery was deleted",
+        ("momo endpoints list",),
     ),
     _E.ENDPOINT_LIMIT: Row(
         exits.REFUSED, "there are already 50 endpoints", ("momo endpoints list",)
@@ -132,7 +139,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         exits.REFUSED, "that secret was changed three times within 24 hours", _STATUS
     ),
     _E.TRANSACTION_NOT_CANCELLABLE: Row(
-        exits.REFUSED, "this order can no longer be cancelled", ("momo tx show {reference}",)
+        exits.REFUSED,
+        "this order can no longer be cancelled",
+        ("momo tx show {reference}",),
     ),
     _E.REVIEW_ALREADY_DECIDED: Row(
         exits.REFUSED, "somebody has decided that already", ("momo tx list",)
@@ -164,7 +173,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     ),
     _E.SIM_NOT_FOUND: Row(exits.REFUSED, "there is no such SIM", ("momo sims list",)),
     _E.NETWORK_MISMATCH: Row(
-        exits.REFUSED, "that SIM belongs to another network than the number", ("momo sims list",)
+        exits.REFUSED,
+        "that SIM belongs to another network than the number",
+        ("momo sims list",),
     ),
     _E.REPLAY_WINDOW_TOO_LARGE: Row(
         exits.REFUSED, "a replay covers at most 31 days", ("momo deliveries list",)
@@ -175,10 +186,14 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         ("momo init --help",),
     ),
     _E.IDEMPOTENCY_KEY_CONFLICT: Row(
-        exits.REFUSED, "two different idempotency keys were given", ("momo init --help",)
+        exits.REFUSED,
+        "two different idempotency keys were given",
+        ("momo init --help",),
     ),
     _E.IDEMPOTENCY_KEY_INVALID: Row(
-        exits.REFUSED, "an idempotency key has 1 to 255 characters", ("momo init --help",)
+        exits.REFUSED,
+        "an idempotency key has 1 to 255 characters",
+        ("momo init --help",),
     ),
     _E.TOO_MANY_ATTEMPTS: Row(exits.AUTH, "too many attempts; wait a while", _STATUS),
     _E.RATE_LIMITED: Row(exits.AUTH, "too many calls; wait a moment", _STATUS),
@@ -188,7 +203,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.DAEMON_DOWN: Row(exits.DAEMON, "the daemon cannot be reached", ("momo daemon start",)),
     _E.LOCKED: Row(exits.CANCELLED, "another run holds this shop", ("momo daemon status",)),
     _E.DISK_FULL: Row(
-        exits.FAILED, "the disk is full; payments stay on the SIM until there is room", _STATUS
+        exits.FAILED,
+        "the disk is full; payments stay on the SIM until there is room",
+        _STATUS,
     ),
     _E.USAGE: Row(exits.USAGE, "a flag or argument is wrong", ("momo {command} --help",)),
     _E.CONFIG_INVALID: Row(exits.CONFIGURATION, "the settings are wrong", _SETTINGS),
@@ -196,7 +213,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         exits.DATABASE, "the database is damaged; nothing was changed", _SETTINGS
     ),
     _E.DATABASE_NEWER: Row(
-        exits.CONFIGURATION, "the database was written by a newer momo", ("momo version",)
+        exits.CONFIGURATION,
+        "the database was written by a newer momo",
+        ("momo version",),
     ),
 }
 """Every code that there is."""
@@ -249,12 +268,8 @@ def row_for(failure: Failure) -> Row:
     try:
         return ERRORS[ErrorCode(failure.code)]
     except ValueError:
-        for statuses, exit_code in _BY_STATUS:
-            if failure.http_status in statuses:
-                break
-        else:
-            exit_code = exits.FAILED
-        return Row(exit_code, "the daemon refused", ("momo version",))
+        codes = (code for statuses, code in _BY_STATUS if failure.http_status in statuses)
+        return Row(next(codes, exits.FAILED), "the daemon refused", ("momo version",))
 
 
 def exit_code_of(failure: Failure) -> int:
@@ -279,7 +294,7 @@ def next_of(failure: Failure) -> list[str]:
 
 def document(failure: Failure) -> dict[str, Any]:
     """Return the one JSON document of a failure: the daemon's body, plus next and exit_code."""
-    body = dict(failure.body) if failure.body else {"success": False}
+    body: dict[str, Any] = {"success": False, **failure.body}
     body["success"] = False
     error = body.get("error")
     error = dict(error) if isinstance(error, dict) else {"code": failure.code}

@@ -38,7 +38,9 @@ EXIT_CODES: Final = (
     ExitCode(FAILED, "FAILED", "an unexpected failure"),
     ExitCode(USAGE, "USAGE", "a flag, argument, time or amount is wrong or missing"),
     ExitCode(
-        NOT_FOUND, "NOT_FOUND", "no such thing, or the payment has not arrived yet: try again later"
+        NOT_FOUND,
+        "NOT_FOUND",
+        "no such thing, or the payment has not arrived yet: try again later",
     ),
     ExitCode(AUTH, "AUTH", "no permission, wrong password, or too many attempts"),
     ExitCode(REFUSED, "REFUSED", "a rule refused it and will refuse it again: do not retry"),
@@ -51,10 +53,16 @@ EXIT_CODES: Final = (
     ExitCode(DATABASE, "DATABASE", "momo daemon run: the database is damaged"),
     ExitCode(TEMPORARY, "LOCKED", "momo daemon run: another daemon holds this shop"),
     ExitCode(
-        CONFIGURATION, "CONFIG", "momo daemon run: not set up, wrong settings, or a newer database"
+        CONFIGURATION,
+        "CONFIG",
+        "momo daemon run: not set up, wrong settings, or a newer database",
     ),
     ExitCode(INTERRUPTED, "INTERRUPTED", "stopped by Ctrl-C"),
-    ExitCode(PIPE_CLOSED, "PIPE_CLOSED", "the reader of the output went away (momo ... | head)"),
+    ExitCode(
+        PIPE_CLOSED,
+        "PIPE_CLOSED",
+        "the reader of the output went away (momo ... | head)",
+    ),
     ExitCode(TERMINATED, "TERMINATED", "stopped by SIGTERM"),
 )
 """Every code, in the order in which it is shown."""

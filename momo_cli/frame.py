@@ -8,20 +8,28 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from typer.exceptions import TyperException
 
 from daemon.wire import ErrorCode
 from momo_cli import errors, exits, render, system
 from momo_cli.answer import Answer, Call
-from momo_cli.commands import COMMANDS, GROUPS
 from momo_cli.client import DEFAULT_TIMEOUT_S, Client
+from momo_cli.commands import COMMANDS, GROUPS
 from momo_cli.errors import Failure
 from momo_cli.flags import Flags, Output, lift
 from momo_cli.group import HelpWanted, root
 from momo_cli.terminal import Terminal, open_terminal
 from momo_cli.words import at, clean
+
+
+@runtime_checkable
+class _Told(Protocol):
+    """An exception of Typer that has a sentence for people."""
+
+    def format_message(self) -> str: ...
+
 
 _INDENT: Final = "    "
 
@@ -56,9 +64,10 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         failure.facts.setdefault("command", command)
         return fail(terminal, failure)
     except TyperException as problem:
-        said = getattr(problem, "format_message", lambda: str(problem))()
+        said = problem.format_message() if isinstance(problem, _Told) else str(problem)
         return fail(
-            terminal, Failure(ErrorCode.USAGE, said, facts={"command": command}, next=_help(command))
+            terminal,
+            Failure(ErrorCode.USAGE, said, facts={"command": command}, next=_help(command)),
         )
     except KeyboardInterrupt:
         terminal.note("\nStopped.")
@@ -86,6 +95,7 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         timeout_s=_limit(flags),
         warn=terminal.note,
         trace=terminal.complain if flags.debug else None,
+        pause=system.sleep,
     )
     answer = call.run(client, terminal, call.options)
     return _show(terminal, call, answer)
@@ -189,5 +199,6 @@ def _crash(terminal: Terminal, defect: Exception) -> int:
             terminal.complain(trace)
     name = type(defect).__name__
     return fail(
-        terminal, Failure(ErrorCode.INTERNAL_ERROR, f"{name}; {said}", next=("momo status",))
+        terminal,
+        Failure(ErrorCode.INTERNAL_ERROR, f"{name}; {said}", next=("momo status",)),
     )

@@ -28,7 +28,7 @@ class MomoCommand(TyperCommand):
 
     examples: str = ""
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002  # click's types are private in Typer
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # click's types are private in Typer
         """Write the examples, and where the flags that every command has are told."""
         if self.examples:
             formatter.write(f"\nExamples:\n{self.examples.rstrip()}\n")
@@ -38,18 +38,18 @@ class MomoCommand(TyperCommand):
 class LazyGroup(TyperGroup):
     """A group whose commands are names until one of them is resolved."""
 
-    def __init__(self, prefix: str, **kwargs: Any) -> None:  # noqa: ANN401  # handed on to Typer
+    def __init__(self, prefix: str, **kwargs: Any) -> None:  # handed on to Typer
         super().__init__(rich_markup_mode=None, context_settings=dict(_SETTINGS), **kwargs)
         self._prefix = prefix
         self.commands = {word: TyperCommand(word) for word in _words(prefix)}
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # as above
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # as above
         """Show the help when nothing else is said."""
         if not args:
             raise HelpWanted(ctx.get_help())
         return super().parse_args(ctx, args)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002  # as above
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # as above
         """Import and return the command; None when there is none of that name."""
         word = ALIASES.get(cmd_name, cmd_name)
         if word not in self.commands:
@@ -59,7 +59,7 @@ class LazyGroup(TyperGroup):
             return LazyGroup(full, name=word, help=GROUPS[full][0] + ".")
         return load(full)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002  # as above
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # as above
         """Write the commands by panel, from the table."""
         rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
         for word, (summary, panel) in _words(self._prefix).items():
@@ -99,7 +99,9 @@ def load(full: str) -> TyperCommand:
         pretty_exceptions_enable=False,
     )
     app.command(
-        name=full.split()[-1], cls=MomoCommand, context_settings=dict(_SETTINGS)
+        name=full.rsplit(maxsplit=1)[-1],
+        cls=MomoCommand,
+        context_settings=dict(_SETTINGS),
     )(module.command)
     command = typer.main.get_command(app)
     assert isinstance(command, MomoCommand)

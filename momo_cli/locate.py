@@ -53,7 +53,7 @@ def locate(flags: Flags, environ: Mapping[str, str], uid: int) -> Located:
 def _exists(path: str) -> bool:
     """Say whether the path is there, also when we may not look at it."""
     try:
-        os.stat(path)
+        os.stat(path)  # noqa: PTH116  # pathlib is not worth its import here
     except PermissionError:
         return True
     except OSError:

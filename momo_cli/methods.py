@@ -24,7 +24,10 @@ VIEW: Final = View(
     heads=(
         Head("NUMBER", lambda row, _: phone(row.get("phone_number"))),
         Head("NAME", lambda row, _: clean(row.get("account_name"))),
-        Head("NETWORK", lambda row, _: clean(row.get("provider_name") or row.get("provider"))),
+        Head(
+            "NETWORK",
+            lambda row, _: clean(row.get("provider_name") or row.get("provider")),
+        ),
         Head("SIM", lambda row, _: sim_name(row.get("sim")) or Cell("no SIM", "yellow")),
         Head("LAST PAYMENT", lambda row, t: ago(row.get("last_payment_at"), t) or "—"),
         Head("ID", lambda row, _: clean(row.get("id")), cut=True),

@@ -42,8 +42,14 @@ LIST_VIEW: Final = View(
         Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
         Head("RECEIVED", lambda row, _: money(row.get("actual_amount")), right=True),
         Head("DIFF", lambda row, _: money(row.get("difference")), right=True),
-        Head("PAYER", lambda row, _: person(row.get("payer_name"), row.get("payer_phone"))),
-        Head("WHEN", lambda row, t: ago(row.get("completed_at") or row.get("created_at"), t)),
+        Head(
+            "PAYER",
+            lambda row, _: person(row.get("payer_name"), row.get("payer_phone")),
+        ),
+        Head(
+            "WHEN",
+            lambda row, t: ago(row.get("completed_at") or row.get("created_at"), t),
+        ),
         Head("REFERENCE", lambda row, _: clean(row.get("reference")), cut=True),
     ),
     id="reference",
@@ -143,7 +149,10 @@ def _payment(row: Row) -> str:
 def _next(row: Row) -> list[str]:
     status, reference = row.get("status"), clean(row.get("reference"))
     if status == TransactionStatus.PENDING:
-        return [f"momo tx wait {reference}", f"momo reconcile {reference} TRANSACTION_ID"]
+        return [
+            f"momo tx wait {reference}",
+            f"momo reconcile {reference} TRANSACTION_ID",
+        ]
     if status in (TransactionStatus.EXPIRED, TransactionStatus.MANUAL_REVIEW):
         return [f"momo reconcile {reference} TRANSACTION_ID"]
     return []
@@ -159,7 +168,11 @@ class Goal(StrEnum):
 
 def verdict(status: object, goal: Goal = Goal.PAID) -> int | None:
     """Return the exit code of a wait: 0 met, 6 final but not that; None while it must go on."""
-    met = {Goal.PAID: PAID, Goal.FINAL: FINAL, Goal.EXPIRED: (TransactionStatus.EXPIRED,)}[goal]
+    met = {
+        Goal.PAID: PAID,
+        Goal.FINAL: FINAL,
+        Goal.EXPIRED: (TransactionStatus.EXPIRED,),
+    }[goal]
     if status in met:
         return exits.OK
     return exits.FINDINGS if status in FINAL else None

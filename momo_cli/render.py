@@ -47,6 +47,8 @@ def write(terminal: Terminal, view: View, answer: Answer) -> None:
     elif terminal.output is Output.ID:
         for row in answer.rows:
             _put(terminal, clean(_raw(at(row, view.id))))
+    elif terminal.output is Output.PLAIN and answer.plain and not terminal.flags.fields:
+        _put(terminal, answer.plain)
     elif terminal.output is Output.PLAIN:
         _write_plain(terminal, view, answer.rows)
     elif terminal.output is Output.CSV:
@@ -60,7 +62,7 @@ def dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def pick(document: str, path: str) -> Any:  # noqa: ANN401  # JSON
+def pick(document: str, path: str) -> Any:  # JSON
     """Return the value at a dotted path of a document.
 
     Raises:
@@ -85,7 +87,11 @@ def pick(document: str, path: str) -> Any:  # noqa: ANN401  # JSON
 def _member(here: object, step: str) -> object:
     if isinstance(here, dict):
         return here.get(step, _MISSING)
-    if isinstance(here, list) and step.lstrip("-").isdigit() and -len(here) <= int(step) < len(here):
+    if (
+        isinstance(here, list)
+        and step.lstrip("-").isdigit()
+        and -len(here) <= int(step) < len(here)
+    ):
         return here[int(step)]
     return _MISSING
 
@@ -220,7 +226,10 @@ def _narrowed(
         room = max(_CUT_WIDTH_MIN, widths[i] - over)
         over -= widths[i] - room
         for row in cells:
-            row[i] = Cell(_middle_cut(row[i].text, room, "…" if terminal.symbols else "~"), row[i].style)
+            row[i] = Cell(
+                _middle_cut(row[i].text, room, "…" if terminal.symbols else "~"),
+                row[i].style,
+            )
     return cells
 
 

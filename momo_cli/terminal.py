@@ -156,9 +156,9 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise usage(f"--tz: there is no time zone {name!r}; write for example {DEFAULT_ZONE}") from (
-            None
-        )
+        raise usage(
+            f"--tz: there is no time zone {name!r}; write for example {DEFAULT_ZONE}"
+        ) from (None)
 
 
 def _default_zone() -> tzinfo:

@@ -88,11 +88,18 @@ class Topic(NamedTuple):
 
 
 def _exit_codes() -> str:
-    lines = ["Exit codes. Treat one that you do not know as a failure; codes are only ever added.", ""]
+    lines = [
+        "Exit codes. Treat one that you do not know as a failure; codes are only ever added.",
+        "",
+    ]
     lines += [f"  {row.code:>3}  {row.name:<12} {row.meaning}" for row in EXIT_CODES]
     lines += ["", "Every error code, and the exit code that it gives:", ""]
     lines += [f"  {code:<29} {row.exit_code:>3}  {row.sentence}" for code, row in ERRORS.items()]
-    lines += ["", "momo reconcile differs, so that 3 means one thing only, not here yet:", ""]
+    lines += [
+        "",
+        "momo reconcile differs, so that 3 means one thing only, not here yet:",
+        "",
+    ]
     lines += [f"  {code:<29} {exit_code:>3}" for code, exit_code in RECONCILE_EXITS.items()]
     return "\n".join(lines)
 
@@ -101,7 +108,12 @@ def _exit_data() -> dict[str, Any]:
     return {
         "exit_codes": [row._asdict() for row in EXIT_CODES],
         "errors": [
-            {"code": code, "exit_code": row.exit_code, "message": row.sentence, "next": row.next}
+            {
+                "code": code,
+                "exit_code": row.exit_code,
+                "message": row.sentence,
+                "next": row.next,
+            }
             for code, row in ERRORS.items()
         ],
     }

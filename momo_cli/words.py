@@ -33,7 +33,9 @@ _MESSAGE: Final = {
     MessageState.DUPLICATE: Cell("— again", "dim"),
 }
 _WORDS: Final[dict[str, Cell]] = {
-    str(state): cell for table in (_TRANSACTION, _DELIVERY, _MESSAGE) for state, cell in table.items()
+    str(state): cell
+    for table in (_TRANSACTION, _DELIVERY, _MESSAGE)
+    for state, cell in table.items()
 }
 
 
@@ -52,7 +54,7 @@ def clean(text: object) -> str:
     return "".join(c if c.isprintable() else " " for c in str("" if text is None else text))
 
 
-def at(row: Row | None, path: str) -> Any:  # noqa: ANN401  # JSON
+def at(row: Row | None, path: str) -> Any:  # JSON
     """Follow a dotted path through objects and lists; None when it leads nowhere."""
     here: Any = row
     for step in path.split("."):

@@ -34,10 +34,12 @@ def command(
         str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")
     ] = None,
     modem: Annotated[
-        list[str] | None, typer.Option(metavar="PATH", help="A modem's tty; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
     ] = None,
     simulated_phone: Annotated[
-        bool, typer.Option("--simulated-phone", help="A pretend phone; all it says is a test.")
+        bool,
+        typer.Option("--simulated-phone", help="A pretend phone; all it says is a test."),
     ] = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
 ) -> Call:

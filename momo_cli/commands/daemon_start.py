@@ -49,10 +49,12 @@ def command(
         str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")
     ] = None,
     modem: Annotated[
-        list[str] | None, typer.Option(metavar="PATH", help="A modem's tty; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
     ] = None,
     simulated_phone: Annotated[
-        bool, typer.Option("--simulated-phone", help="A pretend phone; all it says is a test.")
+        bool,
+        typer.Option("--simulated-phone", help="A pretend phone; all it says is a test."),
     ] = False,
 ) -> Call:
     """Read the flags."""
@@ -105,7 +107,7 @@ def _tail(log: str) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-def _answer(terminal: Terminal, status: str, pid: Any, log: str, took_s: float) -> Answer:  # noqa: ANN401  # JSON
+def _answer(terminal: Terminal, status: str, pid: Any, log: str, took_s: float) -> Answer:  # JSON
     row = {"status": status, "pid": pid, "supervisor": "none", "log": log}
     lines = {
         "started": f"{terminal.style('✓', 'green')} Daemon started (pid {pid}) in {took_s:.1f} s.",

@@ -50,7 +50,10 @@ VIEW: Final = View(
         Head("EVENT", lambda row, _: clean(row.get("event")).removeprefix("transaction.")),
         Head("TRIES", lambda row, _: str(row.get("attempt_count") or 0), right=True),
         Head("ANSWER", lambda row, _: _answered(row) or "—"),
-        Head("WHEN", lambda row, t: ago(row.get("delivered_at") or row.get("created_at"), t)),
+        Head(
+            "WHEN",
+            lambda row, t: ago(row.get("delivered_at") or row.get("created_at"), t),
+        ),
         Head("WEBHOOK ID", lambda row, _: clean(row.get("webhook_id")), cut=True),
         Head("ID", lambda row, _: clean(row.get("id")), cut=True),
     ),
@@ -68,7 +71,7 @@ class Options:
     fail_if_any: bool
 
 
-def command(  # noqa: PLR0913  # one argument per flag
+def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     endpoint: Annotated[str | None, typer.Option(metavar="ID", help="Only to this one.")] = None,
     status: Annotated[
         str | None, typer.Option(help="pending, retrying, delivered or failed.")
@@ -91,18 +94,20 @@ def command(  # noqa: PLR0913  # one argument per flag
         raise usage(f"--status: {status!r} is not one of {', '.join(DeliveryStatus)}")
     if kind not in (None, "all"):
         raise usage("--kind takes only the word all")
-    query = {"endpoint_id": endpoint, "status": status.lower() if status else None, "kind": kind}
+    query = {
+        "endpoint_id": endpoint,
+        "status": status.lower() if status else None,
+        "kind": kind,
+    }
     return Call(run, Options(query, limit, offset, every, fail_if_any), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for one page, or for all of them one after the other."""
     if options.every and not options.fail_if_any:
-        rows = _all(client, options.query, options.offset)
-        return Answer(rows=rows, stream=not terminal.human, summary=True)
-    reply = client.get(
-        Path.DELIVERIES, **options.query, limit=options.limit, offset=options.offset
-    )
+        every = _all(client, options.query, options.offset)
+        return Answer(rows=every, stream=not terminal.human, summary=True)
+    reply = client.get(Path.DELIVERIES, **options.query, limit=options.limit, offset=options.offset)
     rows = reply.data or []
     kind = options.query["status"]
     return Answer(

@@ -52,7 +52,8 @@ def command(
         bool, typer.Option("--sandbox", help="Only test payments go there.")
     ] = False,
     secret_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the secret there, not to the output.")
+        str | None,
+        typer.Option(metavar="FILE", help="Write the secret there, not to the output."),
     ] = None,
 ) -> Call:
     """Read the flags."""
@@ -81,9 +82,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
 
 
 def _add(client: Client, options: Options) -> Reply:
-    return client.call(
-        "POST", Path.ENDPOINTS, body=options.body, idempotency_key=system.new_key()
-    )
+    return client.call("POST", Path.ENDPOINTS, body=options.body, idempotency_key=system.new_key())
 
 
 def _create(path: str) -> int:

@@ -44,7 +44,11 @@ VIEW: Final = View(
         Head("STATE", lambda row, _: _state(row)),
         Head("URL", lambda row, _: clean(row.get("url"))),
         Head("LAST OK", lambda row, t: ago(row.get("last_success_at"), t) or "—"),
-        Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
+        Head(
+            "FAILS",
+            lambda row, _: str(row.get("consecutive_failures") or 0),
+            right=True,
+        ),
         Head("ID", lambda row, _: clean(row.get("id")), cut=True),
     ),
 )

@@ -47,4 +47,5 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
         document=dumps({"success": True, "data": document}),
         rows=rows,
         lines=text.splitlines(),
+        plain=text,
     )

@@ -11,8 +11,8 @@ import typer
 
 from daemon.wire import Path
 from momo_cli import orders, system
-from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.amounts import amount_of, json_object
+from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.terminal import Terminal
@@ -54,7 +54,7 @@ class Options:
     wait_s: float | None
 
 
-def command(  # noqa: PLR0913  # one argument per flag
+def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     amount: Annotated[str, typer.Argument(metavar="AMOUNT", help='12, 12.50 or "GHS 12.50".')],
     phone_number: Annotated[str, typer.Option("--phone", help="The customer's number.")],
     name: Annotated[str | None, typer.Option(help="The customer's name.")] = None,
@@ -66,13 +66,15 @@ def command(  # noqa: PLR0913  # one argument per flag
         str | None, typer.Option(help="Where the customer goes after paying.")
     ] = None,
     meta: Annotated[
-        str | None, typer.Option(metavar="JSON|@FILE", help="A JSON object to keep with it.")
+        str | None,
+        typer.Option(metavar="JSON|@FILE", help="A JSON object to keep with it."),
     ] = None,
     expect_txid: Annotated[
         str | None, typer.Option(help="Take the payment with this ID, without a code.")
     ] = None,
     expect_payer: Annotated[
-        str | None, typer.Option(help="Payments from other numbers are held for review.")
+        str | None,
+        typer.Option(help="Payments from other numbers are held for review."),
     ] = None,
     no_sms: Annotated[
         bool, typer.Option("--no-sms", help="Do not send the code to the customer.")
@@ -123,9 +125,15 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             rows=[row],
             lines=_lines(row, options, terminal),
             notes=_warnings(reply.body),
-            next=[f"momo tx watch {row['reference']}", f"momo tx wait {row['reference']}"],
+            next=[
+                f"momo tx watch {row['reference']}",
+                f"momo tx wait {row['reference']}",
+            ],
         )
-    for line in (*_lines(row, options, terminal), "Waiting for the money… (Ctrl-C leaves it open)"):
+    for line in (
+        *_lines(row, options, terminal),
+        "Waiting for the money… (Ctrl-C leaves it open)",
+    ):
         terminal.note(line)
     paid, code = orders.wait_for(
         client, row["reference"], goal=orders.Goal.PAID, limit_s=options.wait_s
@@ -147,7 +155,10 @@ def _warnings(body: dict[str, Any]) -> list[str]:
 def _lines(row: Row, options: Options, terminal: Terminal) -> list[str]:
     who = [options.body.get("customer_name"), phone(options.body["phone_number"])]
     head = " · ".join(
-        ["Payment request " + money(row.get("amount"), row.get("currency")), *filter(None, who)]
+        [
+            "Payment request " + money(row.get("amount"), row.get("currency")),
+            *filter(None, who),
+        ]
     )
     code = terminal.style(clean(row.get("svc_code")), "bold")
     found = [

@@ -59,7 +59,8 @@ def command(
     fail_if_unready: Annotated[
         bool,
         typer.Option(
-            "--fail-if-unready", help="Exit 6 when a SIM has no number, or payments are unplaced."
+            "--fail-if-unready",
+            help="Exit 6 when a SIM has no number, or payments are unplaced.",
         ),
     ] = False,
 ) -> Call:

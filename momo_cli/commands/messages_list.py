@@ -34,13 +34,15 @@ class Options:
 
 def command(
     state: Annotated[
-        str | None, typer.Option(help="payment, not_payment, unparsed, held, historical ...")
+        str | None,
+        typer.Option(help="payment, not_payment, unparsed, held, historical ..."),
     ] = None,
     line: Annotated[str | None, typer.Option(help="Only those of this number or line.")] = None,
     since: Annotated[str | None, typer.Option(help="1h, 24h, today, 2026-01-31.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     show_body: Annotated[
-        bool, typer.Option("--show-body", help="With the texts: names, numbers, balances.")
+        bool,
+        typer.Option("--show-body", help="With the texts: names, numbers, balances."),
     ] = False,
 ) -> Call:
     """Read the flags."""

@@ -29,7 +29,8 @@ class Options:
 def command(
     message: Annotated[str, typer.Argument(metavar="ID", help="The message.")],
     show_body: Annotated[
-        bool, typer.Option("--show-body", help="With the text: names, numbers, balances.")
+        bool,
+        typer.Option("--show-body", help="With the text: names, numbers, balances."),
     ] = False,
 ) -> Call:
     """Read the flags."""

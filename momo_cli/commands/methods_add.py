@@ -37,7 +37,11 @@ def command(
     merchant_code: Annotated[str | None, typer.Option(help="The merchant code, if any.")] = None,
 ) -> Call:
     """Read the flags."""
-    body: dict[str, Any] = {"provider": provider, "phone_number": phone, "account_name": name}
+    body: dict[str, Any] = {
+        "provider": provider,
+        "phone_number": phone,
+        "account_name": name,
+    }
     if merchant_code is not None:
         body["merchant_code"] = merchant_code
     return Call(run, Options(body, None if sim is None else split_sim(sim, "--sim")), VIEW)
@@ -48,7 +52,5 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     body = dict(options.body)
     if options.sim is not None:
         body["sim"] = sim_object(client, *options.sim)
-    reply = client.call(
-        "POST", Path.PAYMENT_METHODS, body=body, idempotency_key=system.new_key()
-    )
+    reply = client.call("POST", Path.PAYMENT_METHODS, body=body, idempotency_key=system.new_key())
     return changed(reply, terminal, "Registered")

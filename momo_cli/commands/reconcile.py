@@ -54,17 +54,19 @@ class Options:
     exact: bool
 
 
-def command(  # noqa: PLR0913  # one argument per flag
+def command(
     order: Annotated[str, typer.Argument(metavar="REF|CODE", help="The order.")],
     transaction_id: Annotated[
         str, typer.Argument(metavar="TXID", help="The ID in the customer's message.")
     ],
     amount: Annotated[
-        str | None, typer.Option(help="Refuse, and change nothing, unless this was paid.")
+        str | None,
+        typer.Option(help="Refuse, and change nothing, unless this was paid."),
     ] = None,
     notes: Annotated[str | None, typer.Option(help="Kept in the audit log.")] = None,
     provider: Annotated[
-        str | None, typer.Option(help="The network, when two have that ID: momo_mtn ...")
+        str | None,
+        typer.Option(help="The network, when two have that ID: momo_mtn ..."),
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Exit 6 when it was paid, but not exactly.")
@@ -122,7 +124,10 @@ def _ours(failure: Failure, options: Options) -> Failure:
 
 
 def _line(row: Row, reference: str, terminal: Terminal) -> str:
-    received, expected = money(row.get("matched_amount")), money(row.get("expected_amount"))
+    received, expected = (
+        money(row.get("matched_amount")),
+        money(row.get("expected_amount")),
+    )
     telco_id = clean(row.get("transaction_id"))
     kind = row.get("difference_type")
     apart = money(row.get("difference")).lstrip("-+")

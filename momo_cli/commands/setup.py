@@ -29,6 +29,7 @@ VIEW: Final = View(
     fields=(Field("id"), Field("status"), Field("detail"), Field("fix")),
 )
 _PASSWORD_LENGTH_MIN: Final = 10
+_STDIN: Final = "-"
 _FIRST: Final = "momo init 1.00 --phone NUMBER"
 _MARKS: Final = {
     "done": Cell("✓", "green"),
@@ -52,18 +53,23 @@ class Options:
 def command(
     shop: Annotated[str | None, typer.Option(metavar="NAME", help="The shop's name.")] = None,
     tz: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="The shop's time zone; Africa/Accra.")
+        str | None,
+        typer.Option(metavar="ZONE", help="The shop's time zone; Africa/Accra."),
     ] = None,
     password_file: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The owner's password, 10 characters or more; - = stdin."),
+        typer.Option(
+            metavar="FILE",
+            help="The owner's password, 10 characters or more; - = stdin.",
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(metavar="NET:PHONE:NAME", help="A number that takes money; may be repeated."),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; say what is missing (exit 6).")
+        bool,
+        typer.Option("--check", help="Change nothing; say what is missing (exit 6)."),
     ] = False,
 ) -> Call:
     """Read the flags."""
@@ -77,7 +83,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     asked = not known and not options.check
     shop = options.shop or (_ask_shop(terminal) if asked else None)
     password = None
-    if options.password_file == "-" or (asked and options.password_file is None):
+    if options.password_file == _STDIN or (asked and options.password_file is None):
         password = _read_password(terminal, options)
     if client.alive():
         done = _through_daemon(client, options, shop, password)
@@ -95,14 +101,17 @@ def _ask_shop(terminal: Terminal) -> str:
 
 
 def _read_password(terminal: Terminal, options: Options) -> str:
-    if options.password_file == "-":
+    if options.password_file == _STDIN:
         return terminal.stdin.readline().removesuffix("\n")
     while True:
         first = terminal.ask_secret(
-            "Choose a password for the owner (10 characters or more): ", "--password-file FILE"
+            "Choose a password for the owner (10 characters or more): ",
+            "--password-file FILE",
         )
         if len(first) < _PASSWORD_LENGTH_MIN:
-            terminal.complain(f"That has {len(first)} characters; {_PASSWORD_LENGTH_MIN} are needed.")
+            terminal.complain(
+                f"That has {len(first)} characters; {_PASSWORD_LENGTH_MIN} are needed."
+            )
         elif terminal.ask_secret("The same again: ", "--password-file FILE") != first:
             terminal.complain("Those were two different passwords.")
         else:
@@ -161,13 +170,16 @@ def _add_methods(client: Client, terminal: Terminal, options: Options) -> list[s
     for body in () if options.check else options.methods:
         if not client.alive():
             todo.append(
-                f'momo methods add --provider {body["provider"]} --phone {body["phone_number"]} '
+                f"momo methods add --provider {body['provider']} --phone {body['phone_number']} "
                 f'--name "{body["account_name"]}"'
             )
             continue
         try:
             client.call(
-                "POST", Path.PAYMENT_METHODS, body=body, idempotency_key=system.new_key()
+                "POST",
+                Path.PAYMENT_METHODS,
+                body=body,
+                idempotency_key=system.new_key(),
             )
         except Failure as failure:
             if failure.code != "PAYMENT_METHOD_EXISTS":

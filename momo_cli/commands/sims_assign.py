@@ -29,10 +29,12 @@ class Options:
 
 def command(
     sim: Annotated[
-        str, typer.Argument(metavar="DEVICE:SLOT", help="The SIM: momo sims list shows them.")
+        str,
+        typer.Argument(metavar="DEVICE:SLOT", help="The SIM: momo sims list shows them."),
     ],
     method: Annotated[
-        str, typer.Option(metavar="ID", help="The number: momo methods list shows them.")
+        str,
+        typer.Option(metavar="ID", help="The number: momo methods list shows them."),
     ],
 ) -> Call:
     """Read the flags."""

@@ -39,7 +39,10 @@ VIEW: Final = View(
     heads=(
         Head("SIM", lambda row, _: f"{clean(row['phone'])}:{row['slot_index']}"),
         Head("NETWORK", lambda row, _: clean(row["network"]) or "—"),
-        Head("ICCID", lambda row, _: f"…{clean(row['iccid_last4'])}" if row["iccid_last4"] else "—"),
+        Head(
+            "ICCID",
+            lambda row, _: f"…{clean(row['iccid_last4'])}" if row["iccid_last4"] else "—",
+        ),
         Head("NUMBER", lambda row, _: phone(row["phone_number"]) or Cell("free", "green")),
         Head("DEVICE", lambda row, _: clean(row["device_id"]), cut=True),
     ),
@@ -64,7 +67,7 @@ def command(
     return Call(run, Options(None if wait is None else duration_s(wait, "--wait")), VIEW)
 
 
-def run(client: Client, terminal: Terminal, options: Options) -> Answer:
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
     """Ask for the SIMs, again and again if a wait was asked for."""
     reply = client.get(Path.SIMS)
     rows = list(_rows(reply))

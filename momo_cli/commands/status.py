@@ -48,7 +48,8 @@ class Options:
 
 def command(
     fail_if_unhealthy: Annotated[
-        bool, typer.Option("--fail-if-unhealthy", help="Exit 6 when something needs attention.")
+        bool,
+        typer.Option("--fail-if-unhealthy", help="Exit 6 when something needs attention."),
     ] = False,
 ) -> Call:
     """Read the flags."""
@@ -88,7 +89,10 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
         yield f"the disk is nearly full ({size(free)} free)", ""
     for endpoint in data.get("endpoints") or ():
         if endpoint.get("auto_paused_at"):
-            yield f"{clean(endpoint.get('url'))} was paused after failures", "momo endpoints list"
+            yield (
+                f"{clean(endpoint.get('url'))} was paused after failures",
+                "momo endpoints list",
+            )
 
 
 def _lines(data: Row, terminal: Terminal) -> Iterator[str]:

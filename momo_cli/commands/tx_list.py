@@ -41,21 +41,24 @@ class Options:
     every: bool
 
 
-def command(  # noqa: PLR0913  # one argument per flag
+def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     status: Annotated[
         str | None, typer.Option(help="Only this status, such as PENDING or SUCCESS.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--from", help="Made at or after: 24h, today, 2026-01-31.")
+        str | None,
+        typer.Option("--from", help="Made at or after: 24h, today, 2026-01-31."),
     ] = None,
     until: Annotated[str | None, typer.Option("--to", help="Made before.")] = None,
     phone: Annotated[str | None, typer.Option(help="Only this payer's number.")] = None,
     page: Annotated[int, typer.Option(min=1, help="Which page.")] = 1,
     per_page: Annotated[
-        int, typer.Option(min=1, max=_PER_PAGE_MAX, help="Orders on a page.", show_default=True)
+        int,
+        typer.Option(min=1, max=_PER_PAGE_MAX, help="Orders on a page.", show_default=True),
     ] = 50,
     every: Annotated[
-        bool, typer.Option("--all", help="Every page; --json then writes a line per order.")
+        bool,
+        typer.Option("--all", help="Every page; --json then writes a line per order."),
     ] = False,
 ) -> Call:
     """Read the flags."""

@@ -29,7 +29,8 @@ class Options:
 
 def command(
     order: Annotated[
-        str | None, typer.Argument(metavar="REF|CODE", help="The order's reference or code.")
+        str | None,
+        typer.Argument(metavar="REF|CODE", help="The order's reference or code."),
     ] = None,
     client_ref: Annotated[
         str | None, typer.Option("--client-ref", help="Find it by your own reference.")

@@ -45,6 +45,9 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     given = terminal.flags.timeout_s
     reference = reference_of(client, options.order)
     reply, code = wait_for(
-        client, reference, goal=options.goal, limit_s=_LIMIT_S if given is None else given
+        client,
+        reference,
+        goal=options.goal,
+        limit_s=_LIMIT_S if given is None else given,
     )
     return shown(reply, terminal, exit_code=code)

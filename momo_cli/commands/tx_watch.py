@@ -48,7 +48,8 @@ VIEW: Final = View(
         Head(
             "PAYER",
             lambda row, _: person(
-                _of(row, "payer.name", "payer_name"), _of(row, "payer.phone_number", "payer_phone")
+                _of(row, "payer.name", "payer_name"),
+                _of(row, "payer.phone_number", "payer_phone"),
             ),
         ),
         Head("REFERENCE", lambda row, _: clean(_of(row, "reference"))),

@@ -16,7 +16,8 @@ EXAMPLES: Final = """\
   momo -V --json
 """
 VIEW: Final = View(
-    fields=(Field("version"), Field("protocol"), Field("daemon"), Field("schema")), id="version"
+    fields=(Field("version"), Field("protocol"), Field("daemon"), Field("schema")),
+    id="version",
 )
 
 
@@ -42,10 +43,12 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     }
     told = [f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"]
     told += [f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None]
+    line = f"momo {row['version']} ({', '.join(told)})"
     return Answer(
         document=dumps({"success": True, "data": row}),
         rows=[row],
-        lines=[f"momo {row['version']} ({', '.join(told)})"],
+        lines=[line],
+        plain=line,
     )
 
 

@@ -1,0 +1,84 @@
+"""A shop in a folder, the fake daemon on its socket, and `momo` run inside the test."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from momo_cli import frame
+from tests.fakes.fake_api import FakeApi, serving
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A folder that is set up, and the environment that names it."""
+
+    home: Path
+    environ: dict[str, str]
+
+    @property
+    def places(self) -> wire.Places:
+        return wire.places(self.environ, os.getuid(), tempfile.gettempdir())
+
+    @property
+    def socket(self) -> Path:
+        return Path(self.places.socket)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What one run of `momo` left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Return the one document of stdout; more or less than one is an error."""
+        assert self.out.endswith("\n")
+        assert self.out.count("\n") == 1
+        return json.loads(self.out)
+
+
+Momo = Callable[..., Ran]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    home = tmp_path / "shop"
+    home.mkdir(mode=0o700)
+    (home / wire.DATABASE_NAME).touch()
+    environ = {"MOMO_HOME": str(home), "LANG": "C.UTF-8", "PATH": os.environ["PATH"]}
+    return Shop(home, environ)
+
+
+@pytest.fixture
+def api(shop: Shop) -> Iterator[FakeApi]:
+    with serving(FakeApi(), shop.socket) as served:
+        yield served
+
+
+@pytest.fixture
+def momo(shop: Shop, capsys: pytest.CaptureFixture[str]) -> Momo:
+    def run(*argv: str, **environ: str) -> Ran:
+        capsys.readouterr()
+        code = frame.main(argv, {**shop.environ, **environ})
+        out, err = capsys.readouterr()
+        return Ran(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Make waiting free, and return what was waited for."""
+    taken: list[float] = []
+    monkeypatch.setattr("momo_cli.system.sleep", taken.append)
+    return taken

@@ -1,0 +1,211 @@
+"""Bodies as the API gives them, for the command line's tests."""
+
+from typing import Any
+
+from tests.fakes.fake_api import Says, ok
+
+REF = "svc_trx_0123456789abcdef0123456789abcdef"
+CODE = "7KQ2MX"
+DEVICE = "5a1f0c1e-7d2b-5c3d-9e4f-0123456789ab"
+METHOD = "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"
+MESSAGE = "0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11"
+
+PAID: dict[str, Any] = {
+    "reference": REF,
+    "svc_code": CODE,
+    "status": "SUCCESS",
+    "expected_amount": "1012.50",
+    "actual_amount": "1012.50",
+    "difference": None,
+    "difference_type": "EXACT",
+    "currency": "GHS",
+    "payer_phone": "+233244124567",
+    "payer_name": "Kofi Ɔsei",
+    "created_at": "2026-11-20T09:00:00.000Z",
+    "completed_at": "2026-11-20T09:14:00.000Z",
+}
+SHORT: dict[str, Any] = {
+    **PAID,
+    "reference": REF[:-1] + "0",
+    "svc_code": "9PL8AA",
+    "status": "PARTIAL",
+    "expected_amount": "40.00",
+    "actual_amount": "38.00",
+    "difference": "-2.00",
+    "difference_type": "UNDERPAID",
+    "payer_phone": "+233550000099",
+    "payer_name": "Esi A.",
+}
+ONE: dict[str, Any] = {
+    "reference": REF,
+    "svc_code": CODE,
+    "status": "PENDING",
+    "expected_amount": "12.50",
+    "actual_amount": None,
+    "difference": None,
+    "difference_type": None,
+    "currency": "GHS",
+    "client_reference": None,
+    "processing_time_ms": None,
+    "payer": {"phone_number": "+233244124567", "name": "Kofi"},
+    "telco": {"provider": None, "transaction_id": None, "timestamp": None},
+    "meta": {},
+    "timeline": {
+        "created_at": "2026-11-20T09:00:00.000Z",
+        "pending_at": "2026-11-20T09:00:00.000Z",
+        "processing_at": None,
+        "completed_at": None,
+    },
+}
+
+
+def one(status: str) -> Says:
+    """Return one order in the status."""
+    return ok({**ONE, "status": status})
+
+
+PAGE: dict[str, Any] = {
+    "page": 1,
+    "per_page": 50,
+    "total": 2,
+    "total_pages": 1,
+    "has_next": False,
+    "has_prev": False,
+}
+CREATED: dict[str, Any] = {
+    "reference": REF,
+    "svc_code": CODE,
+    "public_slug": "Xb3",
+    "amount": "12.50",
+    "currency": "GHS",
+    "status": "PENDING",
+    "expires_at": "2026-11-21T09:00:00.000Z",
+    "created_at": "2026-11-20T09:00:00.000Z",
+    "payer_sms_sent": False,
+    "checkout_url": "https://pay.example/pay/Xb3",
+    "client_reference": None,
+}
+RECONCILED: dict[str, Any] = {
+    "reconciliation_id": "rec_" + "1" * 32,
+    "status": "VERIFIED",
+    "transaction_id": "0000012345",
+    "transaction_updated": True,
+    "new_transaction_status": "SUCCESS",
+    "matched_amount": "12.50",
+    "expected_amount": "12.50",
+    "difference": "0.00",
+    "difference_type": "exact",
+    "message": "Paid exactly.",
+}
+LINES: dict[str, Any] = {
+    "ready": False,
+    "unplaced_payments": 3,
+    "phones": [
+        {
+            "device_id": DEVICE,
+            "name": "zte-front",
+            "reads_payments": True,
+            "sims": [
+                {
+                    "slot_index": 0,
+                    "network": "MTN",
+                    "unplaced_payments": 0,
+                    "line": {
+                        "payment_method_id": METHOD,
+                        "phone_number": "+233244124567",
+                        "provider": "MTN Mobile Money",
+                        "account_name": "Ama Mensah",
+                        "merchant_code": "",
+                    },
+                },
+                {"slot_index": 1, "network": "Telecel", "unplaced_payments": 3, "line": None},
+            ],
+        }
+    ],
+}
+SIMS: list[dict[str, Any]] = [
+    {
+        "device_id": DEVICE,
+        "name": "zte-front",
+        "reads_payments": True,
+        "sims": [
+            {
+                "slot_index": 0,
+                "network": "MTN",
+                "iccid_last4": "7719",
+                "payment_method_id": None,
+                "phone_number": None,
+                "available": True,
+            }
+        ],
+    }
+]
+METHOD_ROW: dict[str, Any] = {
+    "id": METHOD,
+    "provider": "momo_mtn",
+    "provider_name": "MTN Mobile Money",
+    "phone_number": "+233244124567",
+    "account_name": "Ama Mensah",
+    "merchant_code": None,
+    "sim": {"device_id": DEVICE, "slot_index": 0, "device_name": "zte-front", "network": "MTN"},
+    "is_active": True,
+    "last_payment_at": None,
+    "created_at": "2026-11-20T08:00:00.000Z",
+    "updated_at": "2026-11-20T08:00:00.000Z",
+}
+ENDPOINT: dict[str, Any] = {
+    "id": "b91f0c1e-7d2b-4c3d-9e4f-0123456789ab",
+    "url": "https://shop.example/hook",
+    "description": "",
+    "is_active": True,
+    "is_sandbox": False,
+    "auto_paused_at": None,
+    "last_success_at": None,
+    "last_failure_at": None,
+    "consecutive_failures": 0,
+    "created_at": "2026-11-20T08:00:00.000Z",
+    "updated_at": "2026-11-20T08:00:00.000Z",
+}
+DELIVERY: dict[str, Any] = {
+    "id": "d1f0c1e0-7d2b-4c3d-9e4f-0123456789ab",
+    "webhook_id": "ocl_0123456789abcdefghijklmn",
+    "endpoint_id": ENDPOINT["id"],
+    "transaction_id": "01234567-89ab-cdef-0123-456789abcdef",
+    "status": "delivered",
+    "attempt_count": 1,
+    "response_status_code": 200,
+    "response_body": "ok",
+    "created_at": "2026-11-20T09:14:00.000Z",
+    "delivered_at": "2026-11-20T09:14:01.000Z",
+    "failed_at": None,
+    "event": "transaction.forwarded",
+}
+MESSAGE_ROW: dict[str, Any] = {
+    "id": MESSAGE,
+    "line": "+233244124567",
+    "device_id": DEVICE,
+    "sender": "MobileMoney",
+    "smsc": None,
+    "smsc_ts": "2026-11-20T09:13:58.000Z",
+    "received_at": "2026-11-20T09:14:00.000Z",
+    "state": "payment",
+    "kind": "payment_received",
+    "provider": "momo_mtn",
+    "fields": {"amount": "12.50", "currency": "GHS", "transaction_id": "40412345678"},
+    "trusted": True,
+    "reasons": [],
+    "payment_id": "01234567-89ab-cdef-0123-456789abcdef",
+}
+STATUS: dict[str, Any] = {
+    "version": "0.1.0",
+    "pid": 4121,
+    "uptime_s": 273600,
+    "db": {"path": "/shop/momo.db", "bytes": 41_000_000, "schema": 1, "last_check": "ok"},
+    "clock": {"state": "ok", "skew_s": 1},
+    "lines": LINES,
+    "today": {"paid": {"count": 42, "amount": "3118.50", "currency": "GHS"}, "waiting": 3},
+    "endpoints": [ENDPOINT],
+    "queue": {"pending": 0, "retrying": 0, "failed": 0, "dead_letters": 0},
+    "secrets": "unlocked",
+    "disk_free_bytes": 9_000_000_000,
+}

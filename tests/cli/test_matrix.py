@@ -1,0 +1,251 @@
+"""Every command in every situation: the exit code, and exactly one JSON document on stdout."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from momo_cli.commands import COMMANDS
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import FakeApi, Says, ok, refusal
+
+TX = f"/v1/transactions/{samples.REF}"
+EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One command line, the call that it makes, and the good and empty answers."""
+
+    argv: tuple[str, ...]
+    call: tuple[str, str]
+    good: Says
+    empty: Says | None = None
+
+
+CASES = {
+    "init": Case(
+        ("init", "12.50", "--phone", "0244124567"),
+        ("POST", wire.Path.INITIALIZE),
+        Says({"success": True, "data": samples.CREATED, "meta": {}}, 201),
+    ),
+    "reconcile": Case(
+        ("reconcile", samples.REF, "0000012345"),
+        ("POST", f"{TX}/reconcile"),
+        ok(samples.RECONCILED),
+    ),
+    "tx list": Case(
+        ("tx", "list"),
+        ("GET", wire.Path.TRANSACTIONS),
+        ok([samples.PAID], pagination=samples.PAGE),
+        ok([], pagination={**samples.PAGE, "total": 0}),
+    ),
+    "tx show": Case(("tx", "show", samples.REF), ("GET", TX), samples.one("PENDING")),
+    "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS")),
+    "messages list": Case(
+        ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])
+    ),
+    "messages show": Case(
+        ("messages", "show", samples.MESSAGE),
+        ("GET", f"/local/v1/messages/{samples.MESSAGE}"),
+        ok(samples.MESSAGE_ROW),
+    ),
+    "status": Case(("status",), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS), ok({})),
+    "lines": Case(("lines",), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)),
+    "sims list": Case(("sims", "list"), ("GET", wire.Path.SIMS), ok(samples.SIMS), ok([])),
+    "sims assign": Case(
+        ("sims", "assign", "zte-front:0", "--method", samples.METHOD),
+        ("PATCH", f"/v1/payment-methods/{samples.METHOD}"),
+        ok(samples.METHOD_ROW),
+    ),
+    "methods add": Case(
+        ("methods", "add", "--provider", "momo_mtn", "--phone", "0244124567", "--name", "Ama"),
+        ("POST", wire.Path.PAYMENT_METHODS),
+        Says({"success": True, "data": samples.METHOD_ROW}, 201),
+    ),
+    "methods list": Case(
+        ("methods", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])
+    ),
+    "endpoints add": Case(
+        ("endpoints", "add", "https://shop.example/hook"),
+        ("POST", wire.Path.ENDPOINTS),
+        Says({"success": True, "data": samples.ENDPOINT, "secret": "whsec_x"}, 201),
+    ),
+    "endpoints list": Case(
+        ("endpoints", "list"), ("GET", wire.Path.ENDPOINTS), ok([samples.ENDPOINT]), ok([])
+    ),
+    "deliveries list": Case(
+        ("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])
+    ),
+    "daemon status": Case(
+        ("daemon", "status"), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS)
+    ),
+}
+ELSEWHERE = {
+    "tx watch": "test_orders.py",
+    "setup": "test_setup.py",
+    "daemon run": "test_daemon.py",
+    "daemon start": "test_daemon.py",
+    "daemon stop": "test_daemon.py",
+    "demo": "test_daemon.py",
+    "help": "test_output.py",
+    "version": "test_output.py",
+}
+EACH = pytest.mark.parametrize("name", CASES)
+
+
+def test_every_command_is_in_the_matrix_or_has_its_own_tests() -> None:
+    assert {*CASES, *ELSEWHERE} == set(COMMANDS)
+
+
+def prepare(api: FakeApi, case: Case, answer: Says) -> None:
+    api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
+    api.on(*case.call, answer)
+
+
+@EACH
+def test_good_answer_is_printed_unchanged_and_exits_0(name: str, api: FakeApi, momo: Momo) -> None:
+    case = CASES[name]
+    prepare(api, case, case.good)
+    ran = momo(*case.argv, "--json")
+    assert (ran.code, ran.json) == (0, case.good.body)
+    assert ran.out == json.dumps(case.good.body, ensure_ascii=False) + "\n"
+
+
+@EACH
+def test_good_answer_is_plain_in_a_pipe(name: str, api: FakeApi, momo: Momo) -> None:
+    case = CASES[name]
+    prepare(api, case, case.good)
+    ran = momo(*case.argv)
+    assert ran.code == 0
+    assert "\x1b" not in ran.out + ran.err
+    assert len({line.count("\t") for line in ran.out.splitlines()}) == 1
+
+
+@EACH
+def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo) -> None:
+    case = CASES[name]
+    prepare(api, case, case.good)
+    ran = momo(*case.argv, "-o", "table", COLUMNS="80")
+    assert ran.code == 0
+    assert ran.out.strip()
+    assert "\t" not in ran.out
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.empty])
+def test_empty_list_is_success_and_nothing_on_stdout(name: str, api: FakeApi, momo: Momo) -> None:
+    case = CASES[name]
+    assert case.empty is not None
+    prepare(api, case, case.empty)
+    assert momo(*case.argv, "--json").json == case.empty.body
+    ran = momo(*case.argv)
+    assert ran.code == 0
+    if name != "status":
+        assert ran.out == ""
+        assert ran.err.count("\n") == 1
+    assert momo(*case.argv, "-q").err == ""
+
+
+@EACH
+def test_not_found_is_3_or_for_reconcile_5(name: str, api: FakeApi, momo: Momo) -> None:
+    case = CASES[name]
+    prepare(api, case, refusal(404, "TRANSACTION_NOT_FOUND"))
+    ran = momo(*case.argv, "--json")
+    assert ran.code == ran.json["exit_code"] == (5 if name == "reconcile" else 3)
+    assert ran.json["error"]["next"] == ["momo tx list"]
+    assert ran.err.startswith("error: there is no such payment request  [TRANSACTION_NOT_FOUND]\n")
+
+
+@EACH
+def test_refusal_is_5_with_the_body_of_the_api(name: str, api: FakeApi, momo: Momo) -> None:
+    case = CASES[name]
+    answer = refusal(409, "LINES_NOT_READY", sims_without_number=[{"slot_index": 1}])
+    prepare(api, case, answer)
+    ran = momo(*case.argv, "--json")
+    assert ran.code == 5
+    document = ran.json
+    next_commands = document["error"].pop("next")
+    assert document.pop("exit_code") == 5
+    assert document == answer.body
+    assert all(command.startswith("momo ") for command in next_commands)
+    assert momo(*case.argv, "--json", "-q").err == ""
+    assert momo(*case.argv).out == ""
+
+
+@EACH
+def test_daemon_down_is_7(name: str, momo: Momo) -> None:
+    ran = momo(*CASES[name].argv, "--json")
+    assert ran.code == 7
+    assert ran.json["error"]["code"] == "DAEMON_DOWN"
+    assert ran.json["error"]["next"] == ["momo daemon start"]
+    assert "the daemon is not running" in ran.err
+
+
+@EACH
+def test_not_set_up_is_11_and_comes_before_7(name: str, shop: Shop, momo: Momo) -> None:
+    (shop.home / wire.DATABASE_NAME).unlink()
+    ran = momo(*CASES[name].argv, "--json")
+    assert ran.code == 11
+    assert ran.json == {
+        "success": False,
+        "error": {
+            "code": "NOT_SET_UP",
+            "message": "no shop yet on this machine",
+            "next": ["momo setup"],
+        },
+        "exit_code": 11,
+    }
+
+
+@EACH
+def test_quiet_failure_is_one_error_line_and_one_next_line(name: str, momo: Momo) -> None:
+    ran = momo(*CASES[name].argv, "-q")
+    first, second = ran.err.splitlines()
+    assert first.startswith("error: ")
+    assert second.startswith("  next:  momo ")
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "expected"),
+    [
+        ("TRANSACTION_NOT_FOUND", 404, 5),
+        ("ROUTE_NOT_FOUND", 404, 5),
+        ("NO_MATCHING_TRANSACTION", 404, 3),
+        ("TRANSACTION_ID_ALREADY_USED", 409, 5),
+        ("ALREADY_VERIFIED", 409, 5),
+        ("AMOUNT_MISMATCH", 422, 5),
+        ("AMBIGUOUS_TRANSACTION_ID", 422, 5),
+        ("IDEMPOTENCY_IN_PROGRESS", 409, 5),
+        ("VALIDATION_ERROR", 422, 2),
+        ("INVALID_JSON", 400, 2),
+        ("TOO_MANY_ATTEMPTS", 429, 4),
+        ("UNAVAILABLE", 503, 7),
+        ("INTERNAL_ERROR", 500, 1),
+        ("A_NEWER_REFUSAL", 422, 5),
+    ],
+)
+def test_reconcile_has_its_own_exit_codes(
+    code: str, status: int, expected: int, api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", f"{TX}/reconcile", refusal(status, code))
+    assert momo("reconcile", samples.REF, "0000012345", "--json").code == expected
+
+
+def test_details_of_a_wrong_value_are_told_field_by_field(api: FakeApi, momo: Momo) -> None:
+    details: list[dict[str, Any]] = [
+        {"field": "amount", "code": "too_large", "message": "at most 1000000.00"},
+        {"field": "phone_number", "code": "invalid", "message": "not a phone number"},
+    ]
+    api.on("POST", wire.Path.INITIALIZE, refusal(422, "VALIDATION_ERROR", details=details))
+    ran = momo("init", "12", "--phone", "0")
+    assert ran.code == 2
+    assert ran.err == (
+        "error: a value is wrong  [VALIDATION_ERROR]\n"
+        "    amount: at most 1000000.00\n"
+        "    phone_number: not a phone number\n"
+        "  next:  momo init --help\n"
+    )
