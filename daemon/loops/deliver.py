@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from daemon.env import Env
 from daemon.flows import deliver
 from daemon.log import Log
 from daemon.store import deliveries
-from daemon.webhooks.sender import Sender, SenderFactory
+from daemon.webhooks.sender import Sender
 
 LOOK_AGAIN_S: Final = 30.0
 """The loop looks at the outbox at least this often, whatever its timers say (a laptop that slept)."""
@@ -28,10 +29,10 @@ STOP_S: Final = 16.0
 class DeliverLoop:
     """Leases due deliveries and attempts them, `workers` at a time and `per_endpoint` for each endpoint."""
 
-    def __init__(self, env: Env, senders: SenderFactory, log: Log) -> None:
+    def __init__(self, env: Env, make_sender: Callable[[], Sender], log: Log) -> None:
         settings = env.config.webhooks
         self._env = env
-        self._senders = senders
+        self._make_sender = make_sender
         self._log = log
         self._workers = settings.workers
         self._per_endpoint = settings.per_endpoint
@@ -68,7 +69,7 @@ class DeliverLoop:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         for _endpoint, sender in self._idle:
-            await sender.close()
+            await sender.aclose()
 
     async def _start_due(self) -> float:
         """Start what is due and return how long to sleep."""
@@ -151,7 +152,7 @@ class DeliverLoop:
                 return sender
         if len(self._idle) + len(self._running) >= self._workers and self._idle:
             return self._idle.pop(0)[1]
-        return self._senders.make()
+        return self._make_sender()
 
     def _link(self, url: str, *, connected: bool) -> Link:
         """Say whether a failure to reach this host may be our own link's."""

@@ -1,0 +1,218 @@
+"""The composition root: builds the shop's rooms, runs the loops, and takes them down in order."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from daemon import wire
+from daemon.api import app as api
+from daemon.api.listeners import Listeners
+from daemon.config import Config, ConfigError, load
+from daemon.core.errors import MomoError, Unavailable
+from daemon.env import Env
+from daemon.lock import HomeLock, Locked
+from daemon.log import Log
+from daemon.loops.deliver import DeliverLoop
+from daemon.loops.ports import Ports
+from daemon.loops.sweep import sweep
+from daemon.secrets import Vault
+from daemon.store import presence, shop
+from daemon.store.engine import Store
+from daemon.store.migrate import DatabaseDamaged, DatabaseNewer
+from daemon.system import Clock, SystemClock, SystemEntropy
+from daemon.webhooks.addresses import AddressPolicy
+from daemon.webhooks.sender import Sender
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_DAMAGED = 74
+EXIT_LOCKED = 75
+EXIT_CONFIG = 78
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """`momo daemon run` (cli.md, contract).
+
+    Attributes:
+        http: `HOST:PORT`, `off`, or None for the setting.
+        modems: Paths to serve; empty means: find them.
+    """
+
+    http: str | None = None
+    modems: tuple[str, ...] = ()
+    log_json: bool = False
+
+
+class StartError(MomoError):
+    """The program cannot start.
+
+    Attributes:
+        code: What `--json` callers see.
+        exit_code: For the shell and systemd.
+        next_step: What to type.
+    """
+
+    def __init__(self, code: wire.ErrorCode, exit_code: int, message: str, next_step: str) -> None:
+        self.code = code
+        self.exit_code = exit_code
+        self.message = message
+        self.next_step = next_step
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What both `run` and `setup` need: a locked home, its settings, its database, its secrets."""
+
+    places: wire.Places
+    config: Config
+    store: Store
+    vault: Vault
+    lock: HomeLock
+
+    def close(self) -> None:
+        """Close the database and let go of the home."""
+        self.store.close()
+        self.lock.release()
+
+
+def open_doors(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> Doors:
+    """Lock the home, read its settings and open its database.
+
+    Raises:
+        StartError: With the exit code and what to type next.
+    """
+    Path(places.home).mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = HomeLock(places.lock)
+    try:
+        config = load(places.config, environ)
+        lock.take()
+        store = Store.open(places.database, now_us=clock.now_us())
+    except ConfigError as error:
+        raise StartError(
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), f"edit {places.config}"
+        ) from error
+    except Locked as error:
+        raise StartError(
+            wire.ErrorCode.LOCKED, EXIT_LOCKED, str(error), "momo daemon status"
+        ) from error
+    except DatabaseDamaged as error:
+        lock.release()
+        raise StartError(
+            wire.ErrorCode.DATABASE_DAMAGED,
+            EXIT_DAMAGED,
+            f"the database is damaged and was left as it is: {error}",
+            "copy the file away, then restore the latest backup in its place",
+        ) from error
+    except DatabaseNewer as error:
+        lock.release()
+        raise StartError(
+            wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo version"
+        ) from error
+    except (Unavailable, OSError) as error:
+        lock.release()
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE,
+            EXIT_FAILED,
+            f"the shop's folder cannot be used: {error}",
+            f"check the disk and the rights of {places.home}",
+        ) from error
+    return Doors(places, config, store, Vault.open(places, config.secrets.store), lock)
+
+
+async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, str]) -> int:
+    """Run the daemon until it is told to stop; returns the exit code."""
+    clock, entropy = SystemClock(), SystemEntropy()
+    doors = open_doors(places, environ, clock)
+    log = Log.to_stderr(as_json=options.log_json)
+    try:
+        here = await doors.store.read(shop.get)
+        if here is None:
+            raise StartError(
+                wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
+            )
+        await doors.store.write(presence.all_left)
+        env = Env(
+            doors.store,
+            clock,
+            entropy,
+            doors.config,
+            doors.vault,
+            account_key=bytes.fromhex(here.account_key),
+            http_address="" if options.http == "off" else (options.http or doors.config.http.bind),
+        )
+        return await _run(env, options, places, log)
+    finally:
+        doors.close()
+
+
+async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    settings = env.config.webhooks
+    policy = AddressPolicy(tuple(settings.allow_private_hosts), tuple(settings.allow_private_cidrs))
+
+    def make_sender() -> Sender:
+        return Sender(
+            policy,
+            settings.ca_file or None,
+            connect_timeout_s=settings.connect_timeout_s,
+            timeout_s=settings.timeout_s,
+        )
+
+    ports = Ports(env, log, options.modems)
+    deliver = DeliverLoop(env, make_sender, log)
+    hooks = api.Hooks(on_shutdown=stopping.set, phone_states=ports.states)
+    listeners = Listeners(socket_path=places.socket, http=env.http_address or None)
+    await listeners.bind()
+    env = _with_real_address(env, listeners.http_address)
+    tasks = [
+        asyncio.create_task(listeners.serve(api.build(env, hooks)), name="listeners"),
+        asyncio.create_task(deliver.run(), name="deliver"),
+        asyncio.create_task(ports.run(), name="ports"),
+        asyncio.create_task(sweep(env, log), name="sweep"),
+    ]
+    stopped = asyncio.create_task(stopping.wait(), name="stop")
+    try:
+        await listeners.ready()
+        print(
+            f"ready pid={os.getpid()} socket={places.socket} http={listeners.http_address or 'off'}",
+            file=sys.stderr,
+            flush=True,
+        )
+        done, _ = await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            if task is not stopped:
+                # A loop that ends by itself has a fault; going on without it would look alive and not be.
+                log.error("daemon.fault", loop=task.get_name(), error=repr(task.exception()))
+                return EXIT_FAILED
+        return EXIT_OK
+    finally:
+        await _take_down(listeners.stop, deliver.stop)
+        for task in [*tasks, stopped]:
+            task.cancel()
+        await asyncio.gather(*tasks, stopped, return_exceptions=True)
+
+
+async def _take_down(*steps: Callable[[], object]) -> None:
+    for step in steps:
+        with contextlib.suppress(Exception):
+            result = step()
+            if asyncio.iscoroutine(result):
+                await result
+
+
+def _with_real_address(env: Env, http_address: str) -> Env:
+    """Return the environment with the port that port 0 became."""
+    return Env(
+        env.store, env.clock, env.entropy, env.config, env.vault, env.account_key, http_address
+    )

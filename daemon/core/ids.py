@@ -1,0 +1,60 @@
+"""The names of things, made from entropy that the caller brings (decisions.md section 1)."""
+
+import re
+import uuid
+from typing import Final
+
+DEVICE_NAMESPACE: Final = uuid.UUID("6f6d6f6d-8d2f-5c1e-9a0b-7b7e0d3c4a51")
+"""Ours: the same IMEI is the same device on every machine, for ever. Never change it."""
+
+_REFERENCE: Final = re.compile(r"svc_trx_([0-9a-f]{32})", re.ASCII)
+_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SLUG_LENGTH: Final = 22
+"""62 ** 22 is the first power above 2 ** 128."""
+
+
+def new_uuid(entropy: bytes) -> str:
+    """Return a random UUID (RFC 9562, version 4) of 16 random bytes."""
+    return str(uuid.UUID(bytes=entropy, version=4))
+
+
+def reference_of(transaction_id: str) -> str:
+    """Return the reference of a transaction: `svc_trx_` and the hex of its UUID."""
+    return "svc_trx_" + transaction_id.replace("-", "")
+
+
+def split_reference(reference: str) -> str | None:
+    """Return the UUID inside a reference, None when it is none."""
+    match = _REFERENCE.fullmatch(reference)
+    return None if match is None else str(uuid.UUID(hex=match.group(1)))
+
+
+def device_id_of(imei: str) -> str:
+    """Return the device id of an IMEI: UUIDv5, so that it survives re-plugging."""
+    return str(uuid.uuid5(DEVICE_NAMESPACE, imei))
+
+
+def request_id(entropy: bytes) -> str:
+    """Return `req_` and 32 hex digits of 16 random bytes."""
+    return "req_" + entropy.hex()
+
+
+def reconciliation_id(entropy: bytes) -> str:
+    """Return `rec_` and 32 hex digits of 16 random bytes."""
+    return "rec_" + entropy.hex()
+
+
+def base62(number: int, length: int) -> str:
+    """Return a number in base 62, padded with zeros to `length`."""
+    digits = []
+    for _position in range(length):
+        number, digit = divmod(number, 62)
+        digits.append(_BASE62[digit])
+    assert number == 0, "the number does not fit"
+    return "".join(reversed(digits))
+
+
+def public_slug(entropy: bytes) -> str:
+    """Return the address part of a checkout page: 128 random bits, base 62."""
+    assert len(entropy) == 16
+    return base62(int.from_bytes(entropy, "big"), _SLUG_LENGTH)

@@ -1,0 +1,71 @@
+"""The only reader of time and randomness. Everything else takes `now` and entropy as arguments."""
+
+import os
+import secrets
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The hands of the clock that the service reads."""
+
+    def now_us(self) -> int:
+        """Return the wall clock: microseconds since 1970 in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards and stop while the machine sleeps."""
+        ...
+
+    def boottime(self) -> float:
+        """Return seconds that never run backwards and go on while the machine sleeps."""
+        ...
+
+
+class Entropy(Protocol):
+    """The dice."""
+
+    def bytes(self, count: int) -> bytes:
+        """Return that many random bytes."""
+        ...
+
+    def below(self, limit: int) -> int:
+        """Return a number from 0 to limit - 1, each as likely."""
+        ...
+
+    def unit(self) -> float:
+        """Return a number in [0, 1)."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now_us(self) -> int:
+        """Return the wall clock."""
+        return time.time_ns() // 1_000
+
+    def monotonic(self) -> float:
+        """Return CLOCK_MONOTONIC."""
+        return time.monotonic()
+
+    def boottime(self) -> float:
+        """Return CLOCK_BOOTTIME, or the monotonic clock where there is none."""
+        number = getattr(time, "CLOCK_BOOTTIME", None)
+        return time.monotonic() if number is None else time.clock_gettime(number)
+
+
+class SystemEntropy:
+    """The kernel's random numbers."""
+
+    def bytes(self, count: int) -> bytes:
+        """Return that many random bytes."""
+        return os.urandom(count)
+
+    def below(self, limit: int) -> int:
+        """Return a number from 0 to limit - 1."""
+        return secrets.randbelow(limit)
+
+    def unit(self) -> float:
+        """Return a number in [0, 1), of 53 bits."""
+        return secrets.randbits(53) / (1 << 53)

@@ -1,0 +1,191 @@
+"""Every row of decisions.md section 2 that says what a trusted payment does to a request."""
+
+from dataclasses import replace
+
+import pytest
+
+from daemon.core.limits import DAY_US, HOUR_US, LATE_WINDOW_US, MINUTE_US
+from daemon.core.matching import Decision, Hold, Verify, WalkIn, match
+from daemon.core.model import Payment, Transaction
+from daemon.core.verdict import judge
+from daemon.wire import Mode, ReviewReason, TransactionStatus
+
+NOW = 1_760_000_000_000_000
+
+
+def request(**changes: object) -> Transaction:
+    plain = Transaction(
+        seq=1, id="11111111-1111-4111-8111-111111111111", mode=Mode.LIVE, origin="request",
+        status=TransactionStatus.PENDING, svc_code="K7M2QX", public_slug="s", expected_minor=2500,
+        currency="GHS", phone_number="+233241234567", customer_name=None, description=None,
+        webhook_url=None, redirect_url=None, client_reference=None, meta="{}",
+        expected_telco_transaction_id=None, expected_payer_phone=None, send_sms_to_payer=True,
+        created_with="secret", created_at=NOW - HOUR_US, expires_at=NOW + HOUR_US, cancelled_at=None,
+        payment_id=None, held_payment_id=None, matched_by=None, processing_at=None, completed_at=None,
+        late=False, rejected=False, merged_into=None, supersedes=None, reversed_at=None,
+    )  # fmt: skip
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def payment(**changes: object) -> Payment:
+    plain = Payment(
+        seq=1, id="p", mode=Mode.LIVE, provider="momo_mtn", telco_transaction_id="86105511902",
+        telco_id_as_read="86105511902", message_id="m", payment_method_id="pm", sim_key="8923", device_id="d",
+        slot_index=0, kind="payment_received", amount_minor=2500, currency="GHS", fee_minor=0,
+        balance_minor=10000, payer_name="KOFI", payer_phone=None, reference_text="K7M2QX",
+        telco_at=NOW - MINUTE_US, stored_at=NOW, historical=False, standing="open", reversed_at=None,
+    )  # fmt: skip
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def decide(
+    paid: Payment,
+    coded: list[Transaction],
+    expecting: Transaction | None = None,
+    *,
+    late_policy: str = "accept",
+) -> Decision:
+    return match(paid, coded, expecting, now=NOW, late_policy=late_policy)
+
+
+@pytest.mark.parametrize(
+    ("received", "status", "difference", "word"),
+    [
+        (2500, TransactionStatus.SUCCESS, 0, "exact"),
+        (2499, TransactionStatus.PARTIAL, -1, "underpaid"),
+        (2501, TransactionStatus.OVERPAID, 1, "overpaid"),
+    ],
+)
+def test_the_verdict_is_exact_short_or_over(
+    received: int, status: TransactionStatus, difference: int, word: str
+) -> None:
+    verdict = judge(received, 2500)
+    assert (verdict.status, verdict.difference_minor, verdict.difference_type) == (
+        status,
+        difference,
+        word,
+    )
+
+
+def test_a_code_pays_its_request() -> None:
+    wanted = request()
+    assert decide(payment(), [wanted]) == Verify(wanted, judge(2500, 2500), "code", late=False)
+
+
+def test_money_without_a_code_is_a_walk_in() -> None:
+    assert decide(payment(), []) == WalkIn("no code in use")
+
+
+def test_two_codes_are_a_persons_matter_and_move_nothing() -> None:
+    coded = [request(), request(id="2", svc_code="Q4T9WD")]
+    assert decide(payment(), coded) == Hold(ReviewReason.AMBIGUOUS_CODE, None, moves=False)
+
+
+def test_one_request_named_twice_is_one_code() -> None:
+    assert isinstance(decide(payment(), [request(), request()]), Verify)
+
+
+def test_money_older_than_the_request_never_matches_by_code() -> None:
+    old = payment(telco_at=NOW - HOUR_US - 11 * MINUTE_US)
+    assert isinstance(decide(old, [request()]), WalkIn)
+    assert isinstance(
+        decide(payment(telco_at=NOW - HOUR_US - 9 * MINUTE_US), [request()]), Verify
+    )
+
+
+def test_another_currency_never_matches() -> None:
+    assert isinstance(decide(payment(currency="UGX"), [request()]), WalkIn)
+
+
+@pytest.mark.parametrize("status", ["SUCCESS", "PARTIAL", "OVERPAID"])
+def test_a_second_payment_for_a_paid_request_is_extra(status: str) -> None:
+    paid = request(status=TransactionStatus(status))
+    assert decide(payment(), [paid]) == Hold(ReviewReason.EXTRA_PAYMENT, paid, moves=False)
+
+
+def test_money_for_a_cancelled_request_is_reviewed() -> None:
+    cancelled = request(status=TransactionStatus.CANCELLED)
+    assert decide(payment(), [cancelled]) == Hold(
+        ReviewReason.CANCELLED_REQUEST, cancelled, moves=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("payer", "reason"),
+    [("+233200000000", ReviewReason.PAYER_MISMATCH), (None, ReviewReason.PAYER_UNKNOWN)],
+)
+def test_an_expected_payer_protects_the_request(payer: str | None, reason: ReviewReason) -> None:
+    wanted = request(expected_payer_phone="+233241234567")
+    assert decide(payment(payer_phone=payer), [wanted]) == Hold(reason, wanted, moves=True)
+
+
+def test_the_expected_payer_pays() -> None:
+    wanted = request(expected_payer_phone="+233241234567")
+    assert isinstance(decide(payment(payer_phone="+233241234567"), [wanted]), Verify)
+
+
+def test_a_code_with_another_id_than_expected_is_reviewed() -> None:
+    wanted = request(expected_telco_transaction_id="90000000000")
+    assert decide(payment(), [wanted]) == Hold(
+        ReviewReason.TELCO_ID_MISMATCH, wanted, moves=True
+    )
+
+
+def test_an_expected_id_pays_without_a_code() -> None:
+    wanted = request(expected_telco_transaction_id="86105511902")
+    assert decide(payment(), [], wanted) == Verify(
+        wanted, judge(2500, 2500), "telco_id", late=False
+    )
+
+
+def test_the_code_of_one_and_the_expected_id_of_another_are_ambiguous() -> None:
+    expecting = request(id="2", svc_code="Q4T9WD", expected_telco_transaction_id="86105511902")
+    assert decide(payment(), [request()], expecting) == Hold(
+        ReviewReason.AMBIGUOUS_CODE, None, moves=False
+    )
+
+
+def test_a_clean_payment_pays_a_request_that_is_held() -> None:
+    held = request(status=TransactionStatus.MANUAL_REVIEW, held_payment_id="other")
+    assert isinstance(decide(payment(), [held]), Verify)
+
+
+def test_an_unclean_payment_does_not_move_a_held_request() -> None:
+    held = request(
+        status=TransactionStatus.MANUAL_REVIEW, expected_payer_phone="+233241234567"
+    )
+    assert decide(payment(), [held]) == Hold(ReviewReason.PAYER_UNKNOWN, held, moves=False)
+
+
+class TestLate:
+    expired = request(expires_at=NOW - DAY_US, created_at=NOW - 2 * DAY_US)
+
+    def test_accepted_by_default_and_marked(self) -> None:
+        decision = decide(payment(), [self.expired])
+        assert isinstance(decision, Verify)
+        assert decision.late
+
+    def test_reviewed_when_the_shop_says_so(self) -> None:
+        assert decide(payment(), [self.expired], late_policy="review") == Hold(
+            ReviewReason.LATE, self.expired, moves=False
+        )
+
+    def test_rejected_when_the_shop_says_so(self) -> None:
+        decision = decide(payment(), [self.expired], late_policy="reject")
+        assert isinstance(decision, WalkIn)
+        assert decision.rejected
+
+    def test_after_72_hours_a_person_is_asked_whatever_the_policy(self) -> None:
+        gone = request(expires_at=NOW - LATE_WINDOW_US - 2 * MINUTE_US, created_at=NOW - 9 * DAY_US)
+        assert decide(payment(), [gone]) == Hold(ReviewReason.LATE, gone, moves=False)
+
+    def test_money_sent_in_time_is_not_late_though_it_arrived_after(self) -> None:
+        just = request(expires_at=NOW - MINUTE_US // 2)
+        decision = decide(payment(telco_at=NOW - MINUTE_US), [just])
+        assert isinstance(decision, Verify)
+        assert not decision.late
+
+    def test_a_network_clock_far_ahead_is_ignored(self) -> None:
+        decision = decide(payment(telco_at=NOW + HOUR_US), [request(expires_at=NOW + MINUTE_US)])
+        assert isinstance(decision, Verify)
+        assert not decision.late
