@@ -7,23 +7,20 @@ before the answer, and only when repeating it is safe: a GET, or a call with an 
 
 import http.client
 import json
-import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from daemon import wire
 from momo_cli import system
+from momo_cli.dial import RETRY_S, dial, unreachable
 from momo_cli.errors import Failure
 from momo_cli.locate import Located
 
 DEFAULT_TIMEOUT_S: Final = 30.0
-DIAL_RETRY_S: Final = 2.0
-"""A refused dial is tried again for so long: a starting daemon has bound but does not listen yet."""
-_DIAL_PAUSE_S: Final = 0.05
 _SILENCE_S_MAX: Final = 45.0
 """The daemon sends a comment every 15 s; three missing ones mean that the stream is dead."""
 _UNCERTAIN: Final = {"uncertain": "yes"}
@@ -179,7 +176,7 @@ class Client:
     def alive(self) -> bool:
         """Say whether somebody listens on the socket; sends nothing and waits for nothing."""
         try:
-            self._dial(retry_s=0.0).close()
+            dial(self.located.socket, retry_s=0.0, pause=self.pause).close()
         except OSError:
             return False
         return True
@@ -190,9 +187,9 @@ class Client:
     ) -> Iterator[tuple[http.client.HTTPResponse, socket.socket]]:
         self._traced(f"> {method} {target}")
         try:
-            transport = self._dial(retry_s=DIAL_RETRY_S)
+            transport = dial(self.located.socket, retry_s=RETRY_S, pause=self.pause)
         except OSError as problem:
-            self._unreachable(problem)
+            raise unreachable(self.located, problem) from None
         transport.settimeout(self.timeout_s)
         connection = _UnixConnection(transport)
         sent = {
@@ -213,22 +210,6 @@ class Client:
             if response is not None:
                 response.close()
             transport.close()
-
-    def _dial(self, *, retry_s: float) -> socket.socket:
-        pauses_left = round(retry_s / _DIAL_PAUSE_S)
-        while True:
-            transport = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                transport.connect(self.located.socket)
-            except OSError as problem:
-                transport.close()
-                refused = isinstance(problem, ConnectionRefusedError)
-                if not refused or pauses_left == 0:
-                    raise
-            else:
-                return transport
-            pauses_left -= 1
-            self.pause(_DIAL_PAUSE_S)
 
     def _compare(self, theirs: str | None) -> None:
         if theirs is None or theirs == wire.PROTOCOL or self._warned:
@@ -268,25 +249,6 @@ class Client:
             facts=dict(_UNCERTAIN),
             next=("momo daemon status",),
         )
-
-    def _unreachable(self, problem: OSError) -> NoReturn:
-        """Say which of the ways of not being there it is; not being set up comes first."""
-        if not _there(self.located.places.database) and not isinstance(problem, PermissionError):
-            raise Failure(wire.ErrorCode.NOT_SET_UP, "") from None
-        raise Failure(wire.ErrorCode.DAEMON_DOWN, self._why(problem)) from None
-
-    def _why(self, problem: OSError) -> str:
-        path = self.located.socket
-        if isinstance(problem, FileNotFoundError):
-            return f"the daemon is not running (no socket at {path})"
-        if isinstance(problem, ConnectionRefusedError):
-            return f"the daemon stopped without cleaning up (nobody listens on {path})"
-        if isinstance(problem, PermissionError):
-            return (
-                f"the socket belongs to user {_owner(path)!r} and you are {_user(os.getuid())!r} "
-                f"({path}); the owner can name you in `[access] socket_users` of config.toml"
-            )
-        return f"{path}: {problem.strerror or problem}"
 
     def _traced(self, line: str, started: float | None = None) -> None:
         if self.trace is None:
@@ -348,32 +310,3 @@ def _broken(problem: Exception, *, safe: bool) -> Failure:
         facts=dict(_UNCERTAIN),
         next=("momo daemon status",),
     )
-
-
-def _there(path: str) -> bool:
-    try:
-        os.stat(path)  # noqa: PTH116  # pathlib is not worth its import here
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def _owner(path: str) -> str:
-    """Name who owns the socket, or the nearest folder that we may look at."""
-    while path not in ("", "/"):
-        try:
-            return _user(os.stat(path).st_uid)  # noqa: PTH116
-        except OSError:
-            path = os.path.dirname(path)  # noqa: PTH120  # pathlib is not worth its import here
-    return "root"
-
-
-def _user(uid: int) -> str:
-    import pwd  # noqa: PLC0415  # only for a sentence that is hardly ever said
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

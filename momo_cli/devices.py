@@ -7,7 +7,7 @@ from daemon.wire import ErrorCode, Path
 from momo_cli.answer import Row
 from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
-from momo_cli.words import clean
+from momo_cli.text import clean
 
 
 def split_sim(text: str, flag: str) -> tuple[str, int]:

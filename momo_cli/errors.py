@@ -2,6 +2,7 @@
 
 One row per `wire.ErrorCode`, tested to be complete and to name only commands that exist. The
 daemon's own message stands below the sentence as the proof; `--json` carries the daemon's body.
+Longer than 300 lines because the table has a row for every code.
 """
 
 import shlex

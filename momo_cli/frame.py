@@ -6,22 +6,19 @@ away, a defect of ours. Commands know nothing of it.
 
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from typer.exceptions import TyperException
 
 from daemon.wire import ErrorCode
-from momo_cli import errors, exits, render, system
-from momo_cli.answer import Answer, Call
-from momo_cli.client import DEFAULT_TIMEOUT_S, Client
+from momo_cli import errors, exits, system
 from momo_cli.commands import COMMANDS, GROUPS
 from momo_cli.errors import Failure
 from momo_cli.flags import Flags, Output, lift
 from momo_cli.group import HelpWanted, root
 from momo_cli.terminal import Terminal, open_terminal
-from momo_cli.words import at, clean
+from momo_cli.text import at, clean
 
 
 @runtime_checkable
@@ -87,18 +84,11 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     except HelpWanted as wanted:
         terminal.stdout.write(f"{wanted}\n")
         return exits.USAGE
-    if not isinstance(call, Call):
+    if call is None or isinstance(call, int):
         return int(call or exits.OK)  # --help was answered by Typer
-    render.check(terminal, call.view)
-    client = Client(
-        terminal.located,
-        timeout_s=_limit(flags),
-        warn=terminal.note,
-        trace=terminal.complain if flags.debug else None,
-        pause=system.sleep,
-    )
-    answer = call.run(client, terminal, call.options)
-    return _show(terminal, call, answer)
+    from momo_cli.perform import perform  # noqa: PLC0415  # help needs no client and no tables
+
+    return perform(terminal, call)
 
 
 def _helped(words: list[str]) -> list[str]:
@@ -111,32 +101,16 @@ def _helped(words: list[str]) -> list[str]:
     return [*asked, "--help"] if _command_of(asked) == " ".join(asked) else words
 
 
-def _limit(flags: Flags) -> float | None:
-    """Return the limit of one call; `--timeout 0` is for ever."""
-    return DEFAULT_TIMEOUT_S if flags.timeout_s is None else flags.timeout_s or None
-
-
-def _show(terminal: Terminal, call: Call, answer: Answer) -> int:
-    render.write(terminal, call.view, answer)
-    terminal.stdout.flush()
-    if answer.empty:
-        terminal.note(answer.empty)
-    for note in answer.notes:
-        terminal.note(note)
-    if terminal.human:
-        for i, command in enumerate(answer.next):
-            terminal.note(("next:  " if i == 0 else "       ") + command)
-    return answer.exit_code
-
-
 def fail(terminal: Terminal, failure: Failure) -> int:
     """Tell a failure: people on stderr, programs on stdout; return its exit code."""
     code = errors.exit_code_of(failure)
     if terminal.flags.get is None and terminal.output in (Output.JSON, Output.NDJSON):
+        from momo_cli.render import dumps  # noqa: PLC0415  # help needs no JSON
+
         body = errors.document(failure)
         if terminal.output is Output.NDJSON:
             body = {"type": "error", **body}
-        terminal.stdout.write(render.dumps(body) + "\n")
+        terminal.stdout.write(dumps(body) + "\n")
         if terminal.flags.quiet:
             return code
     lines = _told(terminal, failure)
@@ -182,6 +156,8 @@ def _help(command: str) -> tuple[str, ...]:
 
 def _crash(terminal: Terminal, defect: Exception) -> int:
     """Write the trace, without local variables (they may hold secrets), and say where it is."""
+    import traceback  # noqa: PLC0415  # only defects need it
+
     trace = "".join(traceback.format_exception(defect))
     folder = f"{terminal.located.places.state}/crash"
     path = f"{folder}/{terminal.now():%Y%m%dT%H%M%S}-{system.new_key()[:8]}.log"

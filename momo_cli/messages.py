@@ -4,7 +4,8 @@ from typing import Final
 
 from momo_cli.answer import Field, Head, Row, View
 from momo_cli.terminal import Terminal
-from momo_cli.words import ago, at, clean, clock, money, state, styled
+from momo_cli.text import at, clean
+from momo_cli.words import ago, clock, money, state, styled
 
 VIEW: Final = View(
     fields=(

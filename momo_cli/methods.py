@@ -6,7 +6,8 @@ from momo_cli.answer import Answer, Cell, Field, Head, View
 from momo_cli.client import Reply
 from momo_cli.devices import sim_name
 from momo_cli.terminal import Terminal
-from momo_cli.words import ago, at, clean, phone
+from momo_cli.text import at, clean
+from momo_cli.words import ago, phone
 
 VIEW: Final = View(
     fields=(

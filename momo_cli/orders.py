@@ -11,7 +11,8 @@ from momo_cli.answer import Answer, Cell, Field, Head, Row, View
 from momo_cli.client import Client, Event, Reply, path_of
 from momo_cli.errors import Failure
 from momo_cli.terminal import Terminal
-from momo_cli.words import ago, at, clean, clock, money, person, phone, state, styled
+from momo_cli.text import at, clean
+from momo_cli.words import ago, clock, money, person, phone, state, styled
 
 _RECONNECTS_MAX: Final = 60
 _RECONNECT_PAUSE_S: Final = 1.0

@@ -12,7 +12,7 @@ from momo_cli.answer import Answer, Cell, Field, Row, View
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import Output
 from momo_cli.terminal import Terminal
-from momo_cli.words import at, clean
+from momo_cli.text import at, clean
 
 _MISSING: Final = object()
 _CUT_WIDTH_MIN: Final = 9

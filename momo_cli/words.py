@@ -1,10 +1,11 @@
 """How states, money, phones and times read on a screen. State is a word; colour only repeats it."""
 
-from typing import Any, Final
+from typing import Final
 
 from daemon.wire import DeliveryStatus, MessageState, TransactionStatus
-from momo_cli.answer import Cell, Row
+from momo_cli.answer import Cell
 from momo_cli.terminal import Terminal
+from momo_cli.text import clean
 from momo_cli.times import parse_stamp
 
 _TRANSACTION: Final = {
@@ -47,24 +48,6 @@ def state(value: object) -> Cell:
 def styled(cell: Cell, terminal: Terminal) -> str:
     """Return a cell as a piece of a line."""
     return terminal.style(clean(cell.text), cell.style)
-
-
-def clean(text: object) -> str:
-    """Return one line without control characters: names and texts come from strangers."""
-    return "".join(c if c.isprintable() else " " for c in str("" if text is None else text))
-
-
-def at(row: Row | None, path: str) -> Any:  # JSON
-    """Follow a dotted path through objects and lists; None when it leads nowhere."""
-    here: Any = row
-    for step in path.split("."):
-        if isinstance(here, dict):
-            here = here.get(step)
-        elif isinstance(here, list) and step.lstrip("-").isdigit():
-            here = here[int(step)] if -len(here) <= int(step) < len(here) else None
-        else:
-            return None
-    return here
 
 
 def money(amount: object, currency: object = None) -> str:

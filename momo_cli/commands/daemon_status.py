@@ -7,7 +7,8 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
-from momo_cli.words import clean, uptime
+from momo_cli.text import clean
+from momo_cli.words import uptime
 
 EXAMPLES: Final = """\
   momo daemon status

@@ -12,7 +12,8 @@ from momo_cli.answer import Answer, Call, Field, Head, Row, View
 from momo_cli.client import Client, Reply
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
-from momo_cli.words import ago, at, clean, state
+from momo_cli.text import at, clean
+from momo_cli.words import ago, state
 
 EXAMPLES: Final = """\
   momo deliveries list

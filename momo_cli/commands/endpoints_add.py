@@ -17,7 +17,7 @@ from momo_cli.client import Client, Reply
 from momo_cli.errors import Failure, usage
 from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
-from momo_cli.words import at, clean
+from momo_cli.text import at, clean
 
 EXAMPLES: Final = """\
   momo endpoints add https://shop.example/hook

@@ -7,7 +7,8 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
-from momo_cli.words import ago, clean
+from momo_cli.text import clean
+from momo_cli.words import ago
 
 EXAMPLES: Final = """\
   momo endpoints list

@@ -16,8 +16,9 @@ from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.terminal import Terminal
+from momo_cli.text import at, clean
 from momo_cli.times import duration_s
-from momo_cli.words import at, clean, clock, money, phone
+from momo_cli.words import clock, money, phone
 
 EXAMPLES: Final = """\
   momo init 12.50 --phone 0244124567

@@ -18,7 +18,8 @@ from momo_cli.client import Client, path_of
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
 from momo_cli.orders import reference_of
 from momo_cli.terminal import Terminal
-from momo_cli.words import clean, money
+from momo_cli.text import clean
+from momo_cli.words import money
 
 EXAMPLES: Final = """\
   momo reconcile 7KQ2MX 0000012345

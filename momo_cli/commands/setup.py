@@ -18,7 +18,8 @@ from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
 from momo_cli.process import Done, ask
 from momo_cli.terminal import Terminal
-from momo_cli.words import at, clean, phone, styled
+from momo_cli.text import at, clean
+from momo_cli.words import phone, styled
 
 EXAMPLES: Final = """\
   momo setup

@@ -14,8 +14,9 @@ from momo_cli import exits, system
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client, Reply
 from momo_cli.terminal import Terminal
+from momo_cli.text import clean
 from momo_cli.times import duration_s
-from momo_cli.words import clean, phone
+from momo_cli.words import phone
 
 EXAMPLES: Final = """\
   momo sims list

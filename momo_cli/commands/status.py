@@ -11,7 +11,8 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
-from momo_cli.words import at, clean, money, phone, size, styled, uptime
+from momo_cli.text import at, clean
+from momo_cli.words import money, phone, size, styled, uptime
 
 EXAMPLES: Final = """\
   momo status

@@ -16,8 +16,8 @@ from momo_cli.client import Client, Reply
 from momo_cli.errors import usage
 from momo_cli.orders import LIST_VIEW
 from momo_cli.terminal import Terminal
+from momo_cli.text import at
 from momo_cli.times import moment
-from momo_cli.words import at
 
 EXAMPLES: Final = """\
   momo tx list

@@ -13,7 +13,8 @@ from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
 from momo_cli.orders import follow, reference_of
 from momo_cli.terminal import Terminal
-from momo_cli.words import at, clean, clock, money, person, state
+from momo_cli.text import at, clean
+from momo_cli.words import clock, money, person, state
 
 EXAMPLES: Final = """\
   momo tx watch

@@ -9,7 +9,7 @@ from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
-from momo_cli.words import at, clean
+from momo_cli.text import at, clean
 
 EXAMPLES: Final = """\
   momo version

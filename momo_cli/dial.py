@@ -1,0 +1,85 @@
+"""Getting through to the daemon, and saying why not when nobody answers."""
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from daemon import wire
+from momo_cli.errors import Failure
+from momo_cli.locate import Located
+
+RETRY_S: Final = 2.0
+"""A refused dial is tried again for so long: a starting daemon has bound but does not listen yet."""
+_DIAL_PAUSE_S: Final = 0.05
+
+
+def dial(path: str, *, retry_s: float, pause: Callable[[float], None]) -> socket.socket:
+    """Connect to a Unix socket; a refused dial is tried again for so many seconds.
+
+    Raises:
+        OSError: Nobody answers.
+    """
+    pauses_left = round(retry_s / _DIAL_PAUSE_S)
+    while True:
+        transport = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            transport.connect(path)
+        except OSError as problem:
+            transport.close()
+            refused = isinstance(problem, ConnectionRefusedError)
+            if not refused or pauses_left == 0:
+                raise
+        else:
+            return transport
+        pauses_left -= 1
+        pause(_DIAL_PAUSE_S)
+
+
+def unreachable(located: Located, problem: OSError) -> Failure:
+    """Say which of the ways of not being there it is; not being set up comes first."""
+    if not _there(located.places.database) and not isinstance(problem, PermissionError):
+        return Failure(wire.ErrorCode.NOT_SET_UP)
+    return Failure(wire.ErrorCode.DAEMON_DOWN, _why(located.socket, problem))
+
+
+def _why(path: str, problem: OSError) -> str:
+    if isinstance(problem, FileNotFoundError):
+        return f"the daemon is not running (no socket at {path})"
+    if isinstance(problem, ConnectionRefusedError):
+        return f"the daemon stopped without cleaning up (nobody listens on {path})"
+    if isinstance(problem, PermissionError):
+        return (
+            f"the socket belongs to user {_owner(path)!r} and you are {_user(os.getuid())!r} "
+            f"({path}); the owner can name you in `[access] socket_users` of config.toml"
+        )
+    return f"{path}: {problem.strerror or problem}"
+
+
+def _there(path: str) -> bool:
+    try:
+        os.stat(path)  # noqa: PTH116  # pathlib is not worth its import here
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _owner(path: str) -> str:
+    """Name who owns the socket, or the nearest folder that we may look at."""
+    while path not in ("", "/"):
+        try:
+            return _user(os.stat(path).st_uid)  # noqa: PTH116
+        except OSError:
+            path = os.path.dirname(path)  # noqa: PTH120  # pathlib is not worth its import here
+    return "root"
+
+
+def _user(uid: int) -> str:
+    import pwd  # noqa: PLC0415  # only for a sentence that is hardly ever said
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

@@ -1,0 +1,43 @@
+"""Carrying out a parsed command line: the client, the command, its answer on stdout."""
+
+from momo_cli import render, system
+from momo_cli.answer import Answer, Call
+from momo_cli.client import DEFAULT_TIMEOUT_S, Client
+from momo_cli.flags import Flags
+from momo_cli.terminal import Terminal
+
+
+def perform(terminal: Terminal, call: Call) -> int:
+    """Run a command and write its answer; return the exit code.
+
+    Raises:
+        Failure: The command could not do what was asked.
+    """
+    render.check(terminal, call.view)
+    client = Client(
+        terminal.located,
+        timeout_s=_limit(terminal.flags),
+        warn=terminal.note,
+        trace=terminal.complain if terminal.flags.debug else None,
+        pause=system.sleep,
+    )
+    answer = call.run(client, terminal, call.options)
+    return _show(terminal, call, answer)
+
+
+def _limit(flags: Flags) -> float | None:
+    """Return the limit of one call; `--timeout 0` is for ever."""
+    return DEFAULT_TIMEOUT_S if flags.timeout_s is None else flags.timeout_s or None
+
+
+def _show(terminal: Terminal, call: Call, answer: Answer) -> int:
+    render.write(terminal, call.view, answer)
+    terminal.stdout.flush()
+    if answer.empty:
+        terminal.note(answer.empty)
+    for note in answer.notes:
+        terminal.note(note)
+    if terminal.human:
+        for i, command in enumerate(answer.next):
+            terminal.note(("next:  " if i == 0 else "       ") + command)
+    return answer.exit_code

@@ -1,0 +1,21 @@
+"""Text of strangers made fit for a line, and paths into JSON."""
+
+from typing import Any
+
+
+def clean(text: object) -> str:
+    """Return one line without control characters: names and texts come from strangers."""
+    return "".join(c if c.isprintable() else " " for c in str("" if text is None else text))
+
+
+def at(row: object, path: str) -> Any:  # JSON
+    """Follow a dotted path through objects and lists; None when it leads nowhere."""
+    here: Any = row
+    for step in path.split("."):
+        if isinstance(here, dict):
+            here = here.get(step)
+        elif isinstance(here, list) and step.lstrip("-").isdigit():
+            here = here[int(step)] if -len(here) <= int(step) < len(here) else None
+        else:
+            return None
+    return here
