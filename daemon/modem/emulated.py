@@ -72,7 +72,8 @@ class Phone:
         """What `Faults.swap_pdu` put out of its slot: storage, number, PDU."""
         self.commands: deque[str] = deque(maxlen=COMMANDS_KEPT)
         self.command_count = 0
-        self._handset = Handset(self.identity, storages or DEFAULT_CAPACITIES, family)
+        capacities = DEFAULT_CAPACITIES if storages is None else storages
+        self._handset = Handset(self.identity, capacities, family)
         self._waiting: deque[tuple[str, str | None]] = deque()
         self._in = bytearray()
         self._out = bytearray()

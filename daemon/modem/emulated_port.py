@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from daemon.modem.emulated import DEFAULT_CAPACITIES, Identity, Phone
-from daemon.modem.emulated_pty import Announced, PhonePort
+from daemon.modem.emulated_pty import TURN_S_MAX, Announced, PhonePort
 
 __all__ = ["Announced", "PhonePort", "main"]
 
@@ -92,7 +92,7 @@ class Control:
         }
 
     def _fault(self, request: dict[str, object]) -> dict[str, object]:
-        faults: dict[str, object] = _field(request, "faults", dict, {})
+        faults: dict[str, object] = _field(request, "faults", dict)
         self._port.fault(**faults)
         return {}
 
@@ -191,8 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         parent = os.getppid()
         end_ns = time.monotonic_ns() + int(options.max_seconds * 1e9)
-        while not control.quitting and time.monotonic_ns() < end_ns and os.getppid() == parent:
-            port.run_once()
+        while not control.quitting and os.getppid() == parent:
+            left_s = (end_ns - time.monotonic_ns()) / 1e9
+            if left_s <= 0:
+                break
+            port.run_once(min(left_s, TURN_S_MAX))
     return 0
 
 
@@ -219,7 +222,12 @@ def _listen(control: Control, port: PhonePort, path: Path, stack: contextlib.Exi
     listener.listen(CALLERS_MAX)
     listener.setblocking(False)
     callers: set[socket.socket] = set()
-    stack.callback(lambda: [connection.close() for connection in callers])
+
+    def hang_up() -> None:
+        for connection in callers:
+            connection.close()
+
+    stack.callback(hang_up)
 
     def accept() -> None:
         try:

@@ -38,7 +38,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """One `+CMTI` whose last byte was written to the pty at `written_ns` (`time.monotonic_ns`)."""
+    """One `+CMTI` that went out.
+
+    `written_ns` (`time.monotonic_ns`) is just before the write that carried its last byte.
+    """
 
     storage: str
     index: int
@@ -323,22 +326,24 @@ class PhonePort:
 
     def _write(self) -> bool:
         """Write what the pty takes; say whether all of it went."""
+        # Before the write: afterwards the reader may already be ahead of us.
+        now_ns = time.monotonic_ns() if self._notices_seen < len(self._phone.notices) else 0
         try:
             written = os.write(self._master, self._out)
         except BlockingIOError:
             return False
         self._out = self._out[written:]
-        notices = self._phone.notices
-        if self._notices_seen < len(notices):
-            offset = self._phone.bytes_handed_over - len(self._out)
-            now_ns = time.monotonic_ns()
-            while (
-                self._notices_seen < len(notices) and notices[self._notices_seen].offset <= offset
-            ):
-                seen = notices[self._notices_seen]
-                self.announced.append(Announced(seen.storage, seen.index, seen.pdu, now_ns))
-                self._notices_seen += 1
+        if now_ns:
+            self._note_announced(now_ns)
         return not self._out
+
+    def _note_announced(self, now_ns: int) -> None:
+        notices = self._phone.notices
+        offset = self._phone.bytes_handed_over - len(self._out)
+        while self._notices_seen < len(notices) and notices[self._notices_seen].offset <= offset:
+            seen = notices[self._notices_seen]
+            self.announced.append(Announced(seen.storage, seen.index, seen.pdu, now_ns))
+            self._notices_seen += 1
 
     def _watch(self, events: int) -> None:
         if events == self._events:
