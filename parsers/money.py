@@ -1,0 +1,116 @@
+"""Money: an integer count of minor units and a currency; one reader, one renderer.
+
+Text from outside that is no amount gives `None`, never an exception. Amounts are never floats and never `Decimal`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+EXPONENTS: Final = {
+    "GHS": 2, "KES": 2, "ZMW": 2, "NGN": 2, "TZS": 2, "MWK": 2, "MZN": 2, "ETB": 2, "EGP": 2, "BDT": 2,
+    "PKR": 2, "PHP": 2, "LSL": 2, "CDF": 2, "MGA": 2, "ZWG": 2, "USD": 2, "EUR": 2, "GBP": 2,
+    "XAF": 0, "XOF": 0, "UGX": 0, "RWF": 0,
+}  # fmt: skip
+"""Decimal places of a currency's minor unit, by ISO 4217 code; outside, every amount has two places."""
+
+MARKS: Final = {
+    "GHC": "GHS",
+    "GHc": "GHS",
+    "GH₵": "GHS",
+    "GH¢": "GHS",
+    "₵": "GHS",
+    "FCFA": "XAF",
+}
+"""How receipts write a currency when they do not use its ISO 4217 code."""
+
+API_AMOUNT_MINOR_MIN: Final = 1
+API_AMOUNT_MINOR_MAX: Final = 100_000_000
+"""0.01 to 1000000.00 (decisions.md section 2)."""
+
+_MARK: Final = "|".join(sorted(map(re.escape, [*EXPONENTS, *MARKS]), key=len, reverse=True))
+_NUMBER: Final = r"\d{1,13}|\d{1,3}(?:,\d{3}){1,4}"
+# A mark printed twice ("GHS GHS 5.00") is a known slip of one network.
+_MONEY: Final = re.compile(
+    rf"(?:(?P<before>{_MARK})\s{{0,3}}(?:(?P=before)\s{{0,3}})?)?"
+    rf"(?P<whole>{_NUMBER})(?:\.(?P<part>\d{{1,8}}))?"
+    rf"(?:\s{{0,3}}(?P<after>{_MARK}))?",
+    re.ASCII,
+)
+_API_AMOUNT: Final = re.compile(r"(\d{1,13})(?:\.(\d{1,2}))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount of one currency. It has no order: amounts of two currencies cannot be compared.
+
+    Attributes:
+        minor: Count of minor units (pesewas for GHS, whole francs for XAF), never negative.
+        currency: ISO 4217 code.
+    """
+
+    minor: int
+    currency: str
+
+    def __post_init__(self) -> None:
+        assert self.minor >= 0, "money is a count"
+        assert self.currency in EXPONENTS, "a currency needs its exponent in the table"
+
+    def __str__(self) -> str:
+        return f"{self.currency} {render(self.minor, self.currency)}"
+
+
+def read_money(text: str, *, currency: str | None = None) -> Money | None:
+    """Read an amount as receipts print it: `GHS 50`, `20GHS`, `GH₵1,234.50`, `200.00000000`.
+
+    Args:
+        text: The amount alone, with at most spaces around it.
+        currency: The ISO code of an amount that names none; one that names another is refused.
+
+    Returns:
+        The money, or None for anything else: a sign, an exponent, thousands grouped wrongly, more significant
+        decimals than the currency has, digits that are not ASCII, no currency at all or two different ones.
+    """
+    match = _MONEY.fullmatch(text.strip())
+    if match is None:
+        return None
+    named = {MARKS.get(mark, mark) for mark in match.group("before", "after") if mark}
+    if not named and currency is not None:
+        named = {currency}
+    if len(named) != 1:
+        return None
+    found = named.pop()
+    if (currency is not None and found != currency) or found not in EXPONENTS:
+        return None
+    minor = _minor(match["whole"].replace(",", ""), match["part"] or "", EXPONENTS[found])
+    return None if minor is None else Money(minor, found)
+
+
+def read_api_amount(text: str, currency: str = "GHS") -> int | None:
+    """Read the strict form of the API: ASCII digits, at most 2 decimals, 0.01 to 1000000.00 (decisions.md section 2).
+
+    Returns:
+        Minor units, or None for a sign, an exponent, a space, a separator or a value out of range.
+    """
+    match = _API_AMOUNT.fullmatch(text)
+    if match is None:
+        return None
+    minor = _minor(match[1], match[2] or "", EXPONENTS[currency])
+    if minor is None:
+        return None
+    scale = 10 ** (2 - EXPONENTS[currency])
+    return minor if API_AMOUNT_MINOR_MIN <= minor * scale <= API_AMOUNT_MINOR_MAX else None
+
+
+def render(minor: int, currency: str = "GHS") -> str:
+    """Return minor units as a decimal string with 2 places: `2500` -> `"25.00"`; a difference may be negative."""
+    hundredths = abs(minor) * 10 ** (2 - EXPONENTS[currency])
+    sign = "-" if minor < 0 else ""
+    return f"{sign}{hundredths // 100}.{hundredths % 100:02d}"
+
+
+def _minor(whole: str, part: str, exponent: int) -> int | None:
+    """Return the minor units, or None when a decimal beyond the currency's own is not zero."""
+    if part[exponent:].strip("0"):
+        return None
+    return int(whole + part[:exponent].ljust(exponent, "0"))

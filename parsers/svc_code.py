@@ -1,0 +1,101 @@
+"""The service code a customer types as reference: 6 characters, the last of them a check character.
+
+The check is a weighted sum modulo the prime 31: the weights are not zero and neighbours differ, so one wrong
+character changes the sum by w * (a - b), a swap of neighbours by (w1 - w2) * (a - b), and neither is 0 modulo 31.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+"""No 0 1 I L O: they are mistaken for each other (decisions.md section 2)."""
+LENGTH: Final = 6
+LETTERS_MIN: Final = 2
+"""References are full of numbers; a code with letters is not one of them."""
+TEXT_CHARACTERS_MAX: Final = 1600
+CANDIDATES_MAX: Final = 256
+
+_WEIGHTS: Final = (6, 5, 4, 3, 2, 1)
+_VALUES: Final = {character: value for value, character in enumerate(ALPHABET)}
+_BYTE_LIMIT: Final = 256 - 256 % len(ALPHABET)
+"""Bytes from here up are thrown away, or the first characters of the alphabet would come more often."""
+_TRIES_MAX: Final = 10_000
+_RUN: Final = re.compile(r"[^\W_]+")
+_JOINT: Final = re.compile(r"[\s.\-]+")
+
+
+def make_code(entropy: Callable[[int], bytes]) -> str:
+    """Return a new code, every valid one equally likely.
+
+    Args:
+        entropy: Gives n random bytes; called until the code has its letters.
+
+    Raises:
+        RuntimeError: The source does not behave as a random one (it never gave two letters).
+    """
+    for _ in range(_TRIES_MAX):
+        digits = [byte % len(ALPHABET) for byte in entropy(LENGTH * 2) if byte < _BYTE_LIMIT]
+        if len(digits) < LENGTH - 1:
+            continue
+        body = "".join(ALPHABET[digit] for digit in digits[: LENGTH - 1])
+        code = body + check_character(body)
+        if _letters(code) >= LETTERS_MIN:
+            return code
+    msg = "the source of randomness gives no usable code"
+    raise RuntimeError(msg)
+
+
+def check_character(body: str) -> str:
+    """Return the last character for the five before it."""
+    assert len(body) == LENGTH - 1
+    # The check character's own weight is 1, so it is the negative of the rest.
+    return ALPHABET[-_weighted_sum(body) % len(ALPHABET)]
+
+
+def normalize_code(text: str) -> str:
+    """Return the code as it is compared: trimmed and upper-cased."""
+    return text.strip().upper()
+
+
+def is_valid_code(text: str) -> bool:
+    """Say whether `text`, once normalised, is a code that could have been given out."""
+    code = normalize_code(text)
+    return (
+        len(code) == LENGTH
+        and all(character in _VALUES for character in code)
+        and _letters(code) >= LETTERS_MIN
+        and _weighted_sum(code) % len(ALPHABET) == 0
+    )
+
+
+def candidates(reference_text: str) -> tuple[str, ...]:
+    """Return what in a reference may be a code (decisions.md section 2), upper-cased, each once, in order.
+
+    These are every run of letters and digits, and every join of neighbouring runs separated by spaces, dots or
+    dashes, that is exactly 6 long in all; whole runs only. At most 256, from the first 1600 characters.
+    """
+    text = reference_text[:TEXT_CHARACTERS_MAX]
+    runs = list(_RUN.finditer(text))
+    found: dict[str, None] = {}
+    for start, first in enumerate(runs):
+        joined = first.group()
+        end = start
+        while len(joined) < LENGTH and end + 1 < len(runs):
+            if not _JOINT.fullmatch(text, runs[end].end(), runs[end + 1].start()):
+                break
+            end += 1
+            joined += runs[end].group()
+        if len(joined) == LENGTH and joined.isascii():
+            found[joined.upper()] = None
+            if len(found) == CANDIDATES_MAX:
+                break
+    return tuple(found)
+
+
+def _weighted_sum(text: str) -> int:
+    return sum(weight * _VALUES[char] for weight, char in zip(_WEIGHTS, text, strict=False))
+
+
+def _letters(code: str) -> int:
+    return sum(character.isalpha() for character in code)
