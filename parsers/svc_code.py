@@ -18,27 +18,22 @@ CANDIDATES_MAX: Final = 256
 
 _WEIGHTS: Final = (6, 5, 4, 3, 2, 1)
 _VALUES: Final = {character: value for value, character in enumerate(ALPHABET)}
-_BYTE_LIMIT: Final = 256 - 256 % len(ALPHABET)
-"""Bytes from here up are thrown away, or the first characters of the alphabet would come more often."""
-_TRIES_MAX: Final = 10_000
+_TRIES_MAX: Final = 1_000
 _RUN: Final = re.compile(r"[^\W_]+")
 _JOINT: Final = re.compile(r"[\s.\-]+")
 
 
-def make_code(entropy: Callable[[int], bytes]) -> str:
+def make_code(draw: Callable[[int], int]) -> str:
     """Return a new code, every valid one equally likely.
 
     Args:
-        entropy: Gives n random bytes; called until the code has its letters.
+        draw: Gives an unbiased random integer in [0, n); called until the code has its letters.
 
     Raises:
         RuntimeError: The source does not behave as a random one (it never gave two letters).
     """
     for _ in range(_TRIES_MAX):
-        digits = [byte % len(ALPHABET) for byte in entropy(LENGTH * 2) if byte < _BYTE_LIMIT]
-        if len(digits) < LENGTH - 1:
-            continue
-        body = "".join(ALPHABET[digit] for digit in digits[: LENGTH - 1])
+        body = "".join(ALPHABET[draw(len(ALPHABET))] for _ in range(LENGTH - 1))
         code = body + check_character(body)
         if _letters(code) >= LETTERS_MIN:
             return code
