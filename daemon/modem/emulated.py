@@ -10,6 +10,8 @@ plays a slow phone calls `feed`, waits as long as `waiting()` says, and calls `s
 
 The logs of what was deleted, sent and announced are complete and grow for as long as the phone
 lives, since a test proves by them that nothing was lost; the log of commands keeps the newest.
+
+Longer than 300 lines: the line and the network share one buffer, one power switch and one order.
 """
 
 from collections import deque

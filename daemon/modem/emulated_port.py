@@ -16,6 +16,8 @@ and then nothing was done. The first line it writes says `ready`, `tty`, `link` 
 It ends at `quit`, a signal, the end of its input, the death of its parent or after `--max-seconds`,
 and takes the link away. Answers are written at once and wholly, up to `ANSWER_TIMEOUT_S`: who asks
 must read.
+
+Longer than 300 lines by its flags, which are the program's own.
 """
 
 import argparse

@@ -7,6 +7,8 @@ link. While it is out the phone has no power: the network keeps its messages.
 A command is answered `latency_s` after it came, one at a time: a line of three commands takes
 three times as long, and a command that comes early waits for the one before it. While an answer
 has not left, no further command is read.
+
+Longer than 300 lines: what other threads may call stands beside the thread that answers it.
 """
 
 import contextlib
