@@ -1,0 +1,393 @@
+"""The door to serial ports: opens one for us alone, and carries a session's bytes over it.
+
+pyserial opens and configures (raw, 115200 8N1, no flow control, flock); from there the bytes go by
+the event loop and `os.read`, which costs 13 us a line where a reading thread costs 300.
+"""
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import termios
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+import serial
+
+from daemon.modem.port_holders import MODEM_MANAGER, holders, running
+from daemon.modem.session_values import Event, Hung, StoredPart
+
+BAUD_RATE: Final = 115_200
+"""USB sticks ignore it; boards with a UART find it by themselves or are set to it."""
+READ_BYTES: Final = 65_536
+
+
+class PortTrouble(StrEnum):
+    """Why a port cannot be used."""
+
+    MISSING = "missing"
+    PERMISSION = "permission"
+    BUSY = "busy"
+    NOT_A_TTY = "not_a_tty"
+    GONE = "gone"
+
+
+class PortError(Exception):
+    """A port that cannot be used, in words for the person at the till.
+
+    Attributes:
+        kind: What is wrong.
+        message: What happened, and why if known.
+        next_step: What to type or to do about it.
+    """
+
+    def __init__(self, kind: PortTrouble, message: str, next_step: str) -> None:
+        """Take the three; `str()` of the error is the message."""
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.next_step = next_step
+
+
+@dataclass(frozen=True, slots=True)
+class PortGone:
+    """The device vanished while it was open."""
+
+    why: str
+
+    def __str__(self) -> str:
+        """Return the reason as a sentence for people."""
+        return self.why
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """We closed the port ourselves."""
+
+    def __str__(self) -> str:
+        """Return the reason as a sentence for people."""
+        return "closed"
+
+
+class Port:
+    """An open serial port that nobody else uses."""
+
+    def __init__(self, path: str, device: serial.Serial) -> None:
+        """Take an open pyserial device; `open_port` makes these."""
+        self.path = path
+        self._device: serial.Serial | None = device
+        self._descriptor = int(device.fileno())
+
+    def fileno(self) -> int:
+        """Return the file descriptor; it does not block."""
+        return self._descriptor
+
+    def close(self) -> None:
+        """Close it at once, without waiting for bytes that a hung phone never takes. Idempotent."""
+        device, self._device = self._device, None
+        if device is None:
+            return
+        with contextlib.suppress(termios.error):
+            termios.tcflush(self._descriptor, termios.TCOFLUSH)
+        with contextlib.suppress(OSError):
+            device.close()
+
+
+def open_port(path: str) -> Port:
+    """Open a serial port for us alone: nothing else may read a part of an answer.
+
+    Raises:
+        PortError: it is missing, not ours to open, in use, no serial port, or broken.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise _trouble(path, error.errno) from error
+    if not stat.S_ISCHR(mode):
+        raise _trouble(path, errno.ENOTTY)
+    try:
+        device = serial.Serial(path, BAUD_RATE, timeout=0, write_timeout=0, exclusive=True)
+    except serial.SerialException as error:
+        raise _trouble(path, _number(error)) from error
+    except (OSError, termios.error) as error:
+        raise _trouble(path, error.args[0] if error.args else None) from error
+    port = Port(path, device)
+    # Both ends of a pty may live in one program, and its mark would outlast us; a real port's
+    # mark goes with the last close.
+    if not os.path.realpath(path).startswith("/dev/pts/"):
+        others = holders(path)
+        if others:
+            port.close()
+            raise _trouble(path, errno.EBUSY)
+        try:
+            fcntl.ioctl(port.fileno(), termios.TIOCEXCL)
+        except OSError as error:
+            port.close()
+            raise _trouble(path, error.errno) from error
+    return port
+
+
+def _number(error: serial.SerialException) -> int | None:
+    """Return the errno in a pyserial error; it hides that of the configuration in a tuple's text."""
+    if error.errno is not None:
+        return int(error.errno)
+    cause = error.__context__
+    return cause.args[0] if isinstance(cause, termios.error | OSError) and cause.args else None
+
+
+_KINDS: Final = {
+    errno.ENOENT: PortTrouble.MISSING,
+    errno.ENOTDIR: PortTrouble.MISSING,
+    errno.ELOOP: PortTrouble.MISSING,
+    errno.EACCES: PortTrouble.PERMISSION,
+    errno.EPERM: PortTrouble.PERMISSION,
+    errno.EBUSY: PortTrouble.BUSY,
+    errno.EAGAIN: PortTrouble.BUSY,
+    errno.ENOTTY: PortTrouble.NOT_A_TTY,
+    errno.EINVAL: PortTrouble.NOT_A_TTY,
+}
+
+
+def _trouble(path: str, number: object) -> PortError:
+    """Put an errno into words."""
+    kind = _KINDS.get(number, PortTrouble.GONE) if isinstance(number, int) else PortTrouble.GONE
+    if kind is PortTrouble.BUSY:
+        return PortError(kind, *_who_is_busy(path))
+    if kind is PortTrouble.MISSING:
+        return PortError(
+            kind,
+            f"{path} is not there: the modem is not plugged in, or it has another name now",
+            "Plug it in and wait 30 seconds; `ls /dev/serial/by-id` shows the names.",
+        )
+    if kind is PortTrouble.PERMISSION:
+        return PortError(
+            kind,
+            f"no permission to open {path}: this user is not in the group that may use modems",
+            "Type `sudo usermod -aG dialout $USER`, then log out and in again.",
+        )
+    if kind is PortTrouble.NOT_A_TTY:
+        return PortError(
+            kind,
+            f"{path} is not a serial port",
+            "Name the modem's port, such as /dev/ttyUSB0; `ls /dev/serial/by-id` shows the names.",
+        )
+    said = os.strerror(number) if isinstance(number, int) else "no reason given"
+    return PortError(
+        kind,
+        f"{path} does not answer the computer: {said}",
+        "Pull the modem out, wait 5 seconds and plug it in again.",
+    )
+
+
+def _who_is_busy(path: str) -> tuple[str, str]:
+    others = holders(path)
+    names = {other.name for other in others}
+    if MODEM_MANAGER in names or (not others and running(MODEM_MANAGER) is not None):
+        sure = "" if others else "probably "
+        return (
+            f"{path} is in use, {sure}by {MODEM_MANAGER}",
+            f"Type `sudo systemctl stop {MODEM_MANAGER}`, or `sudo systemctl disable --now "
+            f"{MODEM_MANAGER}` if this computer does not use a modem for the internet.",
+        )
+    if others:
+        said = " and ".join(f"{other.name or 'a program'} (PID {other.pid})" for other in others)
+        return f"{path} is in use by {said}", f"Stop it: `kill {others[0].pid}`."
+    return (
+        f"{path} is in use by another user's program",
+        f"`sudo fuser -v {path}` shows which; stop it.",
+    )
+
+
+class Speaker(Protocol):
+    """What a link needs of a session (`daemon.modem.session.Session`)."""
+
+    def receive_data(self, data: bytes, now: float) -> None:
+        """Take what came."""
+        ...
+
+    def data_to_send(self) -> bytes:
+        """Hand over what goes out."""
+        ...
+
+    def events(self) -> list[Event]:
+        """Hand over what happened."""
+        ...
+
+    def tick(self, now: float) -> None:
+        """Notice that time has passed."""
+        ...
+
+    def next_deadline(self) -> float | None:
+        """Say when to tick next."""
+        ...
+
+    def stored(self, parts: Sequence[StoredPart]) -> None:
+        """Learn which parts are durable."""
+        ...
+
+
+class Link:
+    """A session on a port, in the running event loop.
+
+    `start` it, tell it with `stored` what is durable, await `wait_closed`. When the phone vanishes
+    or hangs, the port is closed at once: a held descriptor would keep its name busy.
+    """
+
+    def __init__(
+        self,
+        port: Port,
+        session: Speaker,
+        *,
+        clock: Callable[[], float],
+        on_events: Callable[[list[Event]], None],
+    ) -> None:
+        """Join a port and a session.
+
+        Args:
+            port: Open; the link closes it.
+            session: Fresh.
+            clock: Seconds that never run backwards, the same that the session was made with.
+            on_events: Called in the loop with each batch of events; must not block.
+        """
+        self._port = port
+        self._session = session
+        self._clock = clock
+        self._on_events = on_events
+        self._loop = asyncio.get_running_loop()
+        self._closed: asyncio.Future[PortGone | Hung | Closed] = self._loop.create_future()
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._unwritten = bytearray()
+
+    def start(self) -> None:
+        """Begin to read and to speak. Call once."""
+        self._loop.add_reader(self._port.fileno(), self._readable)
+        self._guarded(self._session.tick)
+
+    def stored(self, parts: Sequence[StoredPart]) -> None:
+        """Pass on that these parts are durable, so that their slots may be emptied."""
+        if self._closed.done():
+            return
+
+        def tell(now: float) -> None:
+            self._session.stored(parts)
+            self._session.tick(now)
+
+        self._guarded(tell)
+
+    async def wait_closed(self) -> PortGone | Hung | Closed:
+        """Wait until it is over and return why. A fault of ours is raised here."""
+        return await asyncio.shield(self._closed)
+
+    def close(self) -> None:
+        """End it. Idempotent."""
+        self._end(Closed())
+
+    def _readable(self) -> None:
+        try:
+            data = os.read(self._port.fileno(), READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._vanished(error)
+            return
+        if not data:
+            self._vanished(None)
+            return
+        self._guarded(lambda now: self._session.receive_data(data, now))
+
+    def _guarded(self, step: Callable[[float], None]) -> None:
+        """Do one step of the session and what follows from it.
+
+        A fault of ours would end in the loop's own log and leave a link that is dead and looks
+        alive, so it goes to the one who waits.
+        """
+        try:
+            step(self._clock())
+            self._after()
+        except Exception as fault:  # noqa: BLE001 - passed on, not swallowed
+            self._end(fault)
+
+    def _after(self) -> None:
+        data = self._session.data_to_send()
+        if data:
+            self._write(data)
+        events = self._session.events()
+        if events:
+            self._on_events(events)
+            for event in events:
+                if isinstance(event, Hung):
+                    self._end(event)
+        self._set_timer()
+
+    def _write(self, data: bytes) -> None:
+        if self._closed.done():
+            return
+        if self._unwritten:
+            self._unwritten += data
+            return
+        try:
+            written = os.write(self._port.fileno(), data)
+        except (BlockingIOError, InterruptedError):
+            written = 0
+        except OSError as error:
+            self._vanished(error)
+            return
+        if written < len(data):
+            self._unwritten += data[written:]
+            self._loop.add_writer(self._port.fileno(), self._writable)
+
+    def _writable(self) -> None:
+        try:
+            del self._unwritten[: os.write(self._port.fileno(), self._unwritten)]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._vanished(error)
+            return
+        if not self._unwritten:
+            self._loop.remove_writer(self._port.fileno())
+
+    def _set_timer(self) -> None:
+        """Keep one timer that fires no later than the session wants.
+
+        Most deadlines are time limits that an answer moves further away, so an early timer is
+        left to fire and set again, which is cheaper than a new timer for each command.
+        """
+        if self._closed.done():
+            return
+        due = self._session.next_deadline()
+        if due is None or (self._timer is not None and self._due <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._loop.call_later(max(0.0, due - self._clock()), self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._guarded(self._session.tick)
+
+    def _vanished(self, error: OSError | None) -> None:
+        said = f": {error.strerror}" if error is not None and error.strerror else ""
+        self._end(PortGone(f"{self._port.path} vanished{said}"))
+
+    def _end(self, why: PortGone | Hung | Closed | Exception) -> None:
+        if self._closed.done():
+            return
+        if isinstance(why, Exception):
+            self._closed.set_exception(why)
+            self._closed.exception()  # looked at here, so that closing without waiting is silent
+        else:
+            self._closed.set_result(why)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        descriptor = self._port.fileno()
+        self._loop.remove_reader(descriptor)
+        self._loop.remove_writer(descriptor)
+        self._port.close()
