@@ -67,7 +67,6 @@ class PlainStream:
             NetworkError: It failed.
         """
         loop = asyncio.get_running_loop()
-        started = loop.time()
         try:
             _, stream = await loop.create_connection(
                 TlsStream,
@@ -80,10 +79,10 @@ class PlainStream:
             why = getattr(error, "verify_message", "") or error.reason or str(error)
             message = f"TLS with {server_hostname} failed: {why}"
             raise NetworkError(DeliveryError.TLS_ERROR, message) from error
+        except ConnectionAbortedError as error:  # how asyncio and uvloop say ssl_handshake_timeout
+            message = f"{server_hostname} did not finish the TLS handshake in time"
+            raise NetworkError(DeliveryError.TIMEOUT, message) from error
         except OSError as error:
-            if loop.time() - started >= self._timeout_s:
-                message = f"{server_hostname} did not finish the TLS handshake in time"
-                raise NetworkError(DeliveryError.TIMEOUT, message) from error
             message = f"{server_hostname} closed the connection in the TLS handshake"
             raise NetworkError(DeliveryError.CONNECTION_RESET, message) from error
         except BaseException:

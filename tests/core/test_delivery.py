@@ -142,9 +142,7 @@ def test_delays(number: int, unit: float, asked: int | None, delay: int) -> None
     assert next_delay_us(number, SCHEDULE_S, 0.2, unit, asked) == delay
 
 
-@given(
-    number=st.integers(1, 12), unit=st.floats(0, 1, exclude_max=True), jitter=st.floats(0, 0.9)
-)
+@given(number=st.integers(1, 12), unit=st.floats(0, 1, exclude_max=True), jitter=st.floats(0, 0.9))
 def test_a_delay_stays_within_the_jitter(number: int, unit: float, jitter: float) -> None:
     step = SCHEDULE_S[number - 1] * SECOND
     delay = next_delay_us(number, SCHEDULE_S, jitter, unit)
@@ -216,7 +214,8 @@ def test_retry_after_on_a_redirect_is_not_heeded() -> None:
 
 
 def test_a_run_is_thirteen_attempts_and_then_a_dead_letter() -> None:
-    now, current, decisions = NOW, facts(), []
+    now, current = NOW, facts()
+    decisions: list[Decision] = []
     while not decisions or decisions[-1].status is not FAILED:
         decision = decide(current, answered(500), now_us=now, unit=0.5)
         decisions.append(decision)
@@ -290,9 +289,7 @@ def test_with_our_link_down_nothing_counts_and_no_step_is_used(
 
 @pytest.mark.parametrize("outcome", OWN_LINK)
 def test_with_no_other_host_known_a_step_is_used_but_nothing_counts(outcome: Outcome) -> None:
-    decision = decide(
-        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=Link(False, False)
-    )
+    decision = decide(facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=Link(False, False))
     assert (decision.status, decision.attempt_count, decision.consecutive_failures) == (
         RETRYING,
         2,

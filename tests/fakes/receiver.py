@@ -32,6 +32,7 @@ import ssl
 import sys
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -193,13 +194,17 @@ class Receiver:
 
         def run() -> None:
             self._loop = uvloop.new_event_loop()
-            self._loop.run_until_complete(self.listen(context))
+            server = self._loop.run_until_complete(self.listen(context))
             ready.set()
             self._loop.run_forever()
+            server.close()
             for connection in tuple(self._open):
                 connection.transport.abort()
             self._loop.run_until_complete(asyncio.sleep(0))
-            self._loop.close()
+            with warnings.catch_warnings():
+                # A connection in the middle of its handshake is nobody's yet, and cannot be closed.
+                warnings.simplefilter("ignore", ResourceWarning)
+                self._loop.close()
 
         self._thread = threading.Thread(target=run, name="receiver", daemon=True)
         self._thread.start()
