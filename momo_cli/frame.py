@@ -7,7 +7,7 @@ away, a defect of ours. Commands know nothing of it.
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from typer.exceptions import TyperException
 
@@ -19,14 +19,6 @@ from momo_cli.flags import Flags, Output, lift
 from momo_cli.group import HelpWanted, root
 from momo_cli.terminal import Terminal, open_terminal
 from momo_cli.text import at, clean
-
-
-@runtime_checkable
-class _Told(Protocol):
-    """An exception of Typer that has a sentence for people."""
-
-    def format_message(self) -> str: ...
-
 
 _INDENT: Final = "    "
 
@@ -61,7 +53,7 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         failure.facts.setdefault("command", command)
         return fail(terminal, failure)
     except TyperException as problem:
-        said = problem.format_message() if isinstance(problem, _Told) else str(problem)
+        said = problem.format_message()
         return fail(
             terminal,
             Failure(ErrorCode.USAGE, said, facts={"command": command}, next=_help(command)),

@@ -58,7 +58,7 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
     ]
     fields = row.get("fields")
     if isinstance(fields, dict):
-        told += [(f"- {name}", clean(value)) for name, value in fields.items() if value is not None]
+        told += [(clean(name), clean(value)) for name, value in fields.items() if value is not None]
     width = max(len(name) for name, value in told if value) if any(v for _, v in told) else 0
     found += [f"  {name:<{width}}  {value}" for name, value in told if value]
     if row.get("body") is not None:

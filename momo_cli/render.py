@@ -219,7 +219,8 @@ def _narrowed(
     widths = [
         max(len(title), *(len(row[i].text) for row in cells)) for i, title in enumerate(titles)
     ]
-    over = sum(widths) + 2 * (len(widths) - 1) + 2 - terminal.width
+    gap = 3 if terminal.symbols else 2  # what rich puts between columns, with and without a box
+    over = sum(widths) + gap * (len(widths) - 1) - terminal.width
     for i, may_cut in enumerate(cuts):
         if over <= 0 or not may_cut:
             continue

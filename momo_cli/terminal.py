@@ -146,6 +146,7 @@ def open_terminal(flags: Flags, environ: Mapping[str, str]) -> Terminal:
         color_messages=_color(stderr, flags, environ),
         symbols=_speaks_utf8(environ),
         width=_width(stdout, environ, on_screen=on_screen),
+        now=system.now,
     )
 
 
@@ -185,9 +186,13 @@ def _color(stream: TextIO, flags: Flags, environ: Mapping[str, str]) -> bool:
 
 
 def _speaks_utf8(environ: Mapping[str, str]) -> bool:
-    """Read the locale as setlocale(3) does: LC_ALL, LC_CTYPE, LANG; the first that is set."""
+    """Read the locale as setlocale(3) does: LC_ALL, LC_CTYPE, LANG; the first that is set.
+
+    Python itself puts LC_CTYPE=C.UTF-8 into the environment of a process in the C locale (PEP 538);
+    that says nothing about the terminal.
+    """
     for variable in ("LC_ALL", "LC_CTYPE", "LANG"):
-        if environ.get(variable):
+        if environ.get(variable) and (variable, environ[variable]) != ("LC_CTYPE", "C.UTF-8"):
             return "utf" in environ[variable].lower()
     return False
 

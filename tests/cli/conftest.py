@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 from daemon import wire
 from momo_cli import frame
 from tests.fakes.fake_api import FakeApi, serving
+
+NOW = datetime(2026, 11, 20, 9, 18, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,12 @@ def shop(tmp_path: Path) -> Shop:
     (home / wire.DATABASE_NAME).touch()
     environ = {"MOMO_HOME": str(home), "LANG": "C.UTF-8", "PATH": os.environ["PATH"]}
     return Shop(home, environ)
+
+
+@pytest.fixture(autouse=True)
+def _noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the command line's clock shortly after the samples happened."""
+    monkeypatch.setattr("momo_cli.system.now", lambda: NOW)
 
 
 @pytest.fixture

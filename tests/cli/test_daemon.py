@@ -1,0 +1,137 @@
+"""`momo daemon` and `momo demo` against stand-ins for the daemon's program."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok
+
+LISTENS = """
+import socket, sys
+print("ready", sys.argv[1:], file=sys.stderr, flush=True)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind({path!r})
+listener.listen()
+while True:
+    listener.accept()[0].close()
+"""
+NEVER = "import time\nwhile True: time.sleep(60)"
+DIES = "import sys; sys.stderr.write('config.toml:3: unknown key bnd\\n'); sys.exit({code})"
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "program.py"
+    monkeypatch.setattr("momo_cli.process.argv", lambda *words: [sys.executable, str(path), *words])
+    return path
+
+
+def end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def test_start_waits_for_the_socket_and_names_the_pid(
+    stand_in: Path, shop: Shop, momo: Momo
+) -> None:
+    shop.socket.parent.mkdir(mode=0o700)
+    stand_in.write_text(LISTENS.format(path=str(shop.socket)))
+    ran = momo("daemon", "start", "--http", "off", "--modem", "/dev/a", "--json")
+    data = ran.json["data"]
+    end(data["pid"])
+    assert (ran.code, data["status"]) == (0, "started")
+    log = Path(data["log"])
+    assert log == shop.home / "log" / "daemon.log"
+    assert log.read_text() == "ready ['run', '--http', 'off', '--modem', '/dev/a']\n"
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_start_of_a_running_daemon_is_already_running(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
+    ran = momo("daemon", "start", "--json")
+    assert ran.code == 0
+    assert ran.json["data"]["status"] == "already_running"
+    assert ran.json["data"]["pid"] == 4121
+
+
+def test_daemon_that_never_answers_is_8(stand_in: Path, momo: Momo) -> None:
+    stand_in.write_text(NEVER)
+    ran = momo("daemon", "start", "--wait", "100ms", "--json")
+    end(ran.json["data"]["pid"])
+    assert (ran.code, ran.json["data"]["status"]) == (8, "starting")
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "exit_code"),
+    [(78, "CONFIG_INVALID", 78), (75, "LOCKED", 10), (74, "DATABASE_DAMAGED", 74),
+     (1, "INTERNAL_ERROR", 1)],
+)  # fmt: skip
+def test_daemon_that_dies_says_its_last_words(
+    code: int, error: str, exit_code: int, stand_in: Path, momo: Momo
+) -> None:
+    stand_in.write_text(DIES.format(code=code))
+    ran = momo("daemon", "start", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (exit_code, error)
+    assert ran.json["error"]["message"].endswith("config.toml:3: unknown key bnd")
+
+
+def test_stop_waits_until_nobody_listens(api: FakeApi, shop: Shop, momo: Momo) -> None:
+    def vanish(_: Asked) -> Says:
+        shop.socket.unlink()
+        return ok({"status": "stopping"})
+
+    api.on("POST", wire.Path.LOCAL_SHUTDOWN, vanish)
+    ran = momo("daemon", "stop", "--json")
+    assert (ran.code, ran.json) == (0, {"success": True, "data": {"status": "stopped"}})
+
+
+def test_stop_of_a_stopped_daemon_is_already_stopped(momo: Momo) -> None:
+    assert momo("daemon", "stop", "--get", "data.status").out == "already_stopped\n"
+
+
+def test_daemon_that_will_not_stop_is_8(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.LOCAL_SHUTDOWN, ok({}))
+    ran = momo("daemon", "stop", "--wait", "50ms", "--json")
+    assert (ran.code, ran.json["data"]["status"]) == (8, "stopping")
+
+
+@pytest.mark.parametrize("verb", ["start", "stop"])
+def test_neither_works_without_a_shop(verb: str, shop: Shop, momo: Momo) -> None:
+    (shop.home / wire.DATABASE_NAME).unlink()
+    assert momo("daemon", verb, "--json").code == 11
+
+
+@pytest.mark.parametrize(
+    ("argv", "became"),
+    [
+        (("daemon", "run"), ["run"]),
+        (
+            ("daemon", "run", "--http", "h:0", "--modem", "a", "--modem", "b", "--log-json"),
+            ["run", "--http", "h:0", "--modem", "a", "--modem", "b", "--log-json"],
+        ),
+        (("daemon", "run", "--simulated-phone"), ["run", "--simulated-phone"]),
+        (("demo",), ["demo"]),
+        (("demo", "--keep"), ["demo", "--keep"]),
+    ],
+)
+def test_run_and_demo_become_the_daemon_s_program(
+    argv: tuple[str, ...], became: list[str], momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(KeyboardInterrupt):
+        """Stands for a process that is another one now."""
+
+    seen: list[object] = []
+
+    def execve(program: str, words: list[str], environ: dict[str, str]) -> None:
+        seen.extend([program, words, environ["MOMO_PROFILE"]])
+        raise Gone
+
+    monkeypatch.setattr(os, "execve", execve)
+    momo(*argv, "--profile", "second")
+    assert seen == [sys.executable, [sys.executable, "-m", "daemon", *became], "second"]

@@ -1,0 +1,87 @@
+"""The dictionary of errors is complete, and every hint in it can be typed."""
+
+import shlex
+from typing import Any
+
+import pytest
+from typer.exceptions import TyperException
+
+from daemon.wire import ErrorCode
+from momo_cli import exits
+from momo_cli.answer import Call
+from momo_cli.errors import ERRORS, Failure, document, exit_code_of, next_of
+from momo_cli.flags import lift
+from momo_cli.group import root
+
+
+def parses(command: str) -> bool:
+    """Say whether the command line is one of ours; nothing is run."""
+    program, *words = shlex.split(command)
+    assert program == "momo"
+    _, rest = lift(words, {})
+    if rest == ["help"]:
+        return True
+    try:
+        found = root().main(args=rest, prog_name="momo", standalone_mode=False)
+    except TyperException:
+        return False
+    return isinstance(found, Call) or found == 0
+
+
+def test_every_error_code_has_a_row() -> None:
+    assert set(ERRORS) == set(ErrorCode)
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_next_commands_parse(code: ErrorCode) -> None:
+    facts = {"command": "init", "slot": "0"}
+    commands = next_of(Failure(code, facts=facts))
+    assert commands
+    assert all(map(parses, commands)), commands
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_exit_codes_are_published(code: ErrorCode) -> None:
+    assert ERRORS[code].exit_code in {row.code for row in exits.EXIT_CODES}
+
+
+def test_exit_codes_are_unique() -> None:
+    assert len({row.code for row in exits.EXIT_CODES}) == len(exits.EXIT_CODES)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [(400, 2), (405, 2), (413, 2), (415, 2), (401, 4), (403, 4), (429, 4), (404, 3), (409, 5),
+     (422, 5), (500, 1), (503, 7), (418, 1)],
+)  # fmt: skip
+def test_unknown_code_goes_by_its_http_status(status: int, expected: int) -> None:
+    assert exit_code_of(Failure("FROM_THE_FUTURE", http_status=status)) == expected
+
+
+def test_hints_are_filled_and_quoted_from_what_is_known() -> None:
+    body = {"success": False, "error": {"code": "X", "message": "m", "provider": "a; rm -rf /"}}
+    failure = Failure(ErrorCode.AMBIGUOUS_TRANSACTION_ID, body=body, facts={"reference": "R"})
+    assert next_of(failure) == ["momo reconcile R TRANSACTION_ID --provider 'a; rm -rf /'"]
+
+
+def test_document_keeps_the_body_and_adds_to_it() -> None:
+    body: dict[str, Any] = {
+        "success": False,
+        "error": {"code": "ALREADY_VERIFIED", "message": "m", "transaction_status": "SUCCESS"},
+        "transaction_status": "SUCCESS",
+        "meta": {"request_id": "req_1"},
+    }
+    failure = Failure("ALREADY_VERIFIED", "m", 409, body, {"reference": "R"})
+    assert document(failure) == {
+        "success": False,
+        "error": {
+            "code": "ALREADY_VERIFIED",
+            "message": "m",
+            "transaction_status": "SUCCESS",
+            "next": ["momo tx show R"],
+        },
+        "transaction_status": "SUCCESS",
+        "meta": {"request_id": "req_1"},
+        "exit_code": 5,
+    }
+    assert "next" not in body["error"]

@@ -1,0 +1,108 @@
+"""The global flags, wherever they stand."""
+
+import itertools
+
+import pytest
+
+from daemon.wire import Path
+from momo_cli.flags import Flags, Output, lift
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+
+@pytest.mark.parametrize(
+    ("argv", "flags", "rest"),
+    [
+        (["lines", "--json"], Flags(output=Output.JSON), ["lines"]),
+        (["--json", "lines"], Flags(output=Output.JSON), ["lines"]),
+        (["-o", "csv", "tx", "list"], Flags(output=Output.CSV), ["tx", "list"]),
+        (["tx", "-ocsv", "list"], Flags(output=Output.CSV), ["tx", "list"]),
+        (["tx", "list", "--output=id"], Flags(output=Output.ID), ["tx", "list"]),
+        (["tx", "--fields", "a, b", "list"], Flags(fields=("a", "b")), ["tx", "list"]),
+        (["lines", "-qy"], Flags(quiet=True, yes=True), ["lines"]),
+        (["lines", "-qx"], Flags(), ["lines", "-qx"]),
+        (["lines", "--", "--json"], Flags(), ["lines", "--", "--json"]),
+        (["lines", "--timeout", "2m"], Flags(timeout_s=120.0), ["lines"]),
+        (["lines", "--timeout", "0"], Flags(timeout_s=0.0), ["lines"]),
+        (["lines", "--get", "data.ready"], Flags(get="data.ready"), ["lines"]),
+        (["lines", "--no-header"], Flags(header=False), ["lines"]),
+        (["setup", "--tz", "Africa/Accra"], Flags(), ["setup", "--tz", "Africa/Accra"]),
+        (["lines", "--tz", "Africa/Accra"], Flags(tz="Africa/Accra"), ["lines"]),
+        (["-V"], Flags(version=True), []),
+        (["init", "12", "--wait"], Flags(), ["init", "12", "--wait=10m"]),
+        (["init", "12", "--wait", "5m"], Flags(), ["init", "12", "--wait=5m"]),
+        (["init", "--wait", "12"], Flags(), ["init", "--wait=10m", "12"]),
+        (["-o", "json", "sims", "list", "--wait"], Flags(output=Output.JSON), None),
+        (["daemon", "start", "--wait", "5s"], Flags(), ["daemon", "start", "--wait", "5s"]),
+    ],
+)
+def test_global_flags_are_lifted_out(argv: list[str], flags: Flags, rest: list[str] | None) -> None:
+    expected = ["sims", "list", "--wait=30s"] if rest is None else rest
+    assert lift(argv, {}) == (flags, expected)
+
+
+def test_both_orders_of_every_pair_of_flags_mean_the_same(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LINES, ok(samples.LINES))
+    words = ["lines", "--plain", "--header", "--utc"]
+    ran = {momo(*order).out for order in itertools.permutations(words)}
+    assert len(ran) == 1
+
+
+def test_flag_wins_over_environment() -> None:
+    environ = {"MOMO_OUTPUT": "csv", "MOMO_TIMEOUT": "5s", "MOMO_NO_INPUT": "1"}
+    assert lift([], environ)[0] == Flags(output=Output.CSV, timeout_s=5.0, no_input=True)
+    assert lift(["--json"], environ)[0].output is Output.JSON
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("lines", "-o", "yaml"), "-o: 'yaml' is not one of table, plain, json, ndjson, csv, id"),
+        (("lines", "--timeout", "soon"), "--timeout: 'soon' is not a duration"),
+        (("lines", "--get"), "--get needs a value"),
+        (("lines", "--nonsense"), "No such option: --nonsense"),
+        (("nonsense",), "No such command 'nonsense'."),
+        (("init",), "Missing argument 'AMOUNT'."),
+        (("init", "12,50", "--phone", "0244124567"), "did you mean 12.50?"),
+        (("init", "-1", "--phone", "0244124567"), "No such option: -1"),
+        (("init", "12.505", "--phone", "0244124567"), "AMOUNT: '12.505' is not an amount"),
+        (("init", "12"), "Missing option '--phone'."),
+        (("init", "12", "--phone", "1", "--meta", "[]"), "--meta must be a JSON object"),
+        (("init", "12", "--phone", "1", "--meta", "@/nonexistent"), "--meta: /nonexistent: "),
+        (("tx", "list", "--status", "PAID"), "--status: 'PAID' is not one of PENDING"),
+        (("tx", "list", "--per-page", "0"), "--per-page"),
+        (("tx", "list", "--from", "soon"), "--from: 'soon' is not a time"),
+        (("tx", "show"), "give one of REF, CODE and --client-ref"),
+        (("tx", "wait", "X", "--for", "money"), "Invalid value for '--for'"),
+        (("sims", "assign", "zte", "--method", "1"), "DEVICE:SLOT: 'zte' is not DEVICE:SLOT"),
+        (("messages", "list", "--state", "odd"), "--state: 'odd' is not one of payment"),
+        (("deliveries", "list", "--status", "odd"), "--status: 'odd' is not one of pending"),
+        (("lines", "--fields", "nope"), "--fields: unknown field nope; there are device_id, phone"),
+        (("lines", "--fields", "phone", "-o", "id"), "--fields does not go with -o id"),
+        (("setup", "--no-input", "--method", "mtn"), "--method: 'mtn' is not NET:PHONE:NAME"),
+        (("help", "nonsense"), "there is no topic or command 'nonsense'"),
+    ],
+)
+def test_wrong_words_are_exit_2_with_a_sentence(
+    argv: tuple[str, ...], said: str, momo: Momo
+) -> None:
+    ran = momo(*argv)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert said in ran.err.splitlines()[0]
+    assert ran.err.splitlines()[0].endswith("[USAGE]")
+    assert ran.err.splitlines()[1].startswith("  next:  momo ")
+
+
+def test_wrong_words_with_json_are_one_document(momo: Momo) -> None:
+    ran = momo("--json", "lines", "--nonsense")
+    assert ran.json == {
+        "success": False,
+        "error": {
+            "code": "USAGE",
+            "message": "No such option: --nonsense",
+            "next": ["momo lines --help"],
+        },
+        "exit_code": 2,
+    }

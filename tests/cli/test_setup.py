@@ -1,0 +1,175 @@
+"""`momo setup` against a stand-in for the daemon's program, and through a daemon that runs."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import FakeApi, ok, refusal
+
+DONE: dict[str, Any] = {
+    "success": True,
+    "data": {
+        "shop": {"name": "Ama Provisions", "tz": "Africa/Accra"},
+        "steps": [
+            {"id": "shop", "status": "done", "detail": 'Shop "Ama Provisions"', "fix": None},
+            {"id": "modem", "status": "skipped", "detail": "no modem", "fix": "plug it in"},
+        ],
+        "api_key": "svc_live_sk_canary",
+        "test_api_key": "svc_test_sk_canary",
+        "webhook_secret": "whsec_canary",
+    },
+}
+PROGRAM = """
+import json, pathlib, sys
+here = pathlib.Path(__file__).parent
+(here / "seen.json").write_text(json.dumps([sys.argv[1:], sys.stdin.read()]))
+sys.stdout.write((here / "says").read_text())
+sys.exit(int((here / "code").read_text()))
+"""
+
+
+class Program:
+    """A stand-in for `python -m daemon`: says what it is told to, and remembers how it was called."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.path = folder / "program.py"
+        self.path.write_text(PROGRAM)
+
+    def says(self, text: str, code: int = 0) -> None:
+        (self._folder / "says").write_text(text)
+        (self._folder / "code").write_text(str(code))
+
+    @property
+    def seen(self) -> tuple[list[str], str]:
+        argv, stdin = json.loads((self._folder / "seen.json").read_text())
+        return argv, stdin
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    made = Program(folder)
+    monkeypatch.setattr(
+        "momo_cli.process.argv", lambda *words: [sys.executable, str(made.path), *words]
+    )
+    made.says(json.dumps(DONE))
+    return made
+
+
+@pytest.fixture
+def fresh(shop: Shop) -> Shop:
+    (shop.home / wire.DATABASE_NAME).unlink()
+    return shop
+
+
+@pytest.mark.usefixtures("fresh")
+def test_setup_hands_its_flags_on_and_prints_the_answer(program: Program, momo: Momo) -> None:
+    ran = momo(
+        "setup", "--no-input", "--shop", "Ama", "--password-file", "/pw", "--tz", "Africa/Accra",
+        "--json",
+    )  # fmt: skip
+    assert (ran.code, ran.json) == (0, DONE)
+    assert program.seen[0] == [
+        "setup", "--no-input", "--json", "--shop", "Ama", "--tz", "Africa/Accra",
+        "--password-file", "/pw",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("fresh", "program")
+def test_setup_shows_steps_and_secrets_to_people(momo: Momo) -> None:
+    ran = momo("setup", "--shop", "Ama", "--password-file", "/pw", "-o", "table")
+    assert ran.out == (
+        '✓ Shop "Ama Provisions"\n'
+        "— no modem\n"
+        "    plug it in\n"
+        "\n"
+        "Shown this once; keep them somewhere safe:\n"
+        "  API key         svc_live_sk_canary\n"
+        "  test API key    svc_test_sk_canary\n"
+        "  webhook secret  whsec_canary\n"
+    )
+    assert ran.err.startswith("next:  momo daemon start\n")
+
+
+@pytest.mark.usefixtures("fresh", "program")
+@pytest.mark.parametrize(
+    ("argv", "flag"),
+    [(("--password-file", "/pw"), "--shop NAME"), (("--shop", "A"), "--password-file FILE")],
+)
+def test_missing_value_without_a_person_is_exit_2_and_names_the_flag(
+    argv: tuple[str, ...], flag: str, momo: Momo
+) -> None:
+    ran = momo("setup", "--no-input", *argv, "--json")
+    assert ran.code == 2
+    assert ran.json["error"]["message"] == f"{flag} is missing, and there is nobody to ask"
+
+
+def test_second_run_asks_nothing(program: Program, momo: Momo) -> None:
+    assert momo("setup", "--no-input", "--json").code == 0
+    assert program.seen[0] == ["setup", "--no-input", "--json"]
+
+
+def test_check_asks_nothing_and_passes_the_exit_code_on(program: Program, momo: Momo) -> None:
+    program.says(json.dumps(DONE), 6)
+    assert momo("setup", "--check", "--json").code == 6
+    assert program.seen[0] == ["setup", "--no-input", "--json", "--check"]
+
+
+def test_refusal_of_the_program_keeps_its_exit_code(program: Program, momo: Momo) -> None:
+    error = {"success": False, "error": {"code": "DATABASE_DAMAGED", "message": "bad page"}}
+    program.says(json.dumps(error), 74)
+    ran = momo("setup", "--json")
+    assert (ran.code, ran.json["exit_code"]) == (74, 74)
+    assert ran.json["error"]["message"] == "bad page"
+
+
+def test_program_without_an_answer_is_told(program: Program, momo: Momo) -> None:
+    program.says("Segmentation fault", 1)
+    ran = momo("setup", "--json")
+    assert ran.code == 1
+    assert "ended with 1 and no answer" in ran.json["error"]["message"]
+
+
+@pytest.mark.usefixtures("program")
+def test_setup_goes_through_a_daemon_that_runs(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
+    password = tmp_path / "pw"
+    password.write_text("correct horse\n")
+    api.on("POST", wire.Path.LOCAL_SETUP, ok(DONE["data"]))
+    ran = momo("setup", "--shop", "Ama", "--password-file", str(password), "--json")
+    assert (ran.code, ran.json) == (0, DONE)
+    assert api.asked[0].body == {"shop": "Ama", "password": "correct horse"}
+    assert not (tmp_path / "program" / "seen.json").exists()
+
+
+def test_methods_are_registered_when_the_daemon_runs(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.LOCAL_SETUP, ok(DONE["data"]))
+    api.on(
+        "POST",
+        wire.Path.PAYMENT_METHODS,
+        ok(samples.METHOD_ROW),
+        refusal(409, "PAYMENT_METHOD_EXISTS"),
+    )
+    two = ("--method", "mtn:0244124567:Ama Mensah", "--method", "momo_telecel:0204100011:Ama")
+    assert momo("setup", *two, "--json").code == 0
+    assert api.asked[1].body == {
+        "provider": "momo_mtn",
+        "phone_number": "0244124567",
+        "account_name": "Ama Mensah",
+    }
+    assert api.asked[2].body["provider"] == "momo_telecel"
+
+
+@pytest.mark.usefixtures("program")
+def test_methods_wait_for_the_daemon_with_the_command_to_type(momo: Momo) -> None:
+    ran = momo("setup", "--method", "mtn:0244124567:Ama", "-o", "table")
+    assert ran.err.splitlines()[1].strip() == (
+        'momo methods add --provider momo_mtn --phone 0244124567 --name "Ama"'
+    )
