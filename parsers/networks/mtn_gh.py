@@ -1,0 +1,343 @@
+r"""MTN Mobile Money, Ghana: its receipts and the other messages of the same sender.
+
+A receipt is always longer than one SMS, and its transaction ID stands behind the text the payer typed. So the ID is the
+one behind the *last* `. Transaction ID:`, everything between `Reference:` and that is the payer's, and the fee clause
+behind the ID has to be there: it proves that the message is complete, a cut ID looks like a shorter valid one.
+IDs are 9 to 15 digits: they reach 12 about February 2027. Adverts behind the fee change every year and are ignored.
+This is a table; its length is that of what the network says.
+"""
+
+import re
+from typing import Final
+
+from parsers.reading import Kind
+from parsers.template import (
+    AGENT,
+    AMOUNT,
+    AVAILABLE,
+    BALANCE,
+    DATE,
+    FEE,
+    FEE_WITH_DECIMALS,
+    PAYEE_NAME,
+    PAYER_NAME,
+    PAYER_PHONE,
+    REFERENCE,
+    TAX,
+    TIME,
+    Found,
+    Wording,
+)
+
+NETWORK: Final = "mtn"
+PROVIDER: Final = "momo_mtn"
+SENDERS: Final = ("MobileMoney",)
+"""11 characters, the longest an alphanumeric originating address can have."""
+PLMNS: Final = ("62001",)
+
+_ID: Final = r"(?P<telco_id>\d{9,15})"
+_EXTERNAL: Final = r"External Transaction Id:~(?P<external_id>[A-Za-z0-9\-]{1,40})"
+# Whatever follows the proof of completeness is the network's advert; it never names a transaction again, so text in
+# front of a clause that cannot be read is not taken for the receipt.
+_ADVERT: Final = r"(?:(?!.{0,1600}(?i:transaction\s{0,16}id|balance:|reference:)).{0,400})"
+_BALANCES: Final = (
+    rf"Current Balance:~{BALANCE}~\.(?:~Available Balance:~{AVAILABLE}~\.)? Reference:"
+)
+_PAID_TAIL: Final = (
+    rf"Reference:~{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{_ADVERT}"
+)
+_RECEIPT_TAIL: Final = (
+    rf"\.~Transaction I[Dd]:~{_ID}\. TRANSACTION FEE:~{FEE_WITH_DECIMALS}"
+    rf"(?:,~Tax Charged~{TAX})?(?:[\s.]{_ADVERT})?"
+)
+
+_SECOND_BALANCES: Final = re.compile(
+    r"Current\s{1,16}Balance:\s{0,16}GH.{1,40}?\.(?:\s{0,16}Available\s{1,16}Balance:.{1,40}?\.)?"
+    r"\s{0,16}Reference:",
+    re.ASCII | re.DOTALL,
+)
+_FROM_NETWORK: Final = re.compile(
+    r"(?P<name>[^,]{1,100}),(?P<payer>[^,]{1,40}),(?P<typed>.{0,1200})\sfrom\s{1,4}(?P<via>[^,]{1,40})",
+    re.ASCII | re.DOTALL,
+)
+_NUMBER: Final = re.compile(r"\+?\d{9,15}", re.ASCII)
+_TO_NETWORK: Final = re.compile(
+    r"(?P<name>[^,]{0,100}),(?P<payee>\+?\d{9,15})(?:,(?P<typed>.{0,1200}))?", re.ASCII | re.DOTALL
+)
+_NOTHING_TYPED: Final = frozenset({"Funds transfer wallet to wallet", "-"})
+"""Fixed words of other networks where the payer's text was lost."""
+
+
+def _typed_by_payer(found: Found) -> str | None:
+    """Take the typed text out of what another network wraps it in: `NAME ,NUMBER,TEXT from NETWORK`.
+
+    A payer of our own network can type the same form. It is believed only when the name in it is the payer's own.
+    """
+    reference = found.get("reference", "")
+    if _SECOND_BALANCES.search(reference):
+        # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
+        return "two balances, so either could be the payer's text"
+    match = _FROM_NETWORK.fullmatch(reference)
+    if match is None or match["name"].split() != found["payer_name"].split():
+        return None
+    found["reference_raw"] = reference
+    found["via_network"] = match["via"].strip()
+    payer = match["payer"].strip()
+    found["payer_phone" if _NUMBER.fullmatch(payer) else "payer_account"] = payer
+    _set_reference(found, match["typed"])
+    return None
+
+
+def _typed_for_payee(found: Found) -> str | None:
+    """Take the typed text out of `NAME,NUMBER,TEXT` of a transfer to another network."""
+    reference = found.get("reference", "")
+    match = _TO_NETWORK.fullmatch(reference)
+    if match is None:
+        _set_reference(found, reference)
+        return None
+    found["reference_raw"] = reference
+    if match["typed"] is None:
+        # Universal QR: a comma and the payer's own number, nothing typed.
+        del found["reference"]
+        return None
+    found["payee_name"] = match["name"].strip()
+    found["payee_phone"] = match["payee"]
+    _set_reference(found, match["typed"])
+    return None
+
+
+def _set_reference(found: Found, typed: str) -> None:
+    text = typed.strip()
+    if text and text not in _NOTHING_TYPED:
+        found["reference"] = text
+    else:
+        found.pop("reference", None)
+
+
+def _wording(
+    name: str, kind: Kind, guards: tuple[str, ...], pattern: str, *samples: str
+) -> Wording:
+    refine = {"receipt": _typed_by_payer, "push": _typed_for_payee, "paid": _typed_for_payee}
+    return Wording(
+        name=name,
+        network=NETWORK,
+        kind=kind,
+        guards=guards,
+        pattern=pattern,
+        samples=samples,
+        refine=refine.get(name.partition("_")[0]),
+    )
+
+
+WORDINGS: Final = (
+    # Before the receipt, whose layout it has: money of the wallet's owner that comes back. No payer is called so.
+    _wording(
+        "airtime_reversal",
+        Kind.REVERSAL,
+        ("Payment received for", "from Other Networks", "Reference: Reversal from"),
+        rf"Payment received for {AMOUNT} from (?P<payer_name>Other Networks)~{_BALANCES}~"
+        rf"(?P<reference>Reversal from [A-Za-z\s]{{1,60}}){_RECEIPT_TAIL}",
+        "Payment received for  GHS 50.00 from Other Networks    Current Balance: GHS 71.40 . Available Balance: "
+        "GHS 71.40. Reference: Reversal from Airtime Purchase. Transaction ID: 19786842540. TRANSACTION FEE: 0.00",
+    ),
+    _wording(
+        "receipt",
+        Kind.PAYMENT_RECEIVED,
+        ("Payment received for", "Reference:", "TRANSACTION FEE:"),
+        rf"Payment received for {AMOUNT} from {PAYER_NAME}~{_BALANCES}~{REFERENCE}{_RECEIPT_TAIL}",
+        "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: "
+        "GHS 628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",
+        "Payment received for GHS 1000.00 from YAW OPARE DANKYI  Current Balance: GHS 4061.17 . Available Balance: "
+        "GHS 4061.17. Reference: payment. Transaction ID: 28175366793. TRANSACTION FEE: 0.00, Tax Charged 0",
+        "Payment received for GHS 9.00 from JEMIMA OFOSUA OKYERE Current Balance: GHS 9.09. Reference: JEMIMA OFOSUA "
+        "OKYERE ,233201000597,5 from VODAFONE. Transaction ID: 80929972527. TRANSACTION FEE: 0.00",
+    ),
+    _wording(
+        "ecw_receipt",
+        Kind.PAYMENT_RECEIVED,
+        ("You have received", "Message from sender:", "Financial Transaction Id:"),
+        rf"You have received {AMOUNT} from {PAYER_NAME}(?:~\({PAYER_PHONE}\))? on your mobile money account at "
+        rf"{DATE} {TIME}\. Message from sender:~{REFERENCE}\. Your new balance:~{BALANCE}~\. "
+        rf"Financial Transaction Id:~{_ID}\.{_ADVERT}",
+        "You have received GHS 1000.00 from Ecobank ova (233241000777) on your mobile money account at 2023-12-21 "
+        "14:09:16. Message from sender: . Your new balance:GHS 1403.44. Financial Transaction Id: 32328501316.",
+        "You have received 1000.00 GHS from Ecobank ova on your mobile money account at 2022-12-21 14:09:16. "
+        "Message from sender: . Your new balance:1403.44 GHS. Financial Transaction Id: 21328501316.",
+    ),
+    # 2012 to 2014. It prints no ID, so a person has to look at it.
+    _wording(
+        "advice_2012",
+        Kind.PAYMENT_RECEIVED,
+        ("MobileMoney Advice", "Payment received for", "QJV"),
+        rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} Current Balance:~{BALANCE} "
+        rf"Available Balance:~{AVAILABLE} Reference:~{REFERENCE} QJV\w{{0,40}}",
+        "MobileMoney Advice\nPayment received for GHC20.00 from KOFI ANTWI BADU\nCurrent Balance: GHC35.50\n"
+        "Available Balance: GHC35.50\nReference: school fees\nQJV",
+    ),
+    _wording(
+        "cash_in",
+        Kind.CASH_IN,
+        ("Cash In received for", "Transaction ID:", "Fee charged:"),
+        rf"Cash In received for {AMOUNT} from {AGENT}~\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
+        rf"{AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{_ADVERT}",
+        "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
+        "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
+        "Mobile Money. Please do not pay any fees for it.",
+    ),
+    _wording(
+        "cash_in_without_id",
+        Kind.CASH_IN,
+        ("Cash In received for", "is a free transaction", "Fee charged:"),
+        rf"Cash In received for {AMOUNT} from {AGENT}~\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
+        rf"{AVAILABLE}~\. Cash in \(Deposit\) is a free transaction .{{0,200}}\. Fee charged:~{FEE}\.",
+        "Cash In received for GHS 5.00 from DELALI SENA TSC GR -. Current Balance GHS 50.00  Available Balance GHS "
+        "50.00. Cash in (Deposit) is a free transaction on MTN Mobile Money. Please do not pay any fees for it. "
+        "Thank you for using MTN MobileMoney. Fee charged: GHS 0.",
+    ),
+    _wording(
+        "interest",
+        Kind.OTHER,
+        ("has been credited to your mobile money account", "Interest"),
+        rf"An amount of {AMOUNT} has been credited to your mobile money account\. Message:~Interest for .{{1,80}}\. "
+        rf"Your new balance:~{BALANCE}\. Financial Transaction Id:~{_ID}\.{_ADVERT}",
+        "An amount of GHS 99.91 has been credited to your mobile money account. Message:Interest for July to "
+        "September 2022. Your new balance: GHS 4102.11. Financial Transaction Id: 20149080693.",
+    ),
+    _wording(
+        "sent",
+        Kind.SENT,
+        ("Payment made for", "Fee charged:"),
+        rf"Payment made for {AMOUNT} to {PAYEE_NAME}~\.?~{_BALANCES}~{REFERENCE}\. Transaction ID:~{_ID}\. "
+        rf"Fee charged:~{FEE} (?:TAX|Tax) charged:~{TAX}\.{_ADVERT}",
+        "Payment made for GHS 30.00 to SELASI AGBEKO Current Balance: GHS 468.61 . Available Balance: GHS 468.61. "
+        "Reference: lunch. Transaction ID: 79728153259. Fee charged: GHS0.00 Tax charged: 0. Download the MoMo App",
+        "Payment made for GHS 30.00 to SELASI AGBEKO. Current Balance: GHS 468.61. Available Balance: GHS 468.61. "
+        "Reference: lunch. Transaction ID: 79728153259. Fee charged: GHS 0.00 TAX charged: GHS 0.00.",
+    ),
+    _wording(
+        "push",
+        Kind.SENT,
+        ("Your payment of", "PUSH", "has been completed at"),
+        rf"Your payment of {AMOUNT} to (?P<payee_name>[A-Z]{{2,20}} PUSH) has been completed at {DATE} {TIME}\. "
+        rf"Your new balance:~{BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
+        "Your payment of GHS 24.00 to TELECEL PUSH has been completed at 2026-05-22 08:15:05. Your new balance: GHS "
+        "648.90. Fee was GHS 0.38 Tax was GHS -. Reference: ABENA KWAFOWA,233500000004,Waakye. Financial Transaction "
+        "Id: 81796856984. External Transaction Id: 81796856984.Download the MoMo App",
+    ),
+    _wording(
+        "paid",
+        Kind.BILL,
+        ("Your payment of", "has been completed at"),
+        rf"Your payment of {AMOUNT} to (?![A-Z]{{2,20}} PUSH\s){PAYEE_NAME} has been completed at {DATE} {TIME}\. "
+        rf"Your new balance:~{BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
+        "Your payment of GHS 1224.00 to GhQR has been completed at 2022-11-18 14:03:55. Your new balance: GHS 310.77. "
+        "Fee was GHS 5.00 Tax was GHS 16.86. Reference: ,233241000123. Financial Transaction Id: 20429931310. "
+        "External Transaction Id: 20429931310.Download the MoMo App",
+    ),
+    _wording(
+        "push_failed",
+        Kind.FAILED,
+        ("Your payment of", "has failed at"),
+        rf"Your payment of {AMOUNT} to {PAYEE_NAME} has failed at {DATE} {TIME}\. Reference:~{REFERENCE}\. "
+        rf"Financial Transaction Id:~{_ID}\. {_EXTERNAL}\. TRANSACTION FEE IS {FEE}\.?",
+        "Your payment of GHS 350.00 to VODAFONE PUSH  has failed at 2024-10-02 12:28:49. Reference: DESMOND TEI-BOADU,"
+        "233201000333,1243. Financial Transaction Id: 45341834535. External Transaction Id: 45341834535. "
+        "TRANSACTION FEE IS 0",
+    ),
+    _wording(
+        "limit_exceeded",
+        Kind.FAILED,
+        ("You have exceeded your", "TRANSACTION FEE IS"),
+        rf"You have exceeded your .{{1,60}} limit\. .{{1,200}}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\. "
+        rf"TRANSACTION FEE IS {FEE}\.?",
+        "You have exceeded your daily transaction limit. Go to my wallet to check your wallet limit. Financial "
+        "Transaction Id: 27200888410. External Transaction Id: MTN960258056745471944. TRANSACTION FEE IS 0.",
+    ),
+    _wording(
+        "cash_out",
+        Kind.CASH_OUT,
+        ("Cash Out made for", "Fee charged:"),
+        rf"Cash Out made for {AMOUNT} to {PAYEE_NAME}~\. Current Balance:~{BALANCE}~\.? Financial Transaction Id:~"
+        rf"{_ID}\..{{0,300}}Fee charged:~{FEE}\.",
+        "Cash Out made for GHS200.00 to ODUMASI SAVINGS AND LOANS. Current Balance: GHS572.58 Financial Transaction "
+        "Id: 76717962581. Cash-out fee is charged automatically from your MTN MoMo wallet. Please do not pay any fees "
+        "to the Agent. Thank you for using MTN MobileMoney. Fee charged: GHS2.00.",
+    ),
+    _wording(
+        "airtime",
+        Kind.AIRTIME,
+        ("Payment for", "MTN ", "Fee charged:"),
+        rf"Payment for {AMOUNT} to (?P<payee_name>MTN (?:BUNDLE|AIRTIME))~\.?~Current Balance:~{BALANCE}\. "
+        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{_ADVERT}",
+        "Payment for GHS3.00 to MTN BUNDLE .Current Balance: GHS 0.38. Transaction Id: 85713132800. Fee charged: "
+        "GHS0.00,Tax Charged 0.",
+    ),
+    _wording(
+        "bill",
+        Kind.BILL,
+        ("Payment for", "Transaction Id:", "Fee charged:"),
+        rf"Payment for {AMOUNT} to (?!MTN (?:BUNDLE|AIRTIME)){PAYEE_NAME}~\.{{0,2}}~Current Balance:~{BALANCE}\. "
+        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{_ADVERT}",
+        "Payment for GHS50.50 to Bills.INV ..Current Balance: GHS 113.41. Transaction Id: 79854486507. Fee charged: "
+        "GHS0.00,Tax Charged 0.",
+    ),
+    _wording(
+        "refund",
+        Kind.REVERSAL,
+        ("has successfully refunded", "Message from refunder:"),
+        rf"(?:Hello, )?(?P<refunder>.{{1,100}}?) has successfully refunded {AMOUNT} to your mobile money account at "
+        rf"{DATE} {TIME}\. Message from refunder:.{{0,200}}\. Your new balance:~{BALANCE}\. "
+        rf"Financial Transaction Id:~{_ID}\. {_EXTERNAL}\. TRANSACTION FEE IS {FEE}\.?",
+        "Hello, MTN BUNDLE  (CISNG.sp) has successfully refunded GHS 3.00 to your mobile money account at 2026-07-11 "
+        "23:09:24. Message from refunder: . Your new balance:295.83 GHS. Financial Transaction Id: 85219335035. "
+        "External Transaction Id: -. TRANSACTION FEE IS 0",
+    ),
+    _wording(
+        "voucher_expired",
+        Kind.REVERSAL,
+        ("Your voucher", "has expired and has been returned"),
+        rf"Your voucher (?P<token>\d{{4,20}}) with {AMOUNT} from {PAYER_PHONE} has expired and has been returned to "
+        rf"the sender\. Financial Transaction Id:~{_ID}\. TRANSACTION FEE IS {FEE}\.?",
+        "Your voucher 998469693069 with GHS 66.00 from 233241000123 has expired and has been returned to the sender. "
+        "Financial Transaction Id: 53674359001. TRANSACTION FEE IS 0",
+    ),
+    _wording(
+        "failed_to_you",
+        Kind.FAILED,
+        ("failed to send", "to your account"),
+        rf"{PAYER_NAME} failed to send {AMOUNT} to your account.{{0,400}}",
+        "KOFI ANTWI BADU failed to send GHS 50.00 to your account because your limit is reached.",
+    ),
+    _wording(
+        "data_bundle",
+        Kind.PROMO,
+        ("you have successfully purchased", "Data Bundle"),
+        rf"Y'ello! you have successfully purchased {AMOUNT} Data Bundle and received .{{1,400}}",
+        "Y'ello! you have successfully purchased GHC50.0 Data Bundle and received 26.83GB. This bundle does not expire.",
+    ),
+    # From the sender EVD: airtime for a reseller, though it says received, from and Transaction ID.
+    _wording(
+        "evd_airtime",
+        Kind.AIRTIME,
+        ("You have received", "a/c balance is", "Recharge"),
+        rf"You have received {AMOUNT} from {PAYER_PHONE}/\d{{9,15}}\. a/c balance is {BALANCE}\. Recharge .{{1,200}}"
+        r"Transaction ID:~(?P<telco_id>\d{20,30})",
+        "You have received 30.00 GHC from 0241000100/233241000100. a/c balance is 44.11 GHC. Recharge 50p & Above,Dial "
+        "*124# to see your bonus. Transaction ID: 2015092322530240076102452",
+    ),
+    _wording(
+        "otp",
+        Kind.OTP,
+        ("OTP", "Do not share"),
+        r"Use OTP \d{4,8} to .{1,200}Do not share.{0,60}",
+        "Use OTP 483911 to authorize payment of GHS 750 to KOFI. Do not share",
+    ),
+    _wording(
+        "approval",
+        Kind.OTHER,
+        ("Authorize payment of", "My Approvals"),
+        rf"Authorize payment of {AMOUNT} to {PAYEE_NAME}\. Dial .{{1,200}}Financial Transaction Id:~{_ID}\.",
+        "Authorize payment of GHS 550.00 to QUICKWIN VENTURES. Dial *170#, select option 6 then 3 (My Approvals) and "
+        "enter your MM PIN to approve. Financial Transaction Id: 86176817665.",
+    ),
+)

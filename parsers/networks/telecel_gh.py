@@ -1,0 +1,311 @@
+r"""Telecel Cash (formerly Vodafone Cash), Ghana: its receipts and the other messages of the same sender.
+
+The transaction ID is the first word and the balance stands before the text the payer typed, so the first of each counts
+and everything behind `Reference:` or `Ref:` is the payer's, up to a known footer or the end. `with transaction
+reference:` is fixed wording, not the payer's. Footers come cut in mid-sentence.
+This is a table; its length is that of what the network says.
+"""
+
+import re
+from typing import Final
+
+from parsers.reading import Kind
+from parsers.template import (
+    AGENT,
+    AMOUNT,
+    BALANCE,
+    DATE,
+    FEE,
+    PAYEE_NAME,
+    PAYEE_PHONE,
+    PAYER_NAME,
+    PAYER_PHONE,
+    TAX,
+    TIME,
+    Found,
+    Wording,
+)
+
+NETWORK: Final = "telecel"
+PROVIDER: Final = "momo_telecel"
+SENDERS: Final = ("T-CASH",)
+PLMNS: Final = ("62002",)
+
+FOOTERS: Final = (
+    "Stay alert. Never share your PIN or OTP with anyone or click unknown links. Protect your personal information.",
+    (
+        "Sending money from Telecel Cash to Telecel Cash remains FREE on the Telecel Play App. Download the App "
+        "https://bit.ly/TelecelPlayGhana and continue to enjoy the convenience."
+    ),
+    "Do more with Telecel Cash!",
+    "Sendi k3k3!",
+)
+_FOOTER_START: Final = 10
+"""So many characters of a footer tell it from the payer's text."""
+
+_ID: Final = r"(?P<telco_id>\d{10,18})"
+_CONFIRMED: Final = rf"{_ID} [Cc]onfirmed\."
+_AT: Final = rf"on {DATE} at {TIME}"
+_NEW_BALANCE: Final = rf"Your (?:new )?(?:Telecel|Vodafone) Cash balance is~{BALANCE}~\."
+_FOOTER: Final = r"(?P<footer>Stay\salert.{0,400})"
+_REST: Final = r"(?P<rest>.{0,1400})"
+_TYPED: Final = rf"(?:~Ref(?:erence)?:{_REST}|~{_FOOTER})?"
+_TYPED_WHOLE: Final = rf"~(?:Reference:{_REST}|{_FOOTER})"
+_CHARGES: Final = rf"(?: You were charged {FEE}\.)?(?: Your E-levy charge is {TAX}\.)?"
+_ADVERT: Final = r"(?: .{0,400})?"
+
+_SECOND_BALANCE: Final = re.compile(
+    r"\sat\s{1,16}\d\d:\d\d:\d\d\.\s{1,16}Your\s.{0,30}?balance\s{1,16}is.{0,40}?\..{0,400}?Ref(?:erence)?:",
+    re.ASCII | re.DOTALL,
+)
+
+
+def _typed_by_payer(found: Found) -> str | None:
+    """Take the payer's text out of what follows `Reference:`: without footers and the closing full stop."""
+    footer = found.pop("footer", "")
+    if footer and not FOOTERS[0].startswith(" ".join(footer.split())):
+        return "something else where the footer should be"
+    rest = found.pop("rest", "")
+    if _SECOND_BALANCE.search(rest):
+        # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
+        return "two balances, so either could be the payer's text"
+    typed = _without_footers(rest).removesuffix(".").strip()
+    if typed:
+        found["reference"] = typed
+    return None
+
+
+def _typed_by_payer_whole(found: Found) -> str | None:
+    """Do the same for the wordings that close the reference with a full stop, the proof that it was not cut."""
+    if "footer" not in found and "." not in found.get("rest", ""):
+        return "cut off before the end of the reference"
+    return _typed_by_payer(found)
+
+
+def _typed_by_us(found: Found) -> str | None:
+    """Take the reference out of what follows the charges of an outgoing payment; adverts stand on both sides."""
+    _, _, rest = found.pop("rest", "").partition("Reference:")
+    typed = _without_footers(rest).removesuffix(".").strip()
+    if typed:
+        found["reference"] = typed
+    return None
+
+
+def _without_footers(text: str) -> str:
+    """Return the text without the known footers at its end, whole or cut."""
+    text = text.strip()
+    for footer in FOOTERS:
+        start = text.rfind(footer[:_FOOTER_START])
+        if start >= 0:
+            end = " ".join(text[start:].split())
+            if footer.startswith(end) or end.startswith(footer):
+                text = text[:start].strip()
+    return text
+
+
+def _in_extra(found: Found) -> str | None:
+    """Keep who had paid as a detail: the message is about the payment, not from its payer."""
+    found["reversed_payer_name"] = found.pop("payer_name")
+    return None
+
+
+def _wording(
+    name: str, kind: Kind, guards: tuple[str, ...], pattern: str, *samples: str
+) -> Wording:
+    return Wording(
+        name=name,
+        network=NETWORK,
+        kind=kind,
+        guards=guards,
+        pattern=pattern,
+        samples=samples,
+        refine=_REFINE.get(name),
+        reverses=name == "reversal",
+    )
+
+
+_REFINE: Final = {
+    "receipt": _typed_by_payer_whole,
+    "receipt_merchant": _typed_by_payer_whole,
+    "receipt_from_network": _typed_by_payer,
+    "receipt_from_bank": _typed_by_payer,
+    "receipt_from_gateway": _typed_by_payer,
+    "receipt_name_only": _typed_by_payer,
+    "sent": _typed_by_us,
+    "paid": _typed_by_us,
+    "reversal": _in_extra,
+}
+
+WORDINGS: Final = (
+    _wording(
+        "receipt",
+        Kind.PAYMENT_RECEIVED,
+        ("onfirmed. You have received GH", "Cash balance is"),
+        rf"{_CONFIRMED} You have received {AMOUNT} from {PAYER_PHONE}(?: -)? {PAYER_NAME} {_AT}\. {_NEW_BALANCE}"
+        rf"{_TYPED_WHOLE}",
+        "0000014673911819 Confirmed. You have received GHS45.00 from 233209000543 - KOJO ANSAH BEKOE on 2026-09-07 at "
+        "11:02:51. Your Telecel Cash balance is GHS135.25.\nReference: K7M2QX.\nStay alert. Never share your PIN or "
+        "OTP with anyone or click unknown links. Protect your personal information.",
+    ),
+    _wording(
+        "receipt_from_network",
+        Kind.PAYMENT_RECEIVED,
+        ("with transaction reference: Transfer From:",),
+        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<via_network>[A-Z][A-Z\s]{{1,30}}) with transaction "
+        rf"reference: Transfer From:~{PAYER_PHONE}-{PAYER_NAME} {_AT}\. {_NEW_BALANCE}{_TYPED}",
+        "0000012262006098 Confirmed. You have received GHS500.00 from MTN MOBILE MONEY with transaction reference: "
+        "Transfer From: 233240000913-CELESTINE OWUSUA on 2026-02-28 at 10:23:38. Your Telecel Cash balance is "
+        "GHS500.00. Ref: support money",
+    ),
+    _wording(
+        "receipt_from_bank",
+        Kind.PAYMENT_RECEIVED,
+        ("onfirmed. You have received GH", "from ****"),
+        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<payer_account>\*{{4}}\d{{4}})-{PAYER_NAME} {_AT}\. "
+        rf"{_NEW_BALANCE}{_TYPED}",
+        "0000012302795529 Confirmed. You have received GHS253.00 from ****4111-KEZIAH AMOABENG NTIM  on 2026-03-13 at "
+        "17:54:05. Your Telecel Cash balance is GHS253.78.\nRef: GIPS Transfer",
+    ),
+    _wording(
+        "receipt_from_gateway",
+        Kind.PAYMENT_RECEIVED,
+        ("onfirmed. You have received GH", "as payment from"),
+        rf"{_CONFIRMED} You have received {AMOUNT} as payment from {PAYER_NAME} {_AT}\. {_NEW_BALANCE}(?:~{_FOOTER})?",
+        "0000012215539948 confirmed. You have received GHS387.72 as payment from EXPRESSPAY on 2026-03-04 at 16:47:33. "
+        "Your new Telecel Cash balance is GHS944.40.",
+    ),
+    _wording(
+        "receipt_name_only",
+        Kind.PAYMENT_RECEIVED,
+        ("onfirmed. You have received GH", "on TELECEL CASH on"),
+        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<payer_name>[^\d*].{{0,99}}?) on "
+        rf"(?P<via_network>TELECEL CASH) {_AT}\. {_NEW_BALANCE}{_TYPED}",
+        "0000014269425835 Confirmed. You have received GHS68.95 from BOADUM AGYIRI ABDUL-RAZIQ on TELECEL CASH on "
+        "2025-08-29 at 08:47:14. Your Telecel Cash balance is GHS1001.02. Ref: electricity",
+    ),
+    # A till's receipt: the wording is not confirmed by a real one yet.
+    _wording(
+        "receipt_merchant",
+        Kind.MERCHANT_PAYMENT,
+        ("onfirmed. On", "was received from"),
+        rf"{_CONFIRMED} On {DATE} at {TIME}, {AMOUNT} was received from {PAYER_PHONE}(?: -)? {PAYER_NAME}~\. "
+        rf"{_NEW_BALANCE}{_TYPED_WHOLE}",
+        "0000014671217945 Confirmed. On 2026-09-24 at 12:31:40, GHS35.00 was received from 233201000888 - SENAM AKPENE "
+        "KUDJO. Your new Telecel Cash balance is GHS1,435.00. Reference: K7M2QX.",
+    ),
+    _wording(
+        "cash_in",
+        Kind.CASH_IN,
+        ("a deposit of", "was made to your account from"),
+        rf"{_CONFIRMED} On {DATE} at {TIME}, a deposit of {AMOUNT} was made to your account from {AGENT}~\. "
+        rf"Your balance is {BALANCE}~\.{_ADVERT}",
+        "0000014256693557 Confirmed. On 2026-08-10 at 14:19:45, a deposit of GHS30.00 was made to your account from YAW "
+        "BEDIAKOH 0244 ENTERPRISE. Your balance is GHS30.67.\nStay alert.",
+    ),
+    _wording(
+        "interest",
+        Kind.OTHER,
+        ("you have received", "as interest earned"),
+        rf"Dear customer, you have received {AMOUNT} from (?:Telecel|Vodafone) Cash as interest earned .{{1,150}}\. "
+        rf"Your new balance is {BALANCE}\.",
+        "Dear customer, you have received GHS0.16 from Telecel Cash as interest earned on your mobile money wallet for "
+        "the period October 2025 to December 2025. Your new balance is GHS0.78.",
+    ),
+    _wording(
+        "sent",
+        Kind.SENT,
+        ("onfirmed.", "sent to", "You were charged"),
+        rf"{_CONFIRMED} {AMOUNT} sent to {PAYEE_PHONE}(?: -)? {PAYEE_NAME}(?: on (?P<via_network>[A-Z][A-Z\s]{{1,30}}))? "
+        rf"{_AT}\. {_NEW_BALANCE}{_CHARGES}(?: {_REST})?",
+        "0000012615312944 Confirmed. GHS17.00 sent to  0241000018 FLORA KUMIWAA on MTN MOBILE MONEY on 2026-04-12 at "
+        "21:03:42. Your Telecel Cash balance is GHS76.39. You were charged GHS0.09. Your E-levy charge is GHS0.00. Do "
+        "more with Telecel Cash!\nReference: snacks. \nSendi k3k3!",
+    ),
+    _wording(
+        "paid",
+        Kind.BILL,
+        ("onfirmed.", "paid to"),
+        rf"{_CONFIRMED} {AMOUNT} paid to (?P<merchant_code>\w{{4,12}}) - {PAYEE_NAME} {_AT}\. {_NEW_BALANCE}{_CHARGES}"
+        rf"(?: {_REST})?",
+        "0000012553203902 Confirmed. GHS276.00 paid to 125012 - PAYSTACK  II on 2026-03-27 at 13:57:04. Your new Telecel "
+        "Cash balance is GHS93.48. You were charged GHS0.00. Your E-levy charge is GHS0.00. Reference: Tumi "
+        "Electronics.. \nSendi k3k3!",
+    ),
+    _wording(
+        "cash_out",
+        Kind.CASH_OUT,
+        ("onfirmed. You have withdrawn",),
+        rf"{_CONFIRMED} You have withdrawn {AMOUNT} from {AGENT} {_AT}\. {_NEW_BALANCE}{_ADVERT}",
+        "0000007229608600 Confirmed. You have withdrawn GHS20.00 from G60001 - ASAKYIRI FARMS on 2024-06-29 at 12:15:32. "
+        "Your Telecel Cash balance is GHS54.19.",
+    ),
+    _wording(
+        "airtime",
+        Kind.AIRTIME,
+        ("onfirmed. You bought", "of airtime"),
+        rf"{_CONFIRMED} You bought {AMOUNT} of airtime for \d{{9,15}} {_AT}\. {_NEW_BALANCE}{_ADVERT}",
+        "0000014435128883 Confirmed. You bought GHS30.00 of airtime for 233201000567 on 2026-09-08 at 15:52:07. Your "
+        "Telecel Cash balance is GHS50.37.",
+    ),
+    # The receiver's side of the same, with the same ID: it reads like a receipt and is no money.
+    _wording(
+        "airtime_received",
+        Kind.AIRTIME,
+        ("You have received airtime of",),
+        rf"{_CONFIRMED} You have received airtime of {AMOUNT} from {PAYER_PHONE} - {PAYER_NAME} {_AT}\.{_ADVERT}",
+        "0000014435128883 Confirmed. You have received airtime of GHS30.00 from 233201000567 - KOJO ANSAH BEKOE on "
+        "2026-09-08 at 15:52:07.",
+    ),
+    _wording(
+        "bundle",
+        Kind.AIRTIME,
+        ("Your bundle purchase request of",),
+        rf"{_CONFIRMED} Your bundle purchase request of {AMOUNT} on {DATE} has been received at {TIME}\. "
+        rf"Kindly wait for confirmation\. {_NEW_BALANCE}{_ADVERT}",
+        "0000011723471619 confirmed. Your bundle purchase request of GHS6.00 on 2026-01-10 has been received at "
+        "16:33:34. Kindly wait for confirmation. Your new Telecel Cash balance is GHS1.62.",
+    ),
+    _wording(
+        "balance",
+        Kind.BALANCE,
+        ("Cash wallet balance is",),
+        rf"{_CONFIRMED} Your (?:Telecel|Vodafone) Cash wallet balance is {BALANCE}~\.{_ADVERT}",
+        "0000012683160547 Confirmed. Your Telecel Cash wallet balance is  GHS93.48 . Stay alert.",
+    ),
+    # Not confirmed by a real one yet.
+    _wording(
+        "reversal",
+        Kind.REVERSAL,
+        ("onfirmed. Transaction", "has been reversed"),
+        rf"{_CONFIRMED} Transaction (?P<reversed_transaction_id>\d{{10,18}}) of {AMOUNT} from "
+        rf"(?P<reversed_payer_phone>\+?\d{{9,15}}) - {PAYER_NAME} has been reversed {_AT}\. {_NEW_BALANCE}{_ADVERT}",
+        "0000014641483779 Confirmed. Transaction 0000014673911819 of GHS45.00 from 233209000543 - KOJO ANSAH BEKOE has "
+        "been reversed on 2026-09-07 at 13:20:15. Your Telecel Cash balance is GHS90.25.",
+    ),
+    _wording(
+        "no_funds",
+        Kind.FAILED,
+        ("Transaction failed.", "enough money"),
+        rf"Transaction failed\. You do not have enough money in your (?:Telecel|Vodafone) Cash account to perform this "
+        rf"transaction\. {_NEW_BALANCE}{_ADVERT}",
+        "Transaction failed. \nYou do not have enough money in your Telecel Cash account to perform this transaction. "
+        "\nYour Telecel Cash balance is \nGHS1.62.",
+    ),
+    # From the sender 555.
+    _wording(
+        "airtime_bonus",
+        Kind.AIRTIME,
+        ("You have received", "as bonus credit"),
+        rf"You have received {AMOUNT} as bonus credit .{{1,200}}",
+        "You have received GHc30.00000 as bonus credit and 20 FREE SMS. Vodafone, power to you.",
+    ),
+    # From the sender VFCash.
+    _wording(
+        "promo",
+        Kind.PROMO,
+        ("Register for Vodafone Cash",),
+        r"Register for Vodafone Cash, .{1,300}",
+        "Register for Vodafone Cash, the world  s number #1 mobile money service. Please visit our agents or retail "
+        "shops with a valid photo ID now.",
+    ),
+)
