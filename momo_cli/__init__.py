@@ -1,1 +1,0 @@
-"""The command line: the counter at which people and scripts ask the daemon."""

@@ -237,7 +237,7 @@ _BY_STATUS: Final = (
 
 
 @dataclass(slots=True, eq=False)
-class Failure(Exception):  # noqa: N818  # a refusal is an outcome, not a defect
+class Failure(Exception):  # a refusal is an outcome, not a defect
     """A command could not do what was asked.
 
     Attributes:

@@ -19,7 +19,7 @@ _GLOBAL: Final = (
 )
 
 
-class HelpWanted(Exception):  # noqa: N818  # not an error: the person asked for nothing in particular
+class HelpWanted(Exception):  # not an error: the person asked for nothing in particular
     """A group was named without a verb; carries its help."""
 
 

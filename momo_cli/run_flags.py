@@ -9,9 +9,8 @@ def run_flags(
     """Return the flags as the daemon's program takes them."""
     flags: list[str] = []
     if http is not None:
-        flags += ["--http", http]
-    for modem in modems:
-        flags += ["--modem", modem]
+        flags.append(f"--http={http}")
+    flags += [f"--modem={modem}" for modem in modems]
     if simulated_phone:
         flags.append("--simulated-phone")
     if log_json:

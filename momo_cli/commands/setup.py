@@ -46,6 +46,7 @@ class Options:
 
     shop: str | None
     tz: str | None
+    owner_email: str | None
     password_file: str | None
     methods: tuple[dict[str, str], ...]
     check: bool
@@ -56,6 +57,9 @@ def command(
     tz: Annotated[
         str | None,
         typer.Option(metavar="ZONE", help="The shop's time zone; Africa/Accra."),
+    ] = None,
+    owner_email: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Where notices go.")
     ] = None,
     password_file: Annotated[
         str | None,
@@ -75,7 +79,7 @@ def command(
 ) -> Call:
     """Read the flags."""
     methods = tuple(_method(text) for text in method or ())
-    return Call(run, Options(shop, tz, password_file, methods, check), VIEW)
+    return Call(run, Options(shop, tz, owner_email, password_file, methods, check), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
@@ -122,13 +126,15 @@ def _read_password(terminal: Terminal, options: Options) -> str:
 def _flags(options: Options, shop: str | None, password: str | None) -> list[str]:
     flags = ["--no-input", "--json"]
     if shop is not None:
-        flags += ["--shop", shop]
+        flags.append(f"--shop={shop}")
     if options.tz is not None:
-        flags += ["--tz", options.tz]
+        flags.append(f"--tz={options.tz}")
+    if options.owner_email is not None:
+        flags.append(f"--owner-email={options.owner_email}")
     if password is not None:
-        flags += ["--password-file", "-"]
+        flags.append("--password-file=-")
     elif options.password_file is not None:
-        flags += ["--password-file", options.password_file]
+        flags.append(f"--password-file={options.password_file}")
     if options.check:
         flags.append("--check")
     return flags
@@ -139,7 +145,8 @@ def _through_daemon(
 ) -> Done:
     if password is None and options.password_file is not None:
         password = _password_in(options.password_file)
-    said = {"shop": shop, "tz": options.tz, "password": password}
+    said = {"shop": shop, "tz": options.tz, "owner_email": options.owner_email}
+    said["password"] = password
     body: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
     if options.check:
         body["check"] = True

@@ -48,7 +48,7 @@ def test_start_waits_for_the_socket_and_names_the_pid(
     assert (ran.code, data["status"]) == (0, "started")
     log = Path(data["log"])
     assert log == shop.home / "log" / "daemon.log"
-    assert log.read_text() == "ready ['run', '--http', 'off', '--modem', '/dev/a']\n"
+    assert log.read_text() == "ready ['run', '--http=off', '--modem=/dev/a']\n"
     assert log.stat().st_mode & 0o777 == 0o600
 
 
@@ -113,7 +113,7 @@ def test_neither_works_without_a_shop(verb: str, shop: Shop, momo: Momo) -> None
         (("daemon", "run"), ["run"]),
         (
             ("daemon", "run", "--http", "h:0", "--modem", "a", "--modem", "b", "--log-json"),
-            ["run", "--http", "h:0", "--modem", "a", "--modem", "b", "--log-json"],
+            ["run", "--http=h:0", "--modem=a", "--modem=b", "--log-json"],
         ),
         (("daemon", "run", "--simulated-phone"), ["run", "--simulated-phone"]),
         (("demo",), ["demo"]),

@@ -78,8 +78,8 @@ def test_setup_hands_its_flags_on_and_prints_the_answer(program: Program, momo: 
     )  # fmt: skip
     assert (ran.code, ran.json) == (0, DONE)
     assert program.seen[0] == [
-        "setup", "--no-input", "--json", "--shop", "Ama", "--tz", "Africa/Accra",
-        "--password-file", "/pw",
+        "setup", "--no-input", "--json", "--shop=Ama", "--tz=Africa/Accra",
+        "--password-file=/pw",
     ]  # fmt: skip
 
 
