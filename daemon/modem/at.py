@@ -1,232 +1,406 @@
-"""The AT line: bytes to lines, and what single lines say (ITU-T V.250, 3GPP TS 27.005 and 27.007).
+"""The AT line: bytes in, lines out, and what the lines say. Never raises, whatever comes.
 
-Nothing here raises on what a phone says. A line is text in latin-1, since a phone's bytes are no
-text at all until a message is decoded; what cannot be read comes back as None.
+Framing and answers follow ITU-T V.250 clause 5 and 3GPP TS 27.005 / 27.007, read as loosely as
+real phones speak: echoes, `\\r\\r\\n`, lone `\\n`, missing blank lines, words for error numbers,
+other lines in the middle of an answer. Bytes are taken as latin-1, so that none can be illegal.
 """
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-LINE_CHARS_MAX: Final = 4096
-"""A PDU line has at most 2 * 176 characters; the rest is room for chatty answers."""
-INDEX_DIGITS_MAX: Final = 6
-PROMPT: Final = ">"
-"""What `Codec` gives for a prompt, with or without a line end behind it."""
+LINE_BYTES_MAX: Final = 4096
+"""A PDU has at most 2 * 176 hex digits; the longest honest line is a list of networks."""
+NUMBER_DIGITS_MAX: Final = 9
 
-_FINALS: Final = frozenset(
-    {
-        "OK", "ERROR", "COMMAND NOT SUPPORT", "TOO MANY PARAMETERS", "NO CARRIER", "BUSY",
-        "NO DIALTONE", "NO ANSWER", "ABORTED", "CONNECT",
-    }
-)  # fmt: skip
-_ERROR: Final = re.compile(r"\+(CM[ES]) ERROR:\s*(.*)", re.ASCII)
-_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2})+", re.ASCII)
-_LISTED: Final = re.compile(
-    rf'\+CMGL:\s*(\d{{1,{INDEX_DIGITS_MAX}}})\s*,\s*"?([0-4])"?\s*,.*?,?\s*(\d{{1,3}})\s*', re.ASCII
-)
-_READ: Final = re.compile(r'\+CMGR:\s*"?([0-4])"?\s*,.*?,?\s*(\d{1,3})\s*', re.ASCII)
-_NOTICE: Final = re.compile(
-    rf'\+CMTI:\s*"?([A-Za-z]{{2}})"?\s*,\s*(\d{{1,{INDEX_DIGITS_MAX}}})\s*(?:,.*)?', re.ASCII
-)
-_IMEI: Final = re.compile(r"(?<!\d)(\d{14,17})(?!\d)", re.ASCII)
-_IMSI: Final = re.compile(r"(?<!\d)(\d{14,15})(?!\d)", re.ASCII)
-_ICCID: Final = re.compile(r"(?<![0-9A-Fa-f])(\d{18,20})[Ff]{0,2}(?![0-9A-Fa-f])", re.ASCII)
-_CRSM: Final = re.compile(r'\+CRSM:\s*144\s*,\s*\d+\s*,\s*"?([0-9A-Fa-f]{20})"?', re.ASCII)
-_NUMBER: Final = re.compile(r"\d{1,9}", re.ASCII)
-_QUOTED: Final = re.compile(r'"([^"]*)"', re.ASCII)
-_PHONE: Final = re.compile(r"\+?\d{3,20}", re.ASCII)
+_ENDS: Final = (b"\r", b"\n")
+_FILL: Final = " \t\x00"
 
 
 class Codec:
-    """Cuts what a phone sends into lines, however it was cut on its way.
-
-    Any run of CR and LF ends a line; empty lines are left out. A line that is too long is thrown
-    away up to its end: it can be no answer that anybody waits for.
-    """
-
-    __slots__ = ("_overlong", "_rest")
+    """Cuts the stream into lines; gives the same lines however the stream is cut."""
 
     def __init__(self) -> None:
-        """Start with nothing received."""
-        self._rest = ""
-        self._overlong = False
+        self._rest = b""
+        self._skipping = False
 
     def receive_data(self, data: bytes) -> list[str]:
-        """Take bytes; return the lines that are complete now, and `PROMPT` for a prompt."""
-        text = self._rest + data.decode("latin-1").replace("\r", "\n")
-        *lines, rest = text.split("\n")
-        if lines and self._overlong:
-            lines[0] = ""
-            self._overlong = False
-        lines = [short for line in lines if (short := line.strip(" \0\t"))]
-        if len(rest) > LINE_CHARS_MAX:
-            self._overlong = True
-        if self._overlong:
-            rest = ""
-        elif rest.strip(" \0\t") == PROMPT:
-            # 27.005 clause 3.5.1: the prompt has no line end, and some makes give no space.
-            lines.append(PROMPT)
-            rest = ""
-        self._rest = rest
+        """Return the lines that are complete now, trimmed, without empty ones.
+
+        A line longer than `LINE_BYTES_MAX` comes out as its beginning; the rest is thrown away.
+        """
+        if not data:
+            return []
+        data = self._rest + data
+        pieces = data.splitlines()
+        if data.endswith(_ENDS):
+            self._rest = b""
+            whole = True
+        else:
+            self._rest = pieces.pop()
+            whole = False
+        lines: list[str] = []
+        if self._skipping and (pieces or whole):
+            self._skipping = False
+            del pieces[:1]
+        for piece in pieces:
+            line = piece[:LINE_BYTES_MAX].decode("latin-1").strip(_FILL)
+            if line:
+                lines.append(line)
+        if len(self._rest) > LINE_BYTES_MAX or self._skipping:
+            self._cut(lines)
         return lines
 
+    def _cut(self, lines: list[str]) -> None:
+        """Give out the beginning of an endless line once and forget the rest as it comes."""
+        if not self._skipping:
+            line = self._rest[:LINE_BYTES_MAX].decode("latin-1").strip(_FILL)
+            if line:
+                lines.append(line)
+            self._skipping = True
+        self._rest = b""
+
+    @property
+    def prompt(self) -> bool:
+        """Say whether the phone waits for a message's text: `>` with no line end (27.005 3.5.1)."""
+        return self._rest.strip(b" ") == b">"
+
     def clear(self) -> None:
-        """Forget the line that is not complete."""
-        self._rest = ""
-        self._overlong = False
+        """Forget a half line, for a phone that has restarted."""
+        self._rest = b""
+        self._skipping = False
+
+
+# --- results ---------------------------------------------------------------------------------
+
+
+class ErrorKind(StrEnum):
+    """Which kind of error ended a command."""
+
+    PLAIN = "plain"
+    """`ERROR` and its relatives, without a reason."""
+    CME = "cme"
+    CMS = "cms"
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """The final result code of a command: how it ended.
+class Error:
+    """An error of the phone: its number, or None and its words (`AT+CMEE=2`)."""
 
-    Attributes:
-        ok: It was carried out.
-        line: The code as the phone wrote it; empty when there was no answer in time.
-        code: The number of a `+CME ERROR` (27.007 clause 9.2) or `+CMS ERROR` (27.005 clause
-            3.2.5), also where the phone said it in words that are known here.
-    """
-
-    ok: bool
-    line: str
+    kind: ErrorKind
     code: int | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        """Return it as the phone says it."""
+        if self.kind is ErrorKind.PLAIN:
+            return self.text
+        return f"+{self.kind.upper()} ERROR: {self.text if self.code is None else self.code}"
 
 
-OK: Final = Result(ok=True, line="OK")
-NO_ANSWER: Final = Result(ok=False, line="")
-_WORDS: Final = {
-    "sim not inserted": 10,
-    "sim pin required": 11,
-    "sim puk required": 12,
-    "sim failure": 13,
-    "sim busy": 14,
-    "invalid memory index": 321,
+_PLAIN_ERRORS: Final = frozenset(
+    {"ERROR", "COMMAND NOT SUPPORT", "COMMAND NOT SUPPORTED", "TOO MANY PARAMETERS", "ABORTED"}
+)
+_CODED_ERROR: Final = re.compile(r"\+(CM[ES]) ERROR:? *(.*)", re.ASCII | re.DOTALL)
+_BUSY_CODES: Final = {
+    ErrorKind.CME: frozenset({14, 107, 112, 256, 258, 515}),
+    ErrorKind.CMS: frozenset({314, 500, 512, 515}),
 }
+_ABSENT_CODES: Final = {
+    ErrorKind.CME: frozenset({10, 13, 15}),
+    ErrorKind.CMS: frozenset({310, 313, 315}),
+}
+_PIN_CODES: Final = {
+    ErrorKind.CME: {11: "SIM PIN", 12: "SIM PUK", 17: "SIM PIN2", 18: "SIM PUK2"},
+    ErrorKind.CMS: {311: "SIM PIN", 312: "PH-SIM PIN", 316: "SIM PUK"},
+}
+EMPTY_SLOT: Final = 321
+"""`+CMS ERROR`: no message there (27.005 clause 3.2.5)."""
 
 
-def final(line: str) -> Result | None:
-    """Return what a final result code says, None when the line is none."""
-    if line == "OK":
-        return OK
-    if line in _FINALS:
-        return Result(ok=False, line=line)
-    if (error := _ERROR.fullmatch(line)) is None:
+def error_of(line: str) -> Error | None:
+    """Return the error that a line says, None when it says none."""
+    if line in _PLAIN_ERRORS:
+        return Error(ErrorKind.PLAIN, text=line)
+    found = _CODED_ERROR.fullmatch(line)
+    if found is None:
         return None
-    said = error[2].strip()
-    code = int(said) if _NUMBER.fullmatch(said) else _WORDS.get(said.lower())
-    return Result(ok=False, line=line, code=code)
+    kind = ErrorKind(found[1].lower())
+    text = found[2].strip()
+    return Error(kind, whole_number(text), text)
+
+
+def is_busy(error: Error) -> bool:
+    """Say whether the same command may succeed in a few seconds: the SIM or the phone is busy."""
+    if error.code is None:
+        return "busy" in error.text.lower()
+    return error.code in _BUSY_CODES.get(error.kind, ())
+
+
+def sim_absent(error: Error) -> bool:
+    """Say whether the error means that there is no SIM that works."""
+    if error.code is None:
+        return error.text.lower() in {"sim not inserted", "sim failure", "sim wrong"}
+    return error.code in _ABSENT_CODES.get(error.kind, ())
+
+
+def pin_wanted(error: Error) -> str | None:
+    """Return what the SIM wants before it works, such as `SIM PIN`, when the error says so."""
+    if error.code is None:
+        text = error.text.upper()
+        return text.removesuffix(" REQUIRED") if text.endswith(" REQUIRED") else None
+    return _PIN_CODES.get(error.kind, {}).get(error.code)
+
+
+# --- lines -----------------------------------------------------------------------------------
+
+_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2})+", re.ASCII)
+_FIELD: Final = re.compile(r'"([^"]*)"?|([^,"]+)')
+_CMTI: Final = re.compile(r'\+CMTI: *"?([A-Z]{2})"? *, *([0-9]{1,5})', re.ASCII)
+
+
+def whole_number(text: str) -> int | None:
+    """Return a small number written in decimal digits, None for anything else."""
+    if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
+        return int(text)
+    return None
+
+
+def is_hex(line: str) -> bool:
+    """Say whether a line is whole octets in hex, as a PDU is."""
+    return _HEX.fullmatch(line) is not None
+
+
+def fields(line: str) -> list[str]:
+    """Return what stands between the commas after the colon, without quotes; empty ones too.
+
+    Commas within quotes do not count. A quote that is never closed ends at the line's end.
+    """
+    found: list[str] = []
+    rest = line.partition(":")[2]
+    while True:
+        rest = rest.lstrip(" ")
+        match = _FIELD.match(rest)
+        if match is None:
+            found.append("")
+        else:
+            found.append(match[1] if match[1] is not None else match[2].strip(" "))
+            rest = rest[match.end() :]
+        comma = rest.find(",")
+        if comma < 0:
+            return found
+        rest = rest[comma + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before a PDU; `index` is -1 in a `+CMGR:`, which does not say it."""
+    """What stands before a PDU in `+CMGL`, `+CMGR`, `+CMT` and `+CDS`; index -1 has none."""
 
     index: int
     status: int
-    tpdu_length: int
+    length: int
 
 
-def listed(line: str) -> Header | None:
-    """Return what a `+CMGL:` line says (27.005 clause 3.4.2)."""
-    said = _LISTED.fullmatch(line)
-    return None if said is None else Header(int(said[1]), int(said[2]), int(said[3]))
-
-
-def read(line: str) -> Header | None:
-    """Return what a `+CMGR:` line says (27.005 clause 3.4.3)."""
-    said = _READ.fullmatch(line)
-    return None if said is None else Header(-1, int(said[1]), int(said[2]))
-
-
-def is_hex(line: str) -> bool:
-    """Say whether the line is whole octets in hex, as a PDU is."""
-    return _HEX.fullmatch(line) is not None
-
-
-def tpdu_octets(pdu: str) -> int:
-    """Return how many octets follow the SMSC field; the header announces that. Takes hex."""
-    return len(pdu) // 2 - 1 - int(pdu[:2], 16)
-
-
-def notice(line: str) -> tuple[str, int] | None:
-    """Return storage and index of a `+CMTI:` (27.005 clause 3.4.1)."""
-    said = _NOTICE.fullmatch(line)
-    return None if said is None else (said[1].upper(), int(said[2]))
-
-
-def numbers(line: str) -> list[int]:
-    """Return all numbers behind the colon, such as the counts of `+CPMS:`."""
-    return [int(said) for said in _NUMBER.findall(line.partition(":")[2])]
-
-
-def selected(line: str) -> str | None:
-    """Return the first storage that a `+CPMS?` answer names."""
-    names = _QUOTED.findall(line)
-    return names[0].upper() if names else None
-
-
-def offered(line: str) -> list[tuple[str, ...]]:
-    """Return the storages that `+CPMS=?` offers, by position; some positions or all may miss."""
-    body = line.partition(":")[2]
-    groups = re.findall(r"\(([^()]*)\)", body) or ([body] if body.strip() else [])
-    return [tuple(n.upper() for n in re.findall(r"[A-Za-z]{2}", group)) for group in groups]
-
-
-def imei(line: str) -> str | None:
-    """Return the IMEI in an answer to `+CGSN`, with or without quotes and words around it."""
-    said = _IMEI.search(line)
-    return said[1] if said else None
-
-
-def imsi(line: str) -> str | None:
-    """Return the IMSI in an answer to `+CIMI`."""
-    said = _IMSI.search(line)
-    return said[1] if said else None
-
-
-def iccid(line: str) -> str | None:
-    """Return the ICCID in an answer to one of its many commands; filler `F` is no digit of it.
-
-    `+CRSM` gives the bytes of EF-ICCID, whose nibbles are swapped (3GPP TS 31.102 clause 4.2.1
-    by way of ETSI TS 102 221); some makes give those for `^ICCID` too. An ICCID starts with 89.
-    """
-    if raw := _CRSM.match(line):
-        return _unswapped(raw[1])
-    if said := _ICCID.search(line):
-        return _unswapped(said[1]) if said[1].startswith("98") else said[1]
-    return None
-
-
-def _unswapped(digits: str) -> str | None:
-    even = digits if len(digits) % 2 == 0 else digits + "F"
-    swapped = "".join(even[at + 1] + even[at] for at in range(0, len(even), 2)).upper()
-    plain = swapped.rstrip("F")
-    return plain if plain.isdigit() else None
-
-
-def quoted_phone(line: str, position: int) -> str | None:
-    """Return the phone number in that quoted field: 0 in `+CSCA:`, 1 in `+CNUM:`."""
-    fields = _QUOTED.findall(line)
-    if len(fields) <= position or not _PHONE.fullmatch(fields[position]):
+def cmgl_header(line: str) -> Header | None:
+    """Read `+CMGL: <index>,<stat>,[<alpha>],<length>` (27.005 clause 3.4.2)."""
+    given = line[6:].lstrip(" :").split(",")
+    if len(given) < 3:
         return None
-    return str(fields[position])
+    index, status = whole_number(given[0].strip()), whole_number(given[1].strip())
+    length = whole_number(given[-1].strip())
+    if index is None or status is None or length is None:
+        return None
+    return Header(index, status, length)
 
 
-def operator(line: str) -> str | None:
-    """Return the operator that `+COPS?` names, None when there is none."""
-    fields = _QUOTED.findall(line)
-    return fields[0] if fields and fields[0] else None
+def cmgr_header(line: str) -> Header | None:
+    """Read `+CMGR: <stat>,[<alpha>],<length>` (27.005 clause 3.4.3)."""
+    given = line[6:].lstrip(" :").split(",")
+    if len(given) < 2:
+        return None
+    status, length = whole_number(given[0].strip()), whole_number(given[-1].strip())
+    if status is None or length is None:
+        return None
+    return Header(-1, status, length)
 
 
-def signal(line: str) -> int | None:
-    """Return the strength in `+CSQ:`, 0 to 31 (27.007 clause 8.5); None when it is not known."""
-    said = numbers(line)
-    return said[0] if said and said[0] <= 31 else None
+def unasked_header(line: str) -> Header | None:
+    """Read `+CMT: [<alpha>],<length>` or `+CDS: <length>` (27.005 clause 3.4.1)."""
+    length = whole_number(line.rpartition(":")[2].rpartition(",")[2].strip())
+    return None if length is None else Header(-1, 0, length)
 
 
-def registration(line: str) -> int | None:
-    """Return `<stat>` of a `+CREG?` answer (27.007 clause 7.2): the second of `n,stat,...`."""
-    fields = line.partition(":")[2].split(",")
-    said = fields[1].strip() if len(fields) > 1 else ""
-    return int(said) if said.isascii() and said.isdigit() and len(said) <= 2 else None
+def fits(length: int, pdu: str) -> bool:
+    """Say whether a PDU in hex has the length its header gives: TPDU octets without the SMSC."""
+    return len(pdu) == 2 * (length + 1 + int(pdu[:2], 16))
+
+
+def cmti(line: str) -> tuple[str, int] | None:
+    """Read `+CMTI: <mem>,<index>`; None when it names no slot, as in `+CMTI: ,-1`."""
+    found = _CMTI.match(line)
+    return None if found is None else (found[1], int(found[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """How full a storage is; the name is empty where the answer does not say it."""
+
+    storage: str
+    used: int
+    total: int
+
+
+def cpms_fills(line: str) -> list[Fill]:
+    """Read the answer of `AT+CPMS?` or of `AT+CPMS=...`, position by position."""
+    given = fields(line)
+    found = []
+    at = 0
+    while at < len(given):
+        name = ""
+        if whole_number(given[at]) is None:
+            name = given[at]
+            at += 1
+        numbers = [whole_number(text) for text in given[at : at + 2]]
+        at += 2
+        if len(numbers) == 2 and numbers[0] is not None and numbers[1] is not None:
+            found.append(Fill(name, numbers[0], numbers[1]))
+    return found
+
+
+_STORAGE: Final = re.compile(r"[A-Z]{2}", re.ASCII)
+
+
+def cpms_choices(line: str) -> list[list[str]]:
+    """Read the answer of `AT+CPMS=?`: the storages offered for each position.
+
+    Takes also what phones make of it: doubled brackets, no brackets, a missing quote.
+    """
+    text = line.partition(":")[2].strip()
+    groups = text.replace("((", "(").replace("))", ")").split(")")
+    found = [_STORAGE.findall(group) for group in groups]
+    found = [group for group in found if group]
+    if len(found) == 1 and "(" not in text:
+        return [[name] for name in found[0]]
+    return found
+
+
+def csq_signal(line: str) -> int | None:
+    """Read `+CSQ: <rssi>,<ber>`: 0 to 31, None when unknown (27.007 clause 8.5)."""
+    signal = whole_number(fields(line)[0])
+    return signal if signal is not None and signal <= 31 else None
+
+
+def registration_stat(line: str) -> int | None:
+    """Read `<stat>` of the answer to `AT+CREG?`, also of `+CGREG` and `+CEREG`."""
+    given = fields(line)
+    return whole_number(given[1]) if len(given) > 1 else None
+
+
+def operator_name(line: str) -> str | None:
+    """Read `+COPS: <mode>,<format>,<oper>`; None when the phone is in no network."""
+    given = fields(line)
+    return given[2].strip() or None if len(given) > 2 else None
+
+
+_DIGITS: Final = re.compile(r"(?<![0-9])([0-9]{14,17})(?![0-9])", re.ASCII)
+_IMSI: Final = re.compile(r"(?<![0-9])([0-9]{14,15})(?![0-9])", re.ASCII)
+_ICCID: Final = re.compile(r'(?:\^|\+)?[A-Z]*:? *"?([0-9]{18,20}[Ff]{0,2})"?', re.ASCII)
+_CRSM: Final = re.compile(r'\+CRSM: *144 *, *[0-9]+ *, *"?([0-9A-Fa-f]{20})"?', re.ASCII)
+
+
+def imei_of(line: str) -> str | None:
+    """Return the IMEI in a line of `AT+CGSN`: 14 to 17 digits, however dressed."""
+    found = _DIGITS.search(line)
+    return None if found is None else found[1]
+
+
+def imsi_of(line: str) -> str | None:
+    """Return the IMSI in a line of `AT+CIMI`: 14 or 15 digits."""
+    found = _IMSI.search(line)
+    return None if found is None else found[1]
+
+
+def iccid_of(line: str) -> str | None:
+    """Return the ICCID in a line of `AT+CCID` or its relatives, or of `AT+CRSM`.
+
+    ITU-T E.118: it begins with 89. Some phones give it as it lies on the SIM, with the two digits
+    of each octet swapped (ETSI TS 102 221 clause 13.2), and with the filler F.
+    """
+    found = _CRSM.fullmatch(line) or _ICCID.fullmatch(line)
+    if found is None:
+        return None
+    digits = found[1]
+    if digits.startswith("98"):
+        digits = "".join(a + b for a, b in zip(digits[1::2], digits[0::2], strict=False))
+    digits = digits.rstrip("Ff")
+    return digits if digits.startswith("89") and digits.isdecimal() else None
+
+
+def bare(line: str) -> str:
+    """Return what an answer says without its own name and quotes: `+CGMI: "x"` is `x`."""
+    head, colon, rest = line.partition(":")
+    if colon and head[:1] in {"+", "^"}:
+        line = rest
+    return line.strip().strip('"').strip()
+
+
+# --- lines that nobody asked for -------------------------------------------------------------
+
+_REBOOTED: Final = re.compile(
+    r"RDY|NORMAL POWER DOWN|UNDER-VOLTAGE POWER DOWN|OVER-VOLTAGE POWER DOWN|POWERED DOWN"
+    r"|SMS Ready|Call Ready|SMS DONE|PB DONE|\*ATREADY: *1|\+CPIN: *READY"
+    r'|\+QIND: *"?(?:SMS|PB) DONE"?|\+WIND: *[34]',
+    re.ASCII,
+)
+_FULL: Final = re.compile(
+    r'\^SMMEMFULL.*|\+ ?SMS ?FULL.*|\*SMSFULL.*|\+QIND: *"?smsfull.*|\+CIEV: *"?smsfull.*',
+    re.ASCII | re.IGNORECASE,
+)
+_KNOWN: Final = (
+    # 27.007 and 27.005
+    "+CREG", "+CGREG", "+CEREG", "+CSQ", "+CPIN", "+CIEV", "+CUSD", "+CDSI", "+CTZV", "+CTZE",
+    "+CUSATP", "+CUSATEND", "+CLIP", "+CRING", "+CCWA", "+CGEV", "+CFUN", "+CCWV", "+CSSU", "+CSSI",
+    "RING", "NO CARRIER", "BUSY", "NO ANSWER", "NO DIALTONE", "CONNECT", ">",
+    # Huawei (ModemManager's list, and gammu's)
+    "^RSSI", "^BOOT", "^MODE", "^SRVST", "^SIMST", "^STIN", "^CSNR", "^DSFLOWRPT", "^HCSQ", "^RSSILVL",
+    "^HRSSILVL", "^NWTIME", "^EONS", "^LWURC", "^NDISSTAT", "^THERM", "^SYSSTART",
+    # ZTE
+    "+ZUSIMR", "+ZDONR", "+ZPASR", "+ZPSTM", "+ZEND",
+    # SIMCom, Quectel, Wavecom, u-blox
+    "UNDER-VOLTAGE WARNNING", "OVER-VOLTAGE WARNNING", "+QUSIM", "+QIND", "+QNITZ", "+WIND", "+UUSIMSTAT",
+    "+UMWI", "*PSUTTZ", "DST:", "+SIMCARD",
+)  # fmt: skip
+
+
+class Unasked(StrEnum):
+    """What a line that nobody asked for is about."""
+
+    NOTICE = "notice"
+    """A message has arrived: `+CMTI`."""
+    MESSAGE = "message"
+    """A message's PDU follows, and lies in no slot: `+CMT`."""
+    REPORT = "report"
+    """A status report follows: `+CDS`."""
+    REBOOTED = "rebooted"
+    """The phone has just started, or is going down."""
+    FULL = "full"
+    """A storage is full; no further notice will come."""
+    KNOWN = "known"
+    """Something else that phones say and that needs no answer."""
+    UNKNOWN = "unknown"
+
+
+def unasked_kind(line: str) -> Unasked:
+    """Say what a line is about that belongs to no answer."""
+    if line.startswith("+CMTI:"):
+        return Unasked.NOTICE
+    if line.startswith("+CMT:"):
+        return Unasked.MESSAGE
+    if line.startswith("+CDS:"):
+        return Unasked.REPORT
+    if _FULL.fullmatch(line) is not None:
+        return Unasked.FULL
+    if _REBOOTED.fullmatch(line) is not None:
+        return Unasked.REBOOTED
+    return Unasked.KNOWN if line.startswith(_KNOWN) else Unasked.UNKNOWN

@@ -1,0 +1,432 @@
+"""A session with a phone: bytes in, bytes and events out; no port, no clock, no thread.
+
+Strategy: one command at a time, and never an answer taken for another's. A command without an
+answer in time puts the session out of step, so it says `AT` until the phone answers, lets the line
+fall quiet, throws away what came, and only then goes on; what was under way is asked again.
+
+    WAKING -> SETTLING -> STARTING -> READY     set up by `session_start`, kept busy by
+       ^                     |  ^      |  ^     `session_work`; WAITING is a script's pause
+       |                   WAITING     v  |
+       +--- rebooted      RECOVERING -> RESETTLING            any -> HUNG
+
+Time is an argument: seconds of a clock that never runs backwards. Nothing a phone says raises.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from daemon.modem import at
+from daemon.modem.session_ask import DONE, NOTHING, Answer, Ask
+from daemon.modem.session_start import Script, Setup, Wait, start
+from daemon.modem.session_values import (
+    Event,
+    Freed,
+    Health,
+    Hung,
+    Identified,
+    KeptOnPhone,
+    Noted,
+    PartsRead,
+    PinNeeded,
+    Ready,
+    Registration,
+    SessionSettings,
+    SimAbsent,
+    StoredPart,
+)
+from daemon.modem.session_work import Work
+
+__all__ = [
+    "TRANSITIONS",
+    "Cause",
+    "Event",
+    "Freed",
+    "Health",
+    "Hung",
+    "Identified",
+    "KeptOnPhone",
+    "Noted",
+    "PartsRead",
+    "PinNeeded",
+    "Ready",
+    "Registration",
+    "Session",
+    "SessionSettings",
+    "SimAbsent",
+    "State",
+    "StoredPart",
+]
+
+MISSES_MAX: Final = 3
+"""Answers missed in a row, over all commands or of one command alone: the phone hangs."""
+WAKE_TRIES_MAX: Final = 5
+WAKE_TIMEOUT_S: Final = 1.0
+QUIET_S: Final = 0.1
+"""The line is quiet after so long; 0.1 to 0.2 s is how late other answers were seen."""
+SETTLE_S_MAX: Final = 2.0
+"""Some phones chatter and are never quiet."""
+NOTED_MAX: Final = 100
+LINES_MAX: Final = 64
+"""Lines kept of one answer; lists of messages do not count, they are handed on at once."""
+
+
+class State(StrEnum):
+    """Where a session is."""
+
+    WAKING = "waking"
+    SETTLING = "settling"
+    STARTING = "starting"
+    WAITING = "waiting"
+    READY = "ready"
+    RECOVERING = "recovering"
+    RESETTLING = "resettling"
+    HUNG = "hung"
+
+
+class Cause(StrEnum):
+    """What moves it."""
+
+    ANSWERED = "answered"
+    SILENT = "silent"
+    QUIET = "quiet"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    SET_UP = "set_up"
+    CONFUSED = "confused"
+    REBOOTED = "rebooted"
+    GIVEN_UP = "given_up"
+
+
+TRANSITIONS: Final[dict[State, dict[Cause, State]]] = {
+    State.WAKING: {
+        Cause.ANSWERED: State.SETTLING,
+        Cause.SILENT: State.WAKING,
+        Cause.GIVEN_UP: State.HUNG,
+    },
+    State.SETTLING: {Cause.QUIET: State.STARTING},
+    State.STARTING: {
+        Cause.PAUSED: State.WAITING,
+        Cause.SET_UP: State.READY,
+        Cause.SILENT: State.WAKING,
+        Cause.GIVEN_UP: State.HUNG,
+    },
+    State.WAITING: {Cause.RESUMED: State.STARTING},
+    State.READY: {
+        Cause.SILENT: State.RECOVERING,
+        Cause.CONFUSED: State.RECOVERING,
+        Cause.REBOOTED: State.WAKING,
+        Cause.GIVEN_UP: State.HUNG,
+    },
+    State.RECOVERING: {
+        Cause.ANSWERED: State.RESETTLING,
+        Cause.SILENT: State.RECOVERING,
+        Cause.GIVEN_UP: State.HUNG,
+    },
+    State.RESETTLING: {Cause.QUIET: State.READY},
+    State.HUNG: {},
+}
+"""A pair that is missing is a fault of ours: it raises, and changes nothing."""
+
+_WAKE: Final = Ask("AT", timeout_s=WAKE_TIMEOUT_S)
+_SETTLING: Final = frozenset({State.SETTLING, State.RESETTLING})
+
+
+class Session:
+    """One session; when it says `Hung` it is over."""
+
+    def __init__(self, settings: SessionSettings, now: float) -> None:
+        """Begin; the first bytes to send are there at once.
+
+        Args:
+            settings: How often to ask, how long to wait.
+            now: Seconds of the caller's clock, as in all calls.
+        """
+        self.state = State.WAKING
+        self._settings = settings
+        self._codec = at.Codec()
+        self._out = bytearray()
+        self._events: list[Event] = []
+        self._work = Work(settings, self._events)
+        self._script: Script = start()
+        self._setup: Setup | None = None
+        self._mute: set[str] = set()
+        """Start commands that never got an answer; they are not asked again."""
+        self._ask: Ask | None = None
+        self._deadline = now
+        self._lines: list[str] = []
+        self._misses = 0
+        self._misses_of: dict[str, int] = {}
+        self._wakes = 0
+        self._settled_by = now
+        self._unasked: at.Header | None = None
+        """The header of a message that lies in no slot, until its PDU comes."""
+        self._noted: set[str] = set()
+        self._wake(now)
+
+    # --- what the caller does --------------------------------------------------------------
+
+    def receive_data(self, data: bytes, now: float) -> None:
+        """Take what came from the phone, cut however it likes."""
+        if self.state is State.HUNG or not data:
+            return
+        for line in self._codec.receive_data(data):
+            self._take(line, now)
+            if self.state is State.HUNG:
+                return
+        if self.state in _SETTLING:
+            self._deadline = min(now + QUIET_S, self._settled_by)
+        elif self._codec.prompt and self.state is State.READY:
+            # Nobody here opened it. What is typed into it would be sent as a message.
+            self._codec.clear()
+            self._out_of_step(Cause.CONFUSED, now)
+        if self._work.moved:
+            self._work.moved = False
+            if self._ask is not None:
+                self._deadline = now + self._timeout(self._ask)
+        self._advance(now)
+
+    def data_to_send(self) -> bytes:
+        """Hand over what goes out to the phone."""
+        data = bytes(self._out)
+        self._out.clear()
+        return data
+
+    def events(self) -> list[Event]:
+        """Hand over what happened since the last call, in order."""
+        events = self._events[:]
+        self._events.clear()
+        return events
+
+    def tick(self, now: float) -> None:
+        """Notice that time has passed, and go on with what `stored` allows."""
+        if self.state is State.HUNG:
+            return
+        if now >= self._deadline:
+            if self._ask is not None:
+                self._miss(now)
+            elif self.state in _SETTLING:
+                self._settle(now)
+            elif self.state is State.WAITING:
+                self._move(Cause.RESUMED)
+                self._run(NOTHING, now)
+        self._advance(now)
+
+    def next_deadline(self) -> float | None:
+        """Return when `tick` is wanted next; None when the session is over."""
+        if self.state is State.HUNG:
+            return None
+        if self._ask is not None or self.state is not State.READY:
+            return self._deadline
+        return self._work.deadline()
+
+    def stored(self, parts: Sequence[StoredPart]) -> None:
+        """Learn that these parts are durable: the next `tick` begins to empty their slots."""
+        self._work.stored(parts)
+
+    # --- moving on -------------------------------------------------------------------------
+
+    def _move(self, cause: Cause) -> None:
+        self.state = TRANSITIONS[self.state][cause]
+
+    def _advance(self, now: float) -> None:
+        """Give the phone its next command if it has none."""
+        if self.state is not State.READY or self._ask is not None:
+            return
+        if self._work.rebooted:
+            self._restart(now)
+            return
+        self._work.tick(now)
+        if (ask := self._work.next(now)) is not None:
+            self._send(ask, now)
+
+    def _send(self, ask: Ask, now: float) -> None:
+        assert self._ask is None, "one command at a time"
+        self._ask = ask
+        self._lines = []
+        self._deadline = now + self._timeout(ask)
+        self._out += ask.text.encode("ascii") + b"\r"
+
+    def _timeout(self, ask: Ask) -> float:
+        usual = self._settings.command_timeout_s
+        return usual if ask.timeout_s is None else max(usual, ask.timeout_s)
+
+    def _wake(self, now: float) -> None:
+        """Say AT; ESC first leaves a prompt that a crashed predecessor may have left open."""
+        self._out += b"\x1b\r"
+        self._send(_WAKE, now)
+        if self.state is State.WAKING:
+            self._deadline = now + WAKE_TIMEOUT_S
+
+    def _restart(self, now: float) -> None:
+        self._move(Cause.REBOOTED)
+        self._work.lost()
+        self._ask = None
+        self._wakes = 0
+        self._wake(now)
+
+    def _settle(self, now: float) -> None:
+        self._move(Cause.QUIET)
+        self._codec.clear()
+        self._unasked = None
+        if self.state is State.STARTING:
+            self._script = start()
+            self._run(None, now)
+
+    def _run(self, answer: Answer | None, now: float) -> None:
+        """Let the script of the start go on up to its next question."""
+        try:
+            step = next(self._script) if answer is None else self._script.send(answer)
+            while True:
+                if isinstance(step, Ask):
+                    if step.text not in self._mute:
+                        self._send(step, now)
+                        return
+                elif isinstance(step, Wait):
+                    self._move(Cause.PAUSED)
+                    self._deadline = now + step.seconds
+                    return
+                else:
+                    self._events.append(step)
+                step = self._script.send(NOTHING)
+        except StopIteration as end:
+            self._started(end.value, now)
+
+    def _started(self, outcome: Setup | str, now: float) -> None:
+        if isinstance(outcome, str):
+            self._give_up(outcome)
+            return
+        self._move(Cause.SET_UP)
+        self._work.begin(outcome, now)
+        self._events += (outcome.identity, Ready(bool(outcome.notices), outcome.storages))
+
+    # --- when no answer comes --------------------------------------------------------------
+
+    def _miss(self, now: float) -> None:
+        ask, self._ask = self._ask, None
+        assert ask is not None, "a miss without a command"
+        if self.state is State.WAKING:
+            self._wakes += 1
+            if self._wakes >= WAKE_TRIES_MAX:
+                self._give_up("the phone does not answer AT")
+                return
+            self._move(Cause.SILENT)
+            self._wake(now)
+            return
+        self._misses += 1
+        if self.state is State.STARTING:
+            self._mute.add(ask.text)
+        if self._misses >= MISSES_MAX or self._missed_often(ask):
+            self._give_up(f"no answer to {ask.text.partition('=')[0]} {MISSES_MAX} times")
+            return
+        self._wakes = 0
+        self._ask = ask
+        self._out_of_step(Cause.SILENT, now)
+
+    def _missed_often(self, ask: Ask) -> bool:
+        """Count the misses of one command: some phones answer all but a list, until a reset."""
+        name = ask.text.partition("=")[0]
+        self._misses_of[name] = self._misses_of.get(name, 0) + 1
+        return self._misses_of[name] >= MISSES_MAX
+
+    def _out_of_step(self, cause: Cause, now: float) -> None:
+        self._ask = None
+        if self.state is State.READY:
+            self._work.lost()
+        self._move(cause)
+        self._wake(now)
+
+    def _give_up(self, why: str) -> None:
+        self._move(Cause.GIVEN_UP)
+        self._ask = None
+        self._out.clear()
+        self._events.append(Hung(why))
+
+    # --- what the phone says ---------------------------------------------------------------
+
+    def _take(self, line: str, now: float) -> None:
+        ask = self._ask
+        if line == "OK":
+            if ask is not None:
+                self._end(DONE, now)
+        elif ask is not None and (error := at.error_of(line)) is not None:
+            self._end(Answer(ok=False, error=error), now)
+        elif self._is_direct(line):
+            pass
+        elif self.state is State.READY and ask is not None and self._work.line(line):
+            pass
+        elif self.state is State.STARTING and ask is not None and self._answers(ask, line):
+            if len(self._lines) < LINES_MAX:
+                self._lines.append(line)
+        elif self.state not in _SETTLING or line.startswith("+CMTI"):
+            self._take_unasked(line, now)
+
+    def _answers(self, ask: Ask, line: str) -> bool:
+        """Say whether a line belongs to the answer to a command of the start."""
+        if line == ask.text:
+            return False  # its echo
+        if ask.prefix:
+            return line.startswith(ask.prefix)
+        own = ask.text[2:].partition("=")[0].rstrip("?") + ":"
+        kind = at.unasked_kind(line)
+        return line.startswith(own) or kind is at.Unasked.UNKNOWN
+
+    def _end(self, answer: Answer, now: float) -> None:
+        ask, self._ask = self._ask, None
+        assert ask is not None, "an answer without a command"
+        if self.state is State.WAKING or self.state is State.RECOVERING:
+            self._move(Cause.ANSWERED)
+            self._settled_by = now + SETTLE_S_MAX
+            self._deadline = now + QUIET_S
+            self._misses = 0
+            return
+        self._misses = 0
+        if self.state is State.STARTING:
+            self._misses_of.pop(ask.text.partition("=")[0], None)
+            self._run(Answer(answer.ok, answer.error, tuple(self._lines)), now)
+            return
+        self._work.done(answer)
+        if not self._work.confused:
+            if self._misses_of:
+                self._misses_of.pop(ask.text.partition("=")[0], None)
+            self._advance(now)
+            return
+        self._work.confused = False
+        if self._missed_often(ask):
+            self._give_up("the phone answers other commands than it is asked")
+        else:
+            self._out_of_step(Cause.CONFUSED, now)
+
+    def _is_direct(self, line: str) -> bool:
+        """Take a message that the phone passes on without storing it, such as a flash SMS."""
+        if line.startswith(("+CMT:", "+CDS:")):
+            self._unasked = at.unasked_header(line) if line.startswith("+CMT:") else None
+            return line.startswith("+CMT:")
+        header = self._unasked
+        if header is None or not at.is_hex(line) or not at.fits(header.length, line):
+            return False
+        self._unasked = None
+        part = StoredPart("", -1, 0, header.length, line.upper())
+        self._events.append(PartsRead((part,)))
+        return True
+
+    def _take_unasked(self, line: str, now: float) -> None:
+        kind = at.unasked_kind(line)
+        if kind is at.Unasked.NOTICE:
+            if (key := at.cmti(line)) is not None:
+                self._work.notice(key)
+                return
+            self._work.sweep()  # it names no slot
+        elif kind is at.Unasked.FULL:
+            self._work.sweep()
+        elif kind is at.Unasked.REBOOTED:
+            self._work.check(now)
+        if kind in {at.Unasked.KNOWN, at.Unasked.REBOOTED, at.Unasked.FULL}:
+            return
+        if self.state is State.READY and line.upper().startswith("AT"):
+            self._work.check(now)  # an echo, though it was switched off
+            return
+        name = line.split(":")[0][:40]
+        if self.state is State.READY and name not in self._noted and len(self._noted) < NOTED_MAX:
+            self._noted.add(name)
+            self._events.append(Noted(line))

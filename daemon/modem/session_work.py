@@ -1,0 +1,481 @@
+"""What an AT session does once the phone is set up: read, empty slots, sweep, ask for health.
+
+One command is under way at a time. `next` chooses it: notices first, then slots to empty, then
+lists, then health; health waits while there is other work, but not for ever. A slot is emptied in
+two commands: it is read again, and only if it still holds the message that was stored is it
+deleted, alone. What could not be read stays on the phone and is read by a later sweep.
+
+Longer than other files, since each step hands its outcome to the next by the same few queues.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from daemon.modem import at
+from daemon.modem.session_ask import Answer, Ask
+from daemon.modem.session_entries import LIST, READ, Entries
+from daemon.modem.session_slots import Key, Slots
+from daemon.modem.session_start import Setup
+from daemon.modem.session_values import (
+    Event,
+    Freed,
+    Health,
+    KeptOnPhone,
+    Noted,
+    PartsRead,
+    Registration,
+    SessionSettings,
+    StoredPart,
+)
+
+BATCH: Final = 64
+"""Parts handed out together while a list is still coming."""
+LIST_TIMEOUT_S: Final = 30.0
+"""Until the next entry of a list, not for the whole of it."""
+RETRY_S: Final = 5.0
+"""A storage that could not be read is looked at again so soon."""
+CHECK_S: Final = 60.0
+"""Between two looks whether the phone rebooted without a word."""
+NOTICES_MAX: Final = 4096
+"""More notices than that are read by a sweep."""
+TRIES_MAX: Final = 2
+_OWN: Final = frozenset({2, 3})
+"""`<stat>` of messages that were written here, to be sent or sent (27.005 clause 3.1)."""
+_REGISTRATIONS: Final = {  # 27.007 clause 7.2; 6, 7 are SMS only, 9, 10 are CSFB not preferred
+    0: Registration.NONE,
+    1: Registration.HOME,
+    2: Registration.SEARCHING,
+    3: Registration.DENIED,
+    5: Registration.ROAMING,
+    6: Registration.HOME,
+    7: Registration.ROAMING,
+    8: Registration.EMERGENCY_ONLY,
+    9: Registration.HOME,
+    10: Registration.ROAMING,
+    11: Registration.EMERGENCY_ONLY,
+}
+
+
+class Kind(StrEnum):
+    """What a command is for."""
+
+    READ = "read"
+    VERIFY = "verify"
+    DELETE = "delete"
+    SELECT = "select"
+    LIST = "list"
+    COUNT = "count"
+    SIGNAL = "signal"
+    REGISTRATION = "registration"
+    OPERATOR = "operator"
+    CHECK = "check"
+    MODE = "mode"
+
+
+_PLAIN: Final = {
+    Kind.SIGNAL: Ask("AT+CSQ", "+CSQ:"),
+    Kind.REGISTRATION: Ask("AT+CREG?", "+CREG:"),
+    Kind.OPERATOR: Ask("AT+COPS?", "+COPS:"),
+    Kind.CHECK: Ask("AT+CNMI?", "+CNMI:"),
+    Kind.MODE: Ask("AT+CMGF=0", "+CMGF:"),
+}
+_COUNT: Final = Ask("AT+CPMS?", "+CPMS:")
+_LIST: Final = Ask("AT+CMGL=4", LIST, LIST_TIMEOUT_S)
+_PREFIXED: Final = {kind: ask.prefix for kind, ask in _PLAIN.items()}
+
+
+class Work:
+    """The queues of a session and the command under way."""
+
+    def __init__(self, settings: SessionSettings, events: list[Event]) -> None:
+        """Start with nothing to do; `events` is the session's list, which this adds to."""
+        self.confused = False
+        """The phone answered another command than the one asked: answers are out of step. It is
+        for the session to get in step again and put this back."""
+        self.rebooted = False
+        """The phone has forgotten its settings."""
+        self.moved = False
+        """An entry of a list came: the phone is slow, not gone."""
+        self._settings = settings
+        self._events = events
+        self._slots = Slots(delete=settings.delete)
+        self._identity: tuple[str | None, str | None] | None = None
+        self._storages: tuple[str, ...] = ()
+        self._selected = ""
+        self._baseline = ""
+        self._notices: dict[Key, int] = {}
+        """Slots to read at once, with the tries so far; in the order they were announced."""
+        self._damaged: dict[Key, str] = {}
+        """What a slot gave when it did not fit its header: twice the same is what it holds."""
+        self._verified: StoredPart | None = None
+        self._to_list: dict[str, None] = {}
+        self._chores: dict[tuple[Kind, str], None] = {}
+        self._chores_since = 0.0
+        self._own: dict[str, int] = {}
+        self._due = {Kind.COUNT: 0.0, Kind.LIST: 0.0, Kind.SIGNAL: 0.0, Kind.CHECK: 0.0}
+        self._now = 0.0
+        # The command under way, and what came of it so far.
+        self._kind: Kind | None = None
+        self._where = ""
+        self._what: StoredPart | Key | None = None
+        self._entries = Entries()
+        self._found: tuple[at.Header, str] | None = None
+        self._lines: list[str] = []
+        self._seen: set[int] = set()
+        self._own_seen = 0
+        self._batch: list[StoredPart] = []
+        # Health as last heard.
+        self._signal: int | None = None
+        self._registration = Registration.UNKNOWN
+        self._operator: str | None = None
+        self._fill: at.Fill | None = None
+
+    # --- what the session tells ------------------------------------------------------------
+
+    def begin(self, setup: Setup, now: float) -> None:
+        """Go to work on a phone that was just set up: sweep all, ask for health."""
+        identity = (setup.identity.imei, setup.identity.iccid)
+        if identity != self._identity:
+            self._slots.clear()
+            self._damaged.clear()
+        self._identity = identity
+        self._storages, self._baseline = setup.storages, setup.notices
+        self._selected = setup.storages[0]
+        self._own.clear()
+        self._fill = setup.fill
+        self.confused = self.rebooted = False
+        self._forget_command()
+        self._to_list = dict.fromkeys(self._storages)
+        self._due = {
+            Kind.COUNT: now + self._settings.poll_s,
+            Kind.LIST: now + self._settings.sweep_s,
+            Kind.SIGNAL: now,
+            Kind.CHECK: now + CHECK_S,
+        }
+        self._chores.clear()
+        self._chore(now, Kind.OPERATOR)
+
+    def notice(self, key: Key) -> None:
+        """Read that slot next."""
+        if len(self._notices) < NOTICES_MAX:
+            self._notices.setdefault(key, 0)
+        else:
+            self.sweep()
+
+    def sweep(self) -> None:
+        """List every storage soon: something says that notices are not to be trusted."""
+        self._to_list.update(dict.fromkeys(self._storages))
+
+    def check(self, now: float) -> None:
+        """Look soon whether the phone rebooted."""
+        self._chore(now, Kind.CHECK)
+
+    def stored(self, parts: Sequence[StoredPart]) -> None:
+        """Take parts that are durable."""
+        for part in parts:
+            self._slots.stored(part)
+
+    # --- what to do ------------------------------------------------------------------------
+
+    def deadline(self) -> float:
+        """Return when something is due by the clock."""
+        return min(self._due.values())
+
+    def tick(self, now: float) -> None:
+        """Note what has become due."""
+        self._now = now
+        due, settings = self._due, self._settings
+        if now < min(due.values()):
+            return
+        if now >= due[Kind.LIST]:
+            due[Kind.LIST] = now + settings.sweep_s
+            self.sweep()
+            self._chore(now, Kind.OPERATOR)
+        if now >= due[Kind.COUNT]:
+            due[Kind.COUNT] = now + settings.poll_s
+            for storage in self._storages:
+                self._chore(now, Kind.COUNT, storage)
+        if now >= due[Kind.SIGNAL]:
+            due[Kind.SIGNAL] = now + settings.heartbeat_s
+            self._chore(now, Kind.SIGNAL)
+            self._chore(now, Kind.REGISTRATION)
+        if now >= due[Kind.CHECK]:
+            due[Kind.CHECK] = now + CHECK_S
+            if self._baseline:
+                self._chore(now, Kind.CHECK)
+
+    def _chore(self, now: float, kind: Kind, storage: str = "") -> None:
+        if not self._chores:
+            self._chores_since = now
+        self._chores[kind, storage] = None
+
+    def next(self, now: float) -> Ask | None:  # noqa: PLR0911 - the order is the point
+        """Choose the next command, None when there is nothing to do now."""
+        self._now = now
+        overdue = self._chores and now >= self._chores_since + self._settings.heartbeat_s
+        if overdue:
+            return self._next_chore()
+        if self._notices:
+            key = next(iter(self._notices))
+            return self._on(key[0]) or self._read(Kind.READ, key)
+        if (part := self._verified) is not None:
+            return self._on(part.storage) or self._command(
+                Ask(f"AT+CMGD={part.index}", "+CMGD:"), Kind.DELETE, part.storage, part
+            )
+        if (part := self._slots.next_to_free(self._selected)) is not None:
+            if (select := self._on(part.storage)) is not None:
+                self._slots.again(part)
+                return select
+            return self._read(Kind.VERIFY, (part.storage, part.index), part)
+        if self._to_list:
+            here = self._selected in self._to_list
+            storage = self._selected if here else next(iter(self._to_list))
+            return self._on(storage) or self._list(storage)
+        return self._next_chore() if self._chores else self._on(self._storages[0])
+
+    def _next_chore(self) -> Ask:
+        kind, storage = next(iter(self._chores))
+        if kind is not Kind.COUNT:
+            return self._command(_PLAIN[kind], kind)
+        return self._on(storage, Kind.COUNT) or self._command(_COUNT, Kind.COUNT, storage)
+
+    def _on(self, storage: str, kind: Kind = Kind.SELECT) -> Ask | None:
+        """Return the command that selects the storage (and counts it), None when it is selected."""
+        if storage == self._selected:
+            return None
+        # One name sets where to read and delete, and leaves where received ones go.
+        return self._command(Ask(f'AT+CPMS="{storage}"', "+CPMS:"), kind, storage)
+
+    def _read(self, kind: Kind, key: Key, part: StoredPart | None = None) -> Ask:
+        self._entries.begin(READ)
+        self._found = None
+        return self._command(Ask(f"AT+CMGR={key[1]}", READ), kind, key[0], part or key)
+
+    def _list(self, storage: str) -> Ask:
+        self._entries.begin(LIST)
+        self._seen.clear()
+        self._own_seen = 0
+        return self._command(_LIST, Kind.LIST, storage)
+
+    def _command(
+        self, ask: Ask, kind: Kind, where: str = "", what: StoredPart | Key | None = None
+    ) -> Ask:
+        self._kind, self._where, self._what = kind, where, what
+        self._lines.clear()
+        return ask
+
+    # --- what the phone answers ------------------------------------------------------------
+
+    def line(self, line: str) -> bool:
+        """Take a line while a command is under way; False when it is no part of its answer."""
+        if self._entries.is_part(line):
+            if (found := self._entries.take(line)) is not None:
+                if self._kind is Kind.LIST:
+                    self._take_entry(*found)
+                else:
+                    self._found = found
+            return True
+        if line.startswith("+CPMS:"):
+            self.confused |= self._kind not in {Kind.SELECT, Kind.COUNT}
+        elif self._kind not in _PREFIXED or not line.startswith(_PREFIXED[self._kind]):
+            return False
+        self._lines.append(line)
+        return True
+
+    def _take_entry(self, header: at.Header, pdu: str) -> None:
+        self.moved = True
+        self._seen.add(header.index)
+        if header.status in _OWN:
+            self._own_seen += 1
+            return
+        key = (self._where, header.index)
+        if not at.fits(header.length, pdu):
+            # Half a line perhaps, or a record that never was a message: read it once more.
+            self._damaged[key] = pdu
+            self.notice(key)
+            return
+        self._hand_out(StoredPart(*key, header.status, header.length, pdu))
+        if len(self._batch) >= BATCH:
+            self._flush()
+
+    def _hand_out(self, part: StoredPart) -> None:
+        new, gone = self._slots.hand_out(part)
+        if gone is not None:
+            self._kept(gone, "the slot holds another message now")
+        if new:
+            self._batch.append(part)
+
+    def _kept(self, part: StoredPart, why: str) -> None:
+        self._events.append(KeptOnPhone(part, why))
+
+    def _flush(self) -> None:
+        if self._batch:
+            self._events.append(PartsRead(tuple(self._batch)))
+            self._batch.clear()
+
+    def done(self, answer: Answer) -> None:
+        """Take the end of the answer to the command under way."""
+        kind, self._kind = self._kind, None
+        assert kind is not None, "an answer without a command"
+        self._entries.end()
+        if self._entries.confused or self.confused:
+            self.confused = True
+            self._put_back(kind)
+        elif kind is Kind.READ:
+            self._done_read(answer)
+        elif kind is Kind.VERIFY:
+            self._done_verify(answer)
+        elif kind is Kind.DELETE:
+            self._done_delete(answer)
+        elif kind is Kind.LIST:
+            self._done_list(answer)
+        elif kind in {Kind.SELECT, Kind.COUNT}:
+            self._done_count(kind, answer)
+        else:
+            self._done_chore(kind, answer)
+        self._entries.begin("")
+
+    def lost(self) -> None:
+        """Take it that the answer to the command under way never came, or cannot be trusted."""
+        kind, self._kind = self._kind, None
+        self._entries.begin("")
+        if kind is not None:
+            self._put_back(kind)
+
+    def _put_back(self, kind: Kind) -> None:
+        part = self._what
+        self._flush()
+        self._verified = None
+        if isinstance(part, StoredPart):
+            self._slots.again(part)
+        self._chores.pop((kind, self._where if kind is Kind.COUNT else ""), None)
+        self._selected = "" if kind in {Kind.SELECT, Kind.COUNT} else self._selected
+
+    def _done_read(self, answer: Answer) -> None:
+        key = self._what
+        assert isinstance(key, tuple)
+        tries = self._notices.pop(key) + 1
+        if self._found is None:
+            empty = answer.ok and not self._entries.headers and self._entries.clean
+            if not empty and answer.code != at.EMPTY_SLOT:
+                self._soon()
+            return
+        header, pdu = self._found
+        if header.status in _OWN:
+            return
+        whole = at.fits(header.length, pdu)
+        if not whole and self._damaged.get(key) != pdu:
+            self._damaged[key] = pdu
+            if tries < TRIES_MAX:
+                self._notices[key] = tries
+            else:
+                self._soon()
+            return
+        self._damaged.pop(key, None)
+        self._hand_out(StoredPart(*key, header.status, header.length, pdu))
+        self._flush()
+
+    def _done_verify(self, answer: Answer) -> None:
+        part = self._what
+        assert isinstance(part, StoredPart)
+        if self._found is not None:
+            if self._found[1] == part.pdu:
+                self._verified = part
+            else:
+                self._slots.strike(part)
+                self._kept(part, "the slot holds another message now")
+                self._soon()
+        elif answer.code == at.EMPTY_SLOT or (
+            answer.ok and not self._entries.headers and self._entries.clean
+        ):
+            self._slots.strike(part)
+            self._events.append(Freed(part))
+        else:
+            self._slots.keep(part)
+            self._kept(part, f"the slot could not be read again: {answer.why}")
+            self._soon()
+
+    def _done_delete(self, answer: Answer) -> None:
+        part, self._verified = self._verified, None
+        assert part is not None
+        if answer.ok:
+            self._slots.strike(part)
+            self._events.append(Freed(part))
+        else:
+            self._slots.keep(part)
+            self._kept(part, f"the phone refused to delete it: {answer.why}")
+
+    def _done_list(self, answer: Answer) -> None:
+        self._to_list.pop(self._where, None)
+        self._flush()
+        if not answer.ok:
+            # In text mode it says ERROR: the phone may have forgotten what it was told.
+            self._chore(self._now, Kind.MODE)
+            self._chore(self._now, Kind.CHECK)
+            self._soon()
+            return
+        if self._entries.clean:
+            self._own[self._where] = self._own_seen
+            self._slots.settle(self._where, self._seen)
+            self._due[Kind.COUNT] = max(self._due[Kind.COUNT], self._now + self._settings.poll_s)
+        else:
+            self._soon()
+
+    def _done_count(self, kind: Kind, answer: Answer) -> None:
+        storage = self._where
+        polled = kind is Kind.COUNT
+        if polled:
+            self._chores.pop((kind, storage), None)
+        if not answer.ok:
+            self._unusable(storage)
+            return
+        fill = next(iter(at.cpms_fills(self._lines[0])), None) if self._lines else None
+        self._selected = fill.storage if fill is not None and fill.storage else storage
+        if self._selected != storage:
+            self._chore(self._now, Kind.CHECK)
+            return
+        if storage == self._storages[0]:
+            self._fill = fill
+        known = self._slots.count(storage) + self._own.get(storage, 0)
+        if polled and (fill is None or fill.used > known):
+            self._to_list[storage] = None
+
+    def _unusable(self, storage: str) -> None:
+        """Go on without a storage that the phone refuses; without the first one there is nothing."""
+        if storage == self._storages[0]:
+            self.rebooted = True
+            return
+        self._events.append(Noted(f"+CPMS: {storage} refused"))
+        self._storages = tuple(name for name in self._storages if name != storage)
+        self._to_list.pop(storage, None)
+        self._notices = {k: tries for k, tries in self._notices.items() if k[0] != storage}
+
+    def _done_chore(self, kind: Kind, answer: Answer) -> None:
+        self._chores.pop((kind, ""), None)
+        line = self._lines[0] if self._lines else ""
+        if kind is Kind.SIGNAL:
+            self._signal = at.csq_signal(line)
+        elif kind is Kind.OPERATOR:
+            self._operator = at.operator_name(line)
+        elif kind is Kind.CHECK:
+            self.rebooted = answer.ok and line != self._baseline and bool(self._baseline)
+        elif kind is Kind.REGISTRATION:
+            stat = at.registration_stat(line)
+            self._registration = _REGISTRATIONS.get(
+                -1 if stat is None else stat, Registration.UNKNOWN
+            )
+            fill = self._fill
+            used, total = (None, None) if fill is None else (fill.used, fill.total)
+            self._events.append(
+                Health(self._signal, self._registration, self._operator, used, total)
+            )
+
+    def _soon(self) -> None:
+        """Look at the counts soon: something is on the phone that was not read."""
+        self._due[Kind.COUNT] = min(self._due[Kind.COUNT], self._now + RETRY_S)
+
+    def _forget_command(self) -> None:
+        self._kind = self._what = self._verified = None
+        self._entries.begin("")
+        self._batch.clear()
