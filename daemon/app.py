@@ -159,7 +159,9 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     settings = env.config.webhooks
-    policy = AddressPolicy(tuple(settings.allow_private_hosts), tuple(settings.allow_private_cidrs))
+    policy = AddressPolicy.from_settings(
+        hosts=settings.allow_private_hosts, cidrs=settings.allow_private_cidrs
+    )
 
     def make_sender() -> Sender:
         return Sender(

@@ -1,20 +1,28 @@
 """The settings: `config.toml`, read and checked once, at start. An unknown key is an error, not a silent default.
 
-The dataclasses are the documentation of record: `docs/configuration.md` is held to them by a test.
+The dataclasses are the record of what there is: `docs/configuration.md` is held to them by a test. `_RULES` says what
+a value must be beyond its type. (Over 300 lines: the sections and their rules are one table, kept in one place.)
 """
 
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from ipaddress import ip_network
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 from daemon.core.delivery import SCHEDULE_S
 from daemon.core.errors import MomoError
-from daemon.wire import DEFAULT_HTTP
+from daemon.wire import DEFAULT_HTTP, HOME_VARIABLE
+
+SYSTEM_PATH: Final = "/etc/momo/momo.toml"
+"""Settings for all shops of a machine; not looked at when `MOMO_HOME` is set (cli.md section 1.6)."""
+
+_SECONDS_MAX: Final = 30 * 24 * 3600.0
+"""A wait over a month is a mistake: the retries as a whole end after days."""
 
 
 class ConfigError(MomoError):
@@ -27,6 +35,9 @@ class Http:
 
     bind: str = DEFAULT_HTTP
     public_base_url: str = ""
+    insecure_http: bool = False
+    cert_file: str = ""
+    key_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Where the master key is: `auto`, `keyring` or `file`."""
+    """Where a new master key is kept: `auto`, `keyring` or `file`. One that exists stays where it is."""
 
     store: str = "auto"
 
@@ -141,150 +152,234 @@ class Config:
     secrets: Secrets = field(default_factory=Secrets)
 
 
-CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "transactions.late_policy": ("accept", "review", "reject"),
-    "transactions.code_sms_at": ("both", "request", "verified", "never"),
-    "trust.balance_check": ("review", "warn", "off"),
-    "secrets.store": ("auto", "keyring", "file"),
+Rule = Callable[[Any], str]
+"""Says what is wrong with a value of the right type, "" when nothing is. Of a list it sees each item."""
+
+
+def _between(low: float, high: float) -> Rule:
+    return lambda value: "" if low <= value <= high else f"takes {low:g} to {high:g}"
+
+
+def _seconds(value: float) -> str:
+    return "" if 0 < value <= _SECONDS_MAX else f"takes more than 0 and at most {_SECONDS_MAX:.0f}"
+
+
+def _one_of(*choices: str) -> Rule:
+    return lambda value: "" if value in choices else f"takes one of: {', '.join(choices)}"
+
+
+def _address(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    good = host and port.isascii() and port.isdigit() and int(port) <= 65535
+    return "" if good or value == "off" else "takes HOST:PORT, such as 127.0.0.1:8420, or off"
+
+
+def _url(*schemes: str) -> Rule:
+    def check(value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            good = parts.scheme in schemes and parts.hostname and (parts.port or 1)
+        except ValueError:
+            good = False
+        plain = good and "@" not in parts.netloc and not parts.fragment
+        return "" if plain or not value else f"takes an address that starts with {schemes[-1]}://"
+
+    return check
+
+
+def _host(value: str) -> str:
+    try:
+        ip_address(value)
+    except ValueError:
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", value, re.ASCII):
+            return "takes names or IP addresses alone, without https://, port or path"
+    return ""
+
+
+def _network(value: str) -> str:
+    try:
+        ip_network(value)
+    except ValueError as error:
+        return f"takes networks such as 192.168.1.0/24 ({error})"
+    return ""
+
+
+def _file(value: str) -> str:
+    if not value:
+        return ""
+    if not value.startswith("/"):
+        return "takes a path from the root, such as /etc/momo/ca.pem"
+    return "" if Path(value).is_file() else f"names a file that is not there: {value}"
+
+
+_RULES: Final[dict[str, Rule]] = {
+    "http.bind": _address,
+    "http.public_base_url": _url("http", "https"),
+    "http.cert_file": _file,
+    "http.key_file": _file,
+    "webhooks.allow_private_hosts": _host,
+    "webhooks.allow_private_cidrs": _network,
+    "webhooks.ca_file": _file,
+    "webhooks.retry_schedule_s": _seconds,
+    "webhooks.jitter": _between(0, 0.99),
+    "webhooks.connect_timeout_s": _seconds,
+    "webhooks.timeout_s": _seconds,
+    "webhooks.workers": _between(1, 100),
+    "webhooks.per_endpoint": _between(1, 100),
+    "webhooks.retry_4xx": _between(400, 499),
+    "webhooks.default_url": _url("https"),
+    "modems.poll_s": _seconds,
+    "modems.sweep_s": _seconds,
+    "modems.heartbeat_s": _seconds,
+    "modems.command_timeout_s": _seconds,
+    "limits.live_per_min": _between(0, 1_000_000),
+    "limits.test_per_min": _between(0, 1_000_000),
+    "limits.burst": _between(0, 1_000_000),
+    "limits.sms_per_number_hour": _between(0, 1_000),
+    "limits.reconcile_misses_15min": _between(1, 1_000),
+    "limits.connections": _between(1, 65_535),
+    "smtp.port": _between(1, 65_535),
+    "transactions.late_policy": _one_of("accept", "review", "reject"),
+    "transactions.code_sms_at": _one_of("both", "request", "verified", "never"),
+    "trust.balance_check": _one_of("review", "warn", "off"),
+    "network.probe_hosts": _host,
+    "secrets.store": _one_of("auto", "keyring", "file"),
 }
+_NEVER_EMPTY: Final = frozenset({"webhooks.retry_schedule_s"})
 
-_POSITIVE: Final = frozenset(
-    {
-        "webhooks.connect_timeout_s",
-        "webhooks.timeout_s",
-        "webhooks.workers",
-        "webhooks.per_endpoint",
-        "webhooks.retry_schedule_s",
-        "modems.poll_s",
-        "modems.sweep_s",
-        "modems.heartbeat_s",
-        "modems.command_timeout_s",
-        "limits.reconcile_misses_15min",
-        "limits.connections",
-        "smtp.port",
-    }
-)
+Values = dict[str, dict[str, Any]]
+"""Section -> field -> value, of those that a file sets."""
 
 
-def load(path: str, environ: Mapping[str, str]) -> Config:  # noqa: ARG001 -- variables join when one is needed
+def load(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> Config:
     """Read the settings; no file means the defaults.
 
+    Args:
+        path: The shop's `config.toml`.
+        environ: Says by `MOMO_HOME` whether the machine's settings count too.
+        system_path: The machine's settings; the shop's win over them, key by key.
+
     Raises:
-        ConfigError: The file cannot be read, is no TOML, or has a key or value that we do not know.
+        ConfigError: A file cannot be read, is no TOML, or has a key or value that we do not know.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return Config()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse(text, path)
+    paths = [path] if environ.get(HOME_VARIABLE) else [system_path, path]
+    merged: Values = {}
+    for each in paths:
+        try:
+            text = Path(each).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{each}: cannot be read: {error}") from error
+        for section, values in _File(text, each).values().items():
+            merged.setdefault(section, {}).update(values)
+    return _config(merged)
 
 
 def parse(text: str, path: str = "config.toml") -> Config:
-    """Read settings from text; `path` is for the error."""
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    reader = _Reader(text, path)
-    sections = {entry.name: entry for entry in fields(Config)}
-    hints = get_type_hints(Config)
-    values: dict[str, Any] = {}
-    for name, table in raw.items():
-        if name not in sections:
-            raise reader.unknown(name, None, list(sections))
-        if not isinstance(table, dict):
-            raise reader.wrong(name, None, "is a section: write it as a table, in square brackets")
-        values[name] = _section(hints[name], name, table, reader)
-    return Config(**values)
+    """Read settings from one text; `path` is for the error.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    return _config(_File(text, path).values())
 
 
-def _section(kind: type, section: str, table: Mapping[str, Any], reader: "_Reader") -> Any:
-    assert is_dataclass(kind)
-    hints = get_type_hints(kind)
-    known = {name.rstrip("_"): name for name in hints}
-    values = {}
-    for key, value in table.items():
-        if key not in known:
-            raise reader.unknown(key, section, list(known))
-        values[known[key]] = _value(hints[known[key]], section, key, value, reader)
-    return kind(**values)
+def _config(values: Values) -> Config:
+    kinds = get_type_hints(Config)
+    return Config(**{section: kinds[section](**values[section]) for section in values})
 
 
-def _value(hint: Any, section: str, key: str, value: Any, reader: "_Reader") -> Any:
-    name = f"{section}.{key}"
-    if get_origin(hint) is tuple:
-        inner = get_args(hint)[0]
-        if not isinstance(value, list):
-            raise reader.wrong(key, section, "takes a list")
-        found = tuple(_value(inner, section, key, item, reader) for item in value)
-        if name == "webhooks.retry_schedule_s" and not found:
-            raise reader.wrong(key, section, "takes at least one step")
-        return found
-    if hint is bool:
-        if not isinstance(value, bool):
-            raise reader.wrong(key, section, "takes true or false")
-    elif hint is float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise reader.wrong(key, section, "takes a number")
-        value = float(value)
-        if not value < float("inf"):
-            raise reader.wrong(key, section, "takes a finite number")
-    elif not isinstance(value, hint) or isinstance(value, bool):
-        raise reader.wrong(key, section, f"takes {'a whole number' if hint is int else 'a text'}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        _check_range(name, section, key, value, reader)
-    if name in CHOICES and value not in CHOICES[name]:
-        raise reader.wrong(key, section, f"takes one of: {', '.join(CHOICES[name])}")
-    if name == "webhooks.allow_private_cidrs":
-        try:
-            ip_network(value)
-        except ValueError as error:
-            raise reader.wrong(
-                key, section, f"takes networks such as 192.168.1.0/24: {error}"
-            ) from error
-    return value
-
-
-def _check_range(name: str, section: str, key: str, value: float, reader: "_Reader") -> None:
-    if value < 0 or (name in _POSITIVE and value == 0):
-        raise reader.wrong(
-            key, section, "must be more than 0" if name in _POSITIVE else "is negative"
-        )
-    if name == "webhooks.jitter" and value >= 1:
-        raise reader.wrong(key, section, "takes 0 to 0.99")
-
-
-class _Reader:
-    """Makes errors that name the line."""
+class _File:
+    """One file: its text turned into checked values, and errors that name the line."""
 
     def __init__(self, text: str, path: str) -> None:
-        self._lines = text.splitlines()
+        self._text = text
         self._path = path
 
-    def unknown(self, key: str, section: str | None, known: list[str]) -> ConfigError:
+    def values(self) -> Values:
+        """Return what the file sets."""
+        try:
+            raw = tomllib.loads(self._text)
+        except tomllib.TOMLDecodeError as error:
+            line = re.search(r"at line (\d+)", str(error))
+            where = f"{self._path}, line {line.group(1)}" if line else self._path
+            raise ConfigError(f"{where}: not valid TOML: {error}") from error
+        kinds = get_type_hints(Config)
+        found: Values = {}
+        for section, table in raw.items():
+            if section not in kinds:
+                raise self._unknown("section", section, section, list(kinds))
+            if not isinstance(table, dict):
+                raise self._error(
+                    section, f"{section} is a section: write [{section}] above its keys"
+                )
+            found[section] = self._section(kinds[section], section, table)
+        return found
+
+    def _section(self, kind: type, section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+        hints = get_type_hints(kind)
+        # `from` is a word of Python, so its field is `from_`.
+        known = {entry.name.removesuffix("_"): entry.name for entry in fields(kind)}
+        found = {}
+        for key, value in table.items():
+            name = f"{section}.{key}"
+            if key not in known:
+                raise self._unknown("key", key, name, list(known))
+            found[known[key]] = self._value(hints[known[key]], name, value)
+        return found
+
+    def _value(self, hint: Any, name: str, value: Any) -> Any:
+        if get_origin(hint) is tuple:
+            if not isinstance(value, list):
+                raise self._wrong(name, "takes a list, in square brackets")
+            if not value and name in _NEVER_EMPTY:
+                raise self._wrong(name, "takes at least one")
+            return tuple(self._value(get_args(hint)[0], name, item) for item in value)
+        if hint is float and type(value) is int:
+            value = float(value)
+        if type(value) is not hint:
+            raise self._wrong(name, f"takes {_TYPE_NAMES[hint]}, not {value!r}")
+        why = _RULES[name](value) if name in _RULES else ""
+        if why:
+            raise self._wrong(name, f"{why}, not {value!r}" if value != "" else why)
+        return value
+
+    def _unknown(self, what: str, key: str, name: str, known: list[str]) -> ConfigError:
         near = difflib.get_close_matches(key, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(known)}"
-        what = "section" if section is None else "key"
-        return ConfigError(f"{self._where(key, section)}: unknown {what} {key}{hint}")
+        hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+        return self._error(name, f"unknown {what} {key}; {hint}")
 
-    def wrong(self, key: str, section: str | None, why: str) -> ConfigError:
-        return ConfigError(f"{self._where(key, section)}: {key} {why}")
+    def _wrong(self, name: str, why: str) -> ConfigError:
+        return self._error(name, f"{name.partition('.')[2]} {why}")
 
-    def _where(self, key: str, section: str | None) -> str:
-        inside: str | None = None
-        for number, line in enumerate(self._lines, 1):
-            header = re.match(r"\s*\[\s*([^\]]+?)\s*\]", line)
+    def _error(self, name: str, what: str) -> ConfigError:
+        line = self._line_of(name) or self._line_of(name.partition(".")[0])
+        where = f"{self._path}, line {line}" if line else self._path
+        return ConfigError(f"{where}: {what}")
+
+    def _line_of(self, name: str) -> int | None:
+        """Return the line that names a section or `section.key`, None when it is written in some rarer way."""
+        inside = ""
+        for number, line in enumerate(self._text.splitlines(), 1):
+            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)
+            entry = re.match(r"\s*([\w.\"' -]+?)\s*=", line)
             if header:
-                inside = header.group(1).strip("\"'")
-                if section is None and inside == key:
-                    return f"{self._path}, line {number}"
+                inside = re.sub(r"[\s\"']", "", header.group(1))
+                here = inside
+            elif entry:
+                here = f"{inside}.{entry.group(1)}".lstrip(".")
+                here = re.sub(r"[\s\"']", "", here)
+            else:
                 continue
-            entry = re.match(r"\s*([\"']?)([\w.-]+)\1\s*=", line)
-            if not entry:
-                continue
-            name = entry.group(2) if inside is None else f"{inside}.{entry.group(2)}"
-            if name == (key if section is None else f"{section}.{key}"):
-                return f"{self._path}, line {number}"
-        return self._path
+            if here == name:
+                return number
+        return None
+
+
+_TYPE_NAMES: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}

@@ -21,7 +21,16 @@ from daemon.modem import parts as joining
 from daemon.modem import pdu as codec
 from daemon.modem.pdu_fields import SenderType
 from daemon.modem.pdu_values import Deliver, Garbled
-from daemon.store import events, messages, payments, presence, reviews, settle, transactions
+from daemon.store import (
+    events,
+    messages,
+    payment_methods,
+    payments,
+    presence,
+    reviews,
+    settle,
+    transactions,
+)
 from daemon.store.engine import Tx
 from daemon.wire import MessageState, Mode, ReviewReason
 from parsers import reading as readings
@@ -119,7 +128,7 @@ class _Intake:
         sim = presence.sim(tx, source.sim_key)
         assert sim is not None, "the loop stores the SIM before it hands over its messages"
         self.sim: Sim = sim
-        self.line: PaymentMethod | None = presence.line_on(tx, sim.seq)
+        self.line: PaymentMethod | None = payment_methods.on_sim(tx, sim.seq)
 
     # Parts ------------------------------------------------------------------------------------------
 
@@ -261,7 +270,7 @@ class _Intake:
             read_as = readings.Unreadable("longer than any payment message")
         else:
             # A stranger's text is read by every wording, so that a person sees what it pretends to be.
-            read_as = read(value.sender, body, network=None if doubts else network)
+            read_as = read(None, body) if doubts else read(value.sender, body, network=network)
         outcome = _Outcome(
             MessageState.NOT_PAYMENT, provider=provider, trusted=not doubts, reasons=doubts
         )

@@ -212,8 +212,8 @@ def flush(tx: Tx, endpoint_id: str, now: int) -> int:
     """
     changed = tx.run(
         "UPDATE deliveries SET next_attempt_at = :now, "
-        "extra = CASE WHEN status = 'retrying' THEN 1 ELSE 0 END "
-        "WHERE endpoint_id = :id AND next_attempt_at > :now AND leased_until IS NULL",
+        "extra = CASE WHEN status = 'retrying' AND next_attempt_at > :now THEN 1 ELSE extra END "
+        "WHERE endpoint_id = :id AND next_attempt_at IS NOT NULL AND leased_until IS NULL",
         {"id": endpoint_id, "now": now},
     )
     tx.wake(TOPIC)

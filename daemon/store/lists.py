@@ -140,29 +140,36 @@ def _found(row: tuple[Any, ...]) -> Found:
 # Deliveries ---------------------------------------------------------------------------------------------
 
 
-def deliveries(
-    reader: Reader,
-    *,
-    mode: Mode | None,
-    endpoint_id: str | None,
-    status: DeliveryStatus | None,
-    implicit: bool,
-    limit: int,
-    offset: int,
-) -> tuple[list[tuple[Delivery, Endpoint]], int]:
-    """Return one page of the delivery log, newest first, and how many entries there are in all.
+@dataclass(frozen=True, slots=True)
+class DeliveryFilter:
+    """What the delivery log is narrowed to.
 
-    `implicit` also takes in what goes to requests' own webhooks and to the default one.
+    Attributes:
+        mode: Of the endpoint; None is both.
+        implicit: Also what goes to requests' own webhooks and to the default one.
     """
-    tests = ["1 = 1"]
+
+    mode: Mode | None = None
+    endpoint_id: str | None = None
+    status: DeliveryStatus | None = None
+    implicit: bool = False
+
+
+def deliveries(
+    reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int
+) -> tuple[list[tuple[Delivery, Endpoint]], int]:
+    """Return one page of the delivery log, newest first, and how many entries there are in all."""
+    tests = ["1 = 1"] if wanted.implicit else ["e.kind = 'endpoint'"]
     params: dict[str, Any] = {}
-    if not implicit:
-        tests.append("e.kind = 'endpoint'")
-    for name, value in (("e.mode", mode), ("d.endpoint_id", endpoint_id), ("d.status", status)):
-        if value is not None:
-            key = name.partition(".")[2]
-            tests.append(f"{name} = :{key}")
-            params[key] = value
+    if wanted.mode is not None:
+        tests.append("e.mode = :mode")
+        params["mode"] = wanted.mode
+    if wanted.endpoint_id is not None:
+        tests.append("d.endpoint_id = :endpoint_id")
+        params["endpoint_id"] = wanted.endpoint_id
+    if wanted.status is not None:
+        tests.append("d.status = :status")
+        params["status"] = wanted.status
     source = "FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id WHERE " + " AND ".join(
         tests
     )
@@ -177,12 +184,17 @@ def deliveries(
 
 
 def queue(reader: Reader) -> dict[str, int]:
-    """Count what is owed: deliveries by status, and dead letters that nobody has dealt with."""
+    """Count what is owed, what was given up, and the dead letters that nobody has dealt with."""
     counts = dict(
         reader.all(
             "SELECT status, COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL "
             "GROUP BY status"
         )
+    )
+    # Every failed delivery has its dead letter, and there are few of those.
+    failed = reader.value(
+        "SELECT COUNT(*) FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
+        "WHERE d.status = 'failed'"
     )
     dead = reader.value(
         "SELECT COUNT(*) FROM dead_letters WHERE resolved_at IS NULL AND replayed_at IS NULL"
@@ -190,39 +202,60 @@ def queue(reader: Reader) -> dict[str, int]:
     return {
         "pending": int(counts.get("pending", 0)),
         "retrying": int(counts.get("retrying", 0)),
+        "failed": int(failed),
         "dead_letters": int(dead),
     }
+
+
+def waiting_by_endpoint(reader: Reader) -> dict[str, int]:
+    """Count what waits for each endpoint."""
+    return dict(
+        reader.all(
+            "SELECT endpoint_id, COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL "
+            "GROUP BY endpoint_id"
+        )
+    )
 
 
 # Messages -----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class MessageFilter:
+    """What a list of SMS is narrowed to.
+
+    Attributes:
+        line: A merchant number (E.164) or a payment method's id.
+        since: First `received_at`.
+    """
+
+    state: MessageState | None = None
+    line: str | None = None
+    since: int | None = None
+
+
 def messages(
-    reader: Reader,
-    *,
-    state: MessageState | None,
-    since: int | None,
-    until: int | None,
-    limit: int,
-    offset: int,
+    reader: Reader, wanted: MessageFilter, *, limit: int, offset: int
 ) -> tuple[list[tuple[Message, str | None]], int]:
     """Return one page of SMS with the merchant number each came to, newest first, and how many in all."""
     tests = ["1 = 1"]
     params: dict[str, Any] = {}
-    if state is not None:
+    if wanted.state is not None:
         tests.append("m.state = :state")
-        params["state"] = state
-    if since is not None:
+        params["state"] = wanted.state
+    if wanted.line is not None:
+        tests.append("(pm.phone_number = :line OR pm.id = :line)")
+        params["line"] = wanted.line
+    if wanted.since is not None:
         tests.append("m.received_at >= :since")
-        params["since"] = since
-    if until is not None:
-        tests.append("m.received_at < :until")
-        params["until"] = until
-    where = " AND ".join(tests)
-    total = int(reader.value(f"SELECT COUNT(*) FROM messages m WHERE {where}", params))
+        params["since"] = wanted.since
+    source = (
+        "FROM messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id WHERE "
+        + " AND ".join(tests)
+    )
+    total = int(reader.value(f"SELECT COUNT(*) {source}", params))
     rows = reader.all(
-        f"SELECT {columns(Message, 'm.')}, pm.phone_number FROM messages m "
-        f"LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id WHERE {where} "
+        f"SELECT {columns(Message, 'm.')}, pm.phone_number {source} "
         "ORDER BY m.seq DESC LIMIT :limit OFFSET :offset",
         {**params, "limit": limit, "offset": offset},
     )
@@ -259,50 +292,35 @@ def events_with_transactions(
 # Today --------------------------------------------------------------------------------------------------
 
 
-def today(reader: Reader, since: int, now: int) -> dict[str, Any]:
-    """Count the live day so far: paid, short, waiting, for review, and the money per currency."""
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The live day so far.
+
+    Attributes:
+        verified: (status, currency) -> how many requests, and how much was received for them.
+    """
+
+    verified: dict[tuple[str, str], tuple[int, int]]
+    waiting: int
+    review: int
+
+
+def today(reader: Reader, since: int, now: int) -> Today:
+    """Count the day that began at `since`."""
     verified = reader.all(
         "SELECT t.status, p.currency, COUNT(*), SUM(p.amount_minor) FROM transactions t "
         "JOIN payments p ON p.id = t.payment_id WHERE t.completed_at >= :since AND t.mode = 'live' "
         "AND t.origin = 'request' GROUP BY t.status, p.currency",
         {"since": since},
     )
-    counts = {"SUCCESS": 0, "PARTIAL": 0, "OVERPAID": 0}
-    received: dict[str, int] = {}
-    for status, currency, number, minor in verified:
-        counts[status] += number
-        received[currency] = received.get(currency, 0) + minor
     waiting = reader.value(
         "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at > :now "
         "AND mode = 'live'",
         {"now": now},
     )
     review = reader.value("SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = 'live'")
-    return {
-        "paid": counts["SUCCESS"],
-        "short": counts["PARTIAL"],
-        "over": counts["OVERPAID"],
-        "waiting": int(waiting),
-        "review": int(review),
-        "received_minor": received,
-    }
-
-
-def failed_since(reader: Reader, since: int) -> int:
-    """Count the deliveries that were given up since then."""
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM deliveries WHERE status = 'failed' AND failed_at >= :since",
-            {"since": since},
-        )
-    )
-
-
-def waiting_by_endpoint(reader: Reader) -> dict[str, int]:
-    """Count what waits for each endpoint."""
-    return dict(
-        reader.all(
-            "SELECT endpoint_id, COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL "
-            "GROUP BY endpoint_id"
-        )
+    return Today(
+        {(status, currency): (number, minor) for status, currency, number, minor in verified},
+        int(waiting),
+        int(review),
     )

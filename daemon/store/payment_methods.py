@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from daemon.core.model import PaymentMethod
+from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.store import devices
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_all, load_optional
 
@@ -65,6 +66,12 @@ def with_number(reader: Reader, provider: str, phone_number: str) -> PaymentMeth
             {"provider": provider, "phone": phone_number},
         ),
     )
+
+
+def where(reader: Reader, method: PaymentMethod) -> tuple[Sim | None, Device | None]:
+    """Return the SIM that a number is on, and the phone that holds it."""
+    sim = None if method.sim_seq is None else devices.sim(reader, method.sim_seq)
+    return sim, None if sim is None else devices.get(reader, sim.device_id)
 
 
 def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMethod:

@@ -1,6 +1,6 @@
 """Which phones and SIMs are there: written by the modem loop, by what the devices themselves say."""
 
-from daemon.core.model import PaymentMethod, Sim
+from daemon.core.model import Sim
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_optional
 
@@ -92,14 +92,3 @@ def sim(reader: Reader, sim_key: str) -> Sim | None:
         reader.one(f"SELECT {columns(Sim)} FROM sims WHERE sim_key = :key", {"key": sim_key}),
     )
 
-
-def line_on(reader: Reader, sim_seq: int) -> PaymentMethod | None:
-    """Return the number that a SIM holds."""
-    return load_optional(
-        PaymentMethod,
-        reader.one(
-            f"SELECT {columns(PaymentMethod)} FROM payment_methods "
-            "WHERE sim_seq = :sim AND deleted_at IS NULL",
-            {"sim": sim_seq},
-        ),
-    )

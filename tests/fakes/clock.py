@@ -4,7 +4,7 @@
 class FakeClock:
     """Three hands: wall clock, monotonic, and one that goes on through sleep."""
 
-    def __init__(self, now_us: int = 1_760_000_000_000_000) -> None:
+    def __init__(self, now_us: int = 1_795_248_030_000_000) -> None:
         self._now_us = now_us
         self._monotonic = 1000.0
         self._boottime = 1000.0

@@ -1,0 +1,107 @@
+"""`python -m daemon VERB`: run, setup, demo. What `momo` starts; people type `momo`."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from daemon import wire
+from daemon.app import EXIT_FAILED, EXIT_OK, EXIT_USAGE, RunOptions, StartError, open_doors, serve
+from daemon.core.errors import MomoError, Refusal
+from daemon.env import Env
+from daemon.flows import setup
+from daemon.system import SystemClock, SystemEntropy
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb and return the exit code."""
+    if not __debug__:
+        # The assertions are part of the program: they stop it rather than let it go on wrong.
+        print("error: python -O is not supported", file=sys.stderr)
+        return EXIT_USAGE
+    os.umask(0o077)
+    options = _parser().parse_args(arguments)
+    places = wire.places(os.environ, os.getuid(), tempfile.gettempdir())
+    try:
+        if options.verb == "run":
+            return _run(options, places)
+        if options.verb == "setup":
+            return asyncio.run(_setup(options, places))
+        return _demo(options)
+    except StartError as error:
+        if getattr(options, "json", False):
+            _print_json(
+                {
+                    "success": False,
+                    "error": {
+                        "code": error.code,
+                        "message": error.message,
+                        "next": [error.next_step],
+                    },
+                    "exit_code": error.exit_code,
+                }
+            )
+        print(f"error: {error.message}  [{error.code}]", file=sys.stderr)
+        print(f"next:  {error.next_step}", file=sys.stderr)
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m daemon", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    run = verbs.add_parser("run", help="run the daemon in the foreground")
+    run.add_argument("--http", metavar="HOST:PORT|off")
+    run.add_argument("--modem", metavar="PATH", action="append", default=[])
+    run.add_argument("--log-json", action="store_true")
+    make = verbs.add_parser("setup", help="make the shop and its keys")
+    make.add_argument("--shop", default="")
+    make.add_argument("--tz", default="Africa/Accra")
+    make.add_argument("--owner-email", default=None)
+    make.add_argument("--password-file", metavar="FILE|-")
+    make.add_argument("--no-input", action="store_true")
+    make.add_argument("--check", action="store_true")
+    make.add_argument("--json", action="store_true")
+    demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
+    demo.add_argument("--keep", action="store_true")
+    return parser
+
+
+def _run(options: argparse.Namespace, places: wire.Places) -> int:
+    run = RunOptions(options.http, tuple(options.modem), options.log_json)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(serve(run, places, os.environ))
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop  # noqa: PLC0415 -- not on every platform
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from rich.console import Console  # noqa: PLC0415 -- only the demo draws
+
+    from daemon.demo.story import DemoOptions, tell  # noqa: PLC0415 -- the same
+
+    # Ctrl-C ends the demo, not this program's clean-up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return tell(DemoOptions(keep=options.keep), Console(highlight=False))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _print_json(body: dict[str, Any]) -> None:
+    print(json.dumps(body, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""A throw-away shop made of the real programs: the daemon, the CLI, and an emulated phone on a pty."""
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from daemon.core.errors import MomoError
+
+START_S: Final = 20.0
+STOP_S: Final = 20.0
+COMMAND_S: Final = 40.0
+
+
+class DemoError(MomoError):
+    """A step of the demo went wrong; the text says which and what the program said."""
+
+
+class Shop:
+    """Runs the programs of one shop in a folder and stops them again, by their process ids."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.phone_path = home / "phone"
+        self._environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("MOMO_")},
+            "MOMO_HOME": str(home),
+        }
+        self._phone: subprocess.Popen[str] | None = None
+        self._daemon: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop()
+
+    def write_config(self, ca_file: str) -> None:
+        """Let webhooks go to this machine, and trust the receiver's certificate."""
+        lines = [
+            "# This shop lives on this machine only, so its webhooks may go to it.",
+            "[webhooks]",
+            'allow_private_hosts = ["localhost"]',
+            f"ca_file = {json.dumps(ca_file)}",
+            "",
+        ]
+        (self.home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
+
+    def set_up(self, name: str) -> dict[str, Any]:
+        """Make the shop and its keys; returns what `momo setup --json` says."""
+        password_file = self.home / "password"
+        password_file.touch(mode=0o600)
+        password_file.write_text(secrets.token_urlsafe(12) + "\n", encoding="utf-8")
+        return self.momo("setup", "--no-input", "--shop", name, "--password-file", str(password_file))
+
+    def start_phone(self) -> None:
+        """Plug in the emulated phone: a real pty that answers AT commands, with an MTN Ghana SIM."""
+        self._phone = subprocess.Popen(
+            [sys.executable, "-m", "daemon.modem.emulated_port", "--link", str(self.phone_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=self._environ,
+        )
+        self._answer("the phone")
+
+    def deliver_sms(self, pdus: Sequence[str]) -> None:
+        """Let the network deliver an SMS to the phone, part by part."""
+        assert self._phone is not None
+        assert self._phone.stdin is not None
+        self._phone.stdin.write(json.dumps({"command": "deliver", "pdus": list(pdus)}) + "\n")
+        self._phone.stdin.flush()
+        answer = self._answer("the phone")
+        if not answer.get("ok"):
+            raise DemoError(f"the phone did not take the SMS: {answer}")
+
+    def start_daemon(self) -> str:
+        """Start the real daemon and return the address of its API, once it is ready."""
+        log = (self.home / "daemon.log").open("w", encoding="utf-8")
+        with log:
+            self._daemon = subprocess.Popen(
+                [sys.executable, "-m", "daemon", "run", "--http", "127.0.0.1:0", "--modem", str(self.phone_path)],
+                stderr=subprocess.PIPE,
+                stdout=log,
+                text=True,
+                env=self._environ,
+            )
+        assert self._daemon.stderr is not None
+        said = []
+        for line in self._daemon.stderr:
+            said.append(line)
+            if line.startswith("ready "):
+                # What it logs later must not fill the pipe.
+                _drain(self._daemon)
+                return line.split("http=")[1].strip()
+        raise DemoError("the daemon did not start:\n" + "".join(said))
+
+    def momo(self, *arguments: str, accept: tuple[int, ...] = (0,)) -> dict[str, Any]:
+        """Run a `momo` command with `--json` and return its document."""
+        done = subprocess.run(
+            [sys.executable, "-m", "momo_cli", *arguments, "--json"],
+            capture_output=True,
+            text=True,
+            env=self._environ,
+            timeout=COMMAND_S,
+            check=False,
+        )
+        if done.returncode not in accept:
+            raise DemoError(f"momo {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    def stop(self) -> None:
+        """Stop what was started, the daemon first and politely."""
+        for process in (self._daemon, self._phone):
+            if process is None:
+                continue
+            process.terminate()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+
+    def wait(self) -> None:
+        """Wait until the daemon ends (Ctrl-C of `--keep`)."""
+        assert self._daemon is not None
+        with contextlib.suppress(KeyboardInterrupt):
+            self._daemon.wait()
+
+    def _answer(self, who: str) -> Mapping[str, Any]:
+        assert self._phone is not None
+        assert self._phone.stdout is not None
+        line = self._phone.stdout.readline()
+        if not line:
+            raise DemoError(f"{who} ended before it answered")
+        answer: Mapping[str, Any] = json.loads(line)
+        return answer
+
+
+def _drain(process: "subprocess.Popen[str]") -> None:
+    import threading  # noqa: PLC0415 -- only here
+
+    pipe = process.stderr
+    assert pipe is not None
+
+    def read() -> None:
+        with contextlib.suppress(ValueError, OSError):
+            for _line in pipe:
+                pass
+
+    threading.Thread(target=read, daemon=True).start()

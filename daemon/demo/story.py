@@ -1,0 +1,181 @@
+"""`momo demo`: one payment from SMS to verified webhook, with the real programs, told as it happens."""
+
+import datetime
+import queue
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from daemon.demo.receiver import Received, Receiver
+from daemon.demo.shop import DemoError, Shop
+from daemon.modem.pdu import encode_deliver
+
+AMOUNT: Final = "25.00"
+CUSTOMER: Final = "Kofi Boateng"
+CUSTOMER_PHONE: Final = "0244123456"
+SHOP_PHONE: Final = "0244124567"
+SMSC: Final = "+233244500000"
+WAIT_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """`momo demo`."""
+
+    keep: bool = False
+
+
+def receipt(code: str, amount: str, telco_id: str) -> str:
+    """Return MTN's receipt for an on-net payment, as it reads in 2026. Its balance fits a wallet that held GHS 100."""
+    balance = f"{float(amount) + 100:.2f}"
+    return (
+        f"Payment received for GHS {amount} from {CUSTOMER.upper()}  Current Balance: GHS {balance} . "
+        f"Available Balance: GHS {balance}. Reference: {code}. Transaction ID: {telco_id}. TRANSACTION FEE: 0.00"
+    )
+
+
+def tell(options: DemoOptions, console: Console) -> int:
+    """Play the demo; returns the exit code."""
+    folder = Path(tempfile.mkdtemp(prefix="momo-demo-"))
+    try:
+        with Shop(folder) as shop:
+            return _play(shop, folder, options, console)
+    except DemoError as error:
+        console.print(f"[red]x[/red] {error}", highlight=False)
+        return 1
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> int:
+    console.print(
+        Panel.fit(
+            "[bold]A customer pays a shop by mobile money.[/bold]\n"
+            "Real daemon, real database, real SMS bytes over a serial port; only the phone is emulated.",
+            title="momo demo",
+        )
+    )
+    step = _Steps(console)
+    receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: DTZ005,TID251 -- a person watches this clock
+    try:
+        shop.write_config(receiver.ca_file)
+        shop.set_up("Ama Provisions")
+        step("A shop was made", "Ama Provisions, with its own database and keys", "momo setup --shop 'Ama Provisions'")
+        shop.start_phone()
+        step("A phone was plugged in", "an emulated USB modem with an MTN Ghana SIM")
+        address = shop.start_daemon()
+        step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
+        phone = shop.momo("sims", "list", "--wait=15s")["data"][0]
+        method = shop.momo(
+            "methods", "add", "--provider", "momo_mtn", "--phone", SHOP_PHONE, "--name", "Ama Mensah",
+            "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
+        )["data"]  # fmt: skip
+        step(
+            "The shop's number is on the SIM",
+            f"{method['phone_number']} ({method['provider_name']}) in {phone['name']}",
+            f"momo methods add --provider momo_mtn --phone {SHOP_PHONE} --name 'Ama Mensah' --sim {phone['name']}:0",
+        )
+        endpoint = shop.momo("endpoints", "add", receiver.url)
+        receiver.secret = endpoint["secret"]
+        step("The shop's web server hears of payments", receiver.url, f"momo endpoints add {receiver.url}")
+        request = shop.momo("init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER)["data"]
+        step(
+            f"{CUSTOMER} owes GHS {AMOUNT}",
+            f"and types the code [bold]{request['svc_code']}[/bold] as the reference of the payment",
+            f"momo init {AMOUNT} --phone {CUSTOMER_PHONE} --name '{CUSTOMER}'",
+        )
+        text = receipt(request["svc_code"], AMOUNT, "86105511902")
+        now = datetime.datetime.now(datetime.UTC)  # noqa: DTZ005,TID251 -- the network's clock, in a demo
+        pdus = encode_deliver("MobileMoney", text, now, smsc=SMSC, reference=77)
+        started = time.perf_counter()
+        shop.deliver_sms(pdus)
+        step("The customer paid", f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]")
+        received = _wait_for(receiver)
+        took_ms = (time.perf_counter() - started) * 1000
+        paid = shop.momo("tx", "show", request["reference"])["data"]
+        step(
+            f"The request is {paid['status']}",
+            f"received {paid['actual_amount']} of {paid['expected_amount']}, MTN transaction {paid['telco']['transaction_id']}",
+            f"momo tx show {request['svc_code']}",
+        )
+        step(
+            "The web server got signed webhooks",
+            f"the first one {took_ms:.0f} ms after the SMS, its signature verified",
+        )
+        console.print(_webhooks(received))
+        if not all(item.verified for item in received):
+            raise DemoError("a signature did not verify")
+        console.print("[green]✓[/green] [bold]Paid, recorded, and told to the shop's software.[/bold]")
+        if options.keep:
+            _keep(shop, console, request["reference"])
+        return 0
+    finally:
+        receiver.stop()
+
+
+class _Steps:
+    """Prints what happened, numbered, and the command that does the same."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._number = 0
+
+    def __call__(self, what: str, detail: str, command: str = "") -> None:
+        self._number += 1
+        self._console.print(
+            f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False
+        )
+        if command:
+            self._console.print(f"  [cyan]$ {command}[/cyan]", highlight=False)
+
+
+def _wait_for(receiver: Receiver) -> list[Received]:
+    """Return the webhooks of the payment: the forwarded and the completed one."""
+    received: list[Received] = []
+    try:
+        while len(received) < 2:
+            received.append(receiver.received.get(timeout=WAIT_S))
+    except queue.Empty:
+        raise DemoError(
+            f"only {len(received)} of 2 webhooks arrived within {WAIT_S:.0f} s"
+        ) from None
+    return received
+
+
+def _webhooks(received: list[Received]) -> Table:
+    table = Table(title="What the web server received", title_justify="left")
+    for heading in ("event", "webhook id", "amount", "payer", "status", "signature"):
+        table.add_column(heading)
+    for item in received:
+        data = item.data
+        table.add_row(
+            item.event,
+            item.webhook_id,
+            f"{data['currency']} {data['actual_amount']}",
+            data["payer"]["name"] or "",
+            data["status"],
+            "verified" if item.verified else "WRONG",
+        )
+    return table
+
+
+def _keep(shop: Shop, console: Console, reference: str) -> None:
+    console.print(
+        f"\nThe shop goes on running. In another terminal:\n"
+        f"  [cyan]export MOMO_HOME={shop.home}[/cyan]\n"
+        f"  [cyan]momo status[/cyan]\n"
+        f"  [cyan]momo tx show {reference}[/cyan]\n"
+        f"  [cyan]momo init 12.50 --phone {CUSTOMER_PHONE}[/cyan]\n"
+        f"  [cyan]momo deliveries list[/cyan]\n"
+        f"Stop it here with Ctrl-C, and remove it with: rm -r {shop.home}",
+        highlight=False,
+    )
+    shop.wait()

@@ -1,0 +1,135 @@
+"""A small working shop for tests of the flows: real database, real flows, fake time and dice, one SIM with a number."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from daemon import wire
+from daemon.config import Config
+from daemon.core.access import ALL_SCOPES, Caller, CallerKind
+from daemon.core.model import Payment, Transaction
+from daemon.core.requests import Answer, InitializeRequest, ReadPart, ReconcileRequest, Source
+from daemon.env import Env
+from daemon.flows import identify, initialize, ingest, reconcile
+from daemon.secrets import Vault
+from daemon.store.engine import Store
+from daemon.store.rows import columns, load_all
+from tests.fakes.clock import FakeClock
+from tests.fakes.entropy import FakeEntropy
+from tests.fakes.receipts import Receipt
+
+OWNER = Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, publishable=False, name="socket:0")
+METHOD_ID = "99999999-9999-4999-8999-999999999999"
+IMEI = "356938035643809"
+ICCID = "8923301000000000012"
+MTN_IMSI = "620010000000012"
+TELECEL_IMSI = "620020000000012"
+
+
+class FakeShop:
+    """One shop; `make` opens it and `close` ends it."""
+
+    def __init__(self, env: Env, clock: FakeClock, source: Source) -> None:
+        self.env = env
+        self.clock = clock
+        self.source = source
+        self._slot = 0
+
+    @classmethod
+    async def make(
+        cls, folder: Path, config: Config | None = None, *, imsi: str = MTN_IMSI, line: bool = True
+    ) -> "FakeShop":
+        clock, entropy = FakeClock(), FakeEntropy()
+        places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
+        store = Store.open(str(folder / "momo.db"), now_us=clock.now_us())
+        env = Env(
+            store,
+            clock,
+            entropy,
+            config or Config(),
+            Vault.open(places, "file"),
+            account_key=b"k" * 32,
+            http_address="127.0.0.1:8420",
+        )
+        source = await identify.identify(
+            env,
+            port="/dev/ttyUSB0",
+            imei=IMEI,
+            iccid=ICCID,
+            imsi=imsi,
+            manufacturer="huawei",
+            model="E3131",
+        )
+        shop = cls(env, clock, source)
+        if line:
+            await shop.put_number("momo_mtn" if imsi == MTN_IMSI else "momo_telecel")
+        return shop
+
+    async def put_number(self, provider: str) -> None:
+        now = self.clock.now_us()
+        await self.env.store.write(
+            lambda tx: tx.run(
+                "INSERT INTO payment_methods (id, provider, phone_number, account_name, sim_seq, is_active, "
+                "line_created_at, created_at, updated_at) VALUES (:id, :provider, '+233244124567', 'Ama', "
+                "(SELECT seq FROM sims WHERE sim_key = :sim), 1, :now, :now, :now)",
+                {"id": METHOD_ID, "provider": provider, "sim": self.source.sim_key, "now": now},
+            )
+        )
+
+    def close(self) -> None:
+        self.env.store.close()
+
+    async def request(self, amount_minor: int = 2500, **changes: Any) -> Transaction:
+        """Make a payment request."""
+        asked = InitializeRequest(
+            amount_minor=amount_minor, currency="GHS", phone_number="+233241234567", **changes
+        )
+        answer = await initialize.initialize(
+            self.env, OWNER, asked, request_id="req_" + "0" * 32, idempotency=None
+        )
+        reference: str = json.loads(answer.body)["data"]["reference"]
+        return await self.transaction(reference)
+
+    async def read(self, *receipts: Receipt) -> ingest.Ingested:
+        """Let the phone read the parts of these receipts, in one go."""
+        return await self.read_pdus(pdu for receipt in receipts for pdu in receipt.pdus)
+
+    async def read_pdus(self, pdus: Iterable[str]) -> ingest.Ingested:
+        parts = []
+        for pdu in pdus:
+            self._slot += 1
+            octets = bytes.fromhex(pdu)
+            parts.append(ReadPart("SM", self._slot, len(octets) - 1 - octets[0], pdu))
+        return await ingest.ingest(self.env, self.source, parts)
+
+    async def reconcile(self, reference: str, telco_id: str, **changes: Any) -> Answer:
+        return await reconcile.reconcile(
+            self.env,
+            OWNER,
+            reference,
+            ReconcileRequest(telco_id, **changes),
+            request_id="req_" + "0" * 32,
+            idempotency=None,
+        )
+
+    async def transaction(self, reference: str) -> Transaction:
+        rows = await self.rows(Transaction, "transactions", f"id = '{_uuid(reference)}'")
+        return rows[0]
+
+    async def payments(self) -> list[Payment]:
+        return await self.rows(Payment, "payments")
+
+    async def rows(self, model: type[Any], table: str, where: str = "1 = 1") -> list[Any]:
+        sql = f"SELECT {columns(model)} FROM {table} WHERE {where} ORDER BY seq"
+        return load_all(model, await self.env.store.read(lambda reader: reader.all(sql)))
+
+    async def values(self, sql: str) -> list[Any]:
+        """Return the rows of a query; the only column when there is one."""
+        rows = await self.env.store.read(lambda reader: reader.all(sql))
+        return [row[0] if len(row) == 1 else row for row in rows]
+
+
+def _uuid(reference: str) -> str:
+    digits = reference.removeprefix("svc_trx_")
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

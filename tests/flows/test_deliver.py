@@ -1,0 +1,244 @@
+"""The outbox: what is owed goes out once leased, and what came of it is written down."""
+
+import json
+from typing import Any
+
+import pytest
+
+from daemon.core.delivery import DeliveryError, Link, Outcome, RetryPolicy
+from daemon.core.model import Delivery, Endpoint
+from daemon.flows import deliver
+from daemon.store import deliveries
+from daemon.wire import DeliveryStatus
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import FakeShop
+
+SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+LINK = Link(other_host_answered=True, other_host_known=True)
+POLICY = RetryPolicy()
+ID = "93214500001"
+
+
+def outcome(status: int | None, error: DeliveryError | None = None, **more: Any) -> Outcome:
+    return Outcome(status, "", error, None if error is None else "it failed", 1000, connected=True, **more)
+
+
+async def add_endpoint(shop: FakeShop, endpoint_id: str = "e1", **changes: Any) -> None:
+    values = {
+        "id": endpoint_id, "kind": "endpoint", "mode": "live", "url": "https://shop.example/hook",
+        "url_normalised": f"https://shop.example/{endpoint_id}", "description": "",
+        "events": '["transaction.forwarded"]', "catch_all": 1, "include_raw": 0, "is_active": 1,
+        "consecutive_failures": 0, "created_at": 1, "updated_at": 1, **changes,
+    }  # fmt: skip
+    sealed = shop.env.vault.seal(SECRET.encode(), "webhook-secret")
+
+    def job(tx: Any) -> None:
+        tx.run(
+            f"INSERT INTO endpoints ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
+            values,
+        )
+        tx.run(
+            "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:id, :sealed, 1)",
+            {"id": endpoint_id, "sealed": sealed},
+        )
+
+    await shop.env.store.write(job)
+
+
+async def owe(shop: FakeShop, telco_id: str = ID) -> None:
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", telco_id, concatenation=int(telco_id) % 256))
+
+
+async def lease_one(shop: FakeShop) -> deliver.Leased:
+    (leased,) = await deliver.lease(shop.env, limit=1, full=())
+    return leased
+
+
+async def only(shop: FakeShop) -> Delivery:
+    (row,) = await shop.rows(Delivery, "deliveries")
+    assert isinstance(row, Delivery)
+    return row
+
+
+async def test_a_walk_in_is_forwarded_to_every_catch_all(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    await add_endpoint(shop, "e2")
+    await add_endpoint(shop, "e3", catch_all=0)
+    await add_endpoint(shop, "e4", mode="test")
+    await owe(shop)
+    rows = await shop.rows(Delivery, "deliveries")
+    assert [(row.endpoint_id, row.event, row.status) for row in rows] == [
+        ("e1", "transaction.forwarded", "pending"),
+        ("e2", "transaction.forwarded", "pending"),
+    ]
+    assert rows[0].webhook_id != rows[1].webhook_id
+
+
+async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    request = await shop.request()
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, request.svc_code or "", ID))
+    rows = await shop.rows(Delivery, "deliveries")
+    assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
+    assert {row.subject for row in rows} == {(await shop.payments())[0].id}
+
+
+async def test_a_requests_own_webhook_hears_of_completion_instead(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    request = await shop.request(webhook_url="https://other.example/paid")
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, request.svc_code or "", ID))
+    rows = await shop.rows(Delivery, "deliveries")
+    targets = {row.id: row for row in await shop.rows(Endpoint, "endpoints")}
+    assert [(targets[row.endpoint_id].kind, row.event) for row in rows] == [
+        ("endpoint", "transaction.forwarded"),
+        ("implicit", "transaction.completed"),
+    ]
+
+
+async def test_what_went_out_under_the_holder_is_not_forwarded_again(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    request = await shop.request()
+    await owe(shop)
+    (holder,) = await shop.values("SELECT id FROM transactions WHERE origin = 'open'")
+    await shop.reconcile(request.reference, ID)
+    rows = await shop.rows(Delivery, "deliveries")
+    assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
+    data = json.loads(rows[1].body)["data"]
+    assert data["supersedes_reference"] == "svc_trx_" + holder.replace("-", "")
+    assert data["match"]["matched_by"] == "reconcile"
+
+
+async def test_a_lease_is_exclusive_until_it_ends(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    assert len(await deliver.lease(shop.env, limit=5, full=())) == 1
+    assert await deliver.lease(shop.env, limit=5, full=()) == []
+    shop.clock.advance(60)
+    again = await lease_one(shop)
+    assert again.number == 2
+    assert again.delivery.webhook_id == (await only(shop)).webhook_id
+
+
+async def test_a_restart_gives_every_lease_back_at_once(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await lease_one(shop)
+    assert await shop.env.store.write(deliveries.release_leases) == 1
+    assert (await lease_one(shop)).number == 2
+
+
+async def test_a_paused_endpoint_gets_nothing_and_loses_nothing(shop: FakeShop) -> None:
+    await add_endpoint(shop, is_active=0)
+    await owe(shop)
+    assert await deliver.lease(shop.env, limit=5, full=()) == []
+    assert (await only(shop)).status is DeliveryStatus.PENDING
+
+
+async def test_a_2xx_delivers(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record(shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY)
+    row = await only(shop)
+    assert (row.status, row.attempt_count, row.delivered_at, row.next_attempt_at) == (
+        DeliveryStatus.DELIVERED,
+        1,
+        shop.clock.now_us(),
+        None,
+    )
+    assert await deliver.lease(shop.env, limit=5, full=()) == []
+
+
+async def test_a_4xx_is_a_dead_letter_at_once(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record(shop.env, await lease_one(shop), outcome(410), link=LINK, policy=POLICY)
+    row = await only(shop)
+    assert (row.status, row.response_status_code, row.failed_at) == (
+        DeliveryStatus.FAILED,
+        410,
+        shop.clock.now_us(),
+    )
+    assert await shop.values("SELECT reason FROM dead_letters") == ["permanent_4xx"]
+
+
+async def test_a_5xx_is_tried_13_times_over_75_hours_and_then_buried(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    started = shop.clock.now_us()
+    attempts = 0
+    while (row := await only(shop)).status is not DeliveryStatus.FAILED:
+        assert row.next_attempt_at is not None
+        shop.clock.advance(max(0, row.next_attempt_at - shop.clock.now_us()) / 1_000_000)
+        await deliver.record(
+            shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
+        )
+        attempts += 1
+    hours = (shop.clock.now_us() - started) / 3.6e9
+    assert attempts == 13
+    assert 75.7 * 0.8 <= hours <= 75.7 * 1.2
+    assert await shop.values("SELECT reason FROM dead_letters") == ["retries_exhausted"]
+    assert await shop.values("SELECT consecutive_failures FROM endpoints") == [13]
+
+
+async def test_the_first_2xx_after_an_outage_flushes_what_waits(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for number in range(4):
+        await owe(shop, f"9321450000{number}")
+    for _attempt in range(4):
+        leased = await lease_one(shop)
+        await deliver.record(shop.env, leased, outcome(500), link=LINK, policy=POLICY)
+    assert await deliver.lease(shop.env, limit=5, full=()) == []
+    soonest = min(row.next_attempt_at or 0 for row in await shop.rows(Delivery, "deliveries"))
+    shop.clock.advance((soonest - shop.clock.now_us()) / 1_000_000)
+    first = (await deliver.lease(shop.env, limit=1, full=()))[0]
+    await deliver.record(shop.env, first, outcome(200), link=LINK, policy=POLICY)
+    rest = await deliver.lease(shop.env, limit=5, full=())
+    assert len(rest) == 3
+    assert [item.delivery.seq for item in rest] == sorted(item.delivery.seq for item in rest)
+    # The attempt that the flush brought forward uses up no step.
+    before = rest[0].delivery.attempt_count
+    await deliver.record(shop.env, rest[0], outcome(500), link=LINK, policy=POLICY)
+    after = await shop.env.store.read(lambda r: deliveries.get(r, rest[0].delivery.id))
+    assert after is not None
+    assert after.attempt_count == before
+
+
+async def test_our_own_link_down_counts_for_nothing(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    down = Outcome(None, "", DeliveryError.DNS_ERROR, "no DNS", 1000, connected=False)
+    link = Link(other_host_answered=False, other_host_known=True)
+    await deliver.record(shop.env, await lease_one(shop), down, link=link, policy=POLICY)
+    row = await only(shop)
+    assert (row.status, row.attempt_count) == (DeliveryStatus.PENDING, 0)
+    assert await shop.values("SELECT consecutive_failures FROM endpoints") == [0]
+
+
+async def test_locked_secrets_make_deliveries_wait(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from daemon.secrets import SecretsLocked, Vault
+    from daemon.webhooks.sender import Sender
+
+    await add_endpoint(shop)
+    await owe(shop)
+
+    def locked(self: Vault, sealed: str, purpose: str) -> bytes:
+        raise SecretsLocked("the keyring is locked")
+
+    monkeypatch.setattr(Vault, "unseal", locked)
+    assert await deliver.attempt(shop.env, Sender(), await lease_one(shop)) is None
+    row = await only(shop)
+    assert (row.status, row.waiting, row.attempt_count) == (
+        DeliveryStatus.PENDING,
+        "secrets_locked",
+        0,
+    )
+
+
+async def test_a_cut_off_attempt_is_given_back_uncounted(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.give_back(shop.env, await lease_one(shop))
+    row = await only(shop)
+    assert (row.status, row.attempt_count, row.leased_until) == (DeliveryStatus.PENDING, 0, None)
