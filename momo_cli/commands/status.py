@@ -12,7 +12,7 @@ from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.words import money, phone, size, styled, uptime
+from momo_cli.words import ago, money, phone, size, styled, uptime
 
 EXAMPLES: Final = """\
   momo status
@@ -37,6 +37,9 @@ VIEW: Final = View(
     ),
     id="pid",
 )
+_READY: Final = "ready"
+_WELL: Final = (_READY, "opening", "starting")
+_COUNTED: Final = {"review": "to review"}
 _DISK_FREE_MIN: Final = 50_000_000
 
 
@@ -88,6 +91,9 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
     free = data.get("disk_free_bytes")
     if isinstance(free, int) and free < _DISK_FREE_MIN:
         yield f"the disk is nearly full ({size(free)} free)", ""
+    for port in data.get("phones") or ():
+        if port.get("state") not in _WELL:
+            yield f"{clean(port.get('port'))}: {clean(port.get('detail'))}", ""
     for endpoint in data.get("endpoints") or ():
         if endpoint.get("auto_paused_at"):
             yield (
@@ -99,6 +105,7 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
 def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
     parts = [
         f"momo {clean(data.get('version'))}",
+        clean(at(data, "shop.name")),
         f"up {uptime(data.get('uptime_s'))}" if data.get("uptime_s") is not None else "",
         f"db {size(at(data, 'db.bytes'))} {clean(at(data, 'db.last_check'))}".rstrip()
         if at(data, "db.bytes") is not None
@@ -107,6 +114,7 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
     ]
     yield " · ".join(part for part in parts if part)
     yield from _titled("LINES", list(_line_lines(data, terminal)))
+    yield from _titled("PHONES", list(_phone_lines(data, terminal)))
     today = data.get("today")
     if isinstance(today, dict):
         yield from _titled("TODAY", [_today(today)])
@@ -130,15 +138,33 @@ def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
         yield "no phone connected"
 
 
+def _phone_lines(data: Row, terminal: Terminal) -> Iterator[str]:
+    """Say what each port does: when the last SMS came, or why there is none to come."""
+    for port in data.get("phones") or ():
+        where = clean(port.get("port"))
+        if port.get("state") == _READY:
+            last = ago(port.get("last_sms_at"), terminal)
+            ready = styled(Cell("✓ ready", "green"), terminal)
+            yield f"{ready}  {where}" + (f"  last SMS {last}" if last else "")
+        else:
+            word = clean(port.get("state")).replace("_", " ")
+            state = styled(Cell(f"! {word}", "yellow"), terminal)
+            yield f"{state}  {where}  {clean(port.get('detail'))}".rstrip()
+            if port.get("next"):
+                yield f"    {clean(port['next'])}"
+
+
 def _today(today: Row) -> str:
     """Return the totals of the day: each member of `today` that is there, in the day's own words."""
     told = []
     for name, value in today.items():
         if isinstance(value, dict):
+            if not value.get("count") and name != "paid":
+                continue
             amount = money(value.get("amount"), value.get("currency"))
             told.append(f"{value.get('count', 0)} {clean(name)} {amount}".rstrip())
         elif value is not None:
-            told.append(f"{clean(name).replace('_', ' ')} {clean(value)}")
+            told.append(f"{clean(value)} {_COUNTED.get(name, clean(name))}")
     return " · ".join(told) or "nothing yet"
 
 
@@ -146,7 +172,9 @@ def _webhook_lines(data: Row, terminal: Terminal) -> Iterator[str]:
     for endpoint in data.get("endpoints") or ():
         paused = endpoint.get("auto_paused_at") or endpoint.get("is_active") is False
         mark = Cell("✗ paused", "red") if paused else Cell("✓", "green")
-        yield f"{clean(endpoint.get('url'))} {styled(mark, terminal)}"
+        queued = endpoint.get("queued")
+        waits = f"  {queued} queued" if isinstance(queued, int) else ""
+        yield f"{clean(endpoint.get('url'))} {styled(mark, terminal)}{waits}"
     queue = data.get("queue")
     if isinstance(queue, dict):
         yield " · ".join(
