@@ -161,6 +161,8 @@ class Session:
         self._settled_by = now
         self._unasked: at.Header | None = None
         """The header of a message that lies in no slot, until its PDU comes."""
+        self._early: list[StoredPart] = []
+        """Such messages that came before the phone had said who it is."""
         self._noted: set[str] = set()
         self._wake(now)
 
@@ -168,11 +170,11 @@ class Session:
 
     def receive_data(self, data: bytes, now: float) -> None:
         """Take what came from the phone, cut however it likes."""
-        if self.state is State.HUNG or not data:
+        if self._over() or not data:
             return
         for line in self._codec.receive_data(data):
             self._take(line, now)
-            if self.state is State.HUNG:
+            if self._over():
                 return
         if self.state in _SETTLING:
             self._deadline = min(now + QUIET_S, self._settled_by)
@@ -225,6 +227,9 @@ class Session:
         self._work.stored(parts)
 
     # --- moving on -------------------------------------------------------------------------
+
+    def _over(self) -> bool:
+        return self.state is State.HUNG
 
     def _move(self, cause: Cause) -> None:
         self.state = TRANSITIONS[self.state][cause]
@@ -298,7 +303,9 @@ class Session:
             return
         self._move(Cause.SET_UP)
         self._work.begin(outcome, now)
-        self._events += (outcome.identity, Ready(bool(outcome.notices), outcome.storages))
+        self._setup = outcome
+        self._events += (outcome.identity, Ready(outcome.announces, outcome.storages))
+        self._hand_out_direct()
 
     # --- when no answer comes --------------------------------------------------------------
 
@@ -320,7 +327,6 @@ class Session:
             self._give_up(f"no answer to {ask.text.partition('=')[0]} {MISSES_MAX} times")
             return
         self._wakes = 0
-        self._ask = ask
         self._out_of_step(Cause.SILENT, now)
 
     def _missed_often(self, ask: Ask) -> bool:
@@ -351,9 +357,9 @@ class Session:
                 self._end(DONE, now)
         elif ask is not None and (error := at.error_of(line)) is not None:
             self._end(Answer(ok=False, error=error), now)
-        elif self._is_direct(line):
-            pass
-        elif self.state is State.READY and ask is not None and self._work.line(line):
+        elif self._is_direct(line) or (
+            self.state is State.READY and ask is not None and self._work.line(line)
+        ):
             pass
         elif self.state is State.STARTING and ask is not None and self._answers(ask, line):
             if len(self._lines) < LINES_MAX:
@@ -374,7 +380,7 @@ class Session:
     def _end(self, answer: Answer, now: float) -> None:
         ask, self._ask = self._ask, None
         assert ask is not None, "an answer without a command"
-        if self.state is State.WAKING or self.state is State.RECOVERING:
+        if self.state in {State.WAKING, State.RECOVERING}:
             self._move(Cause.ANSWERED)
             self._settled_by = now + SETTLE_S_MAX
             self._deadline = now + QUIET_S
@@ -406,9 +412,15 @@ class Session:
         if header is None or not at.is_hex(line) or not at.fits(header.length, line):
             return False
         self._unasked = None
-        part = StoredPart("", -1, 0, header.length, line.upper())
-        self._events.append(PartsRead((part,)))
+        self._early.append(StoredPart("", -1, 0, header.length, line.upper()))
+        if self._setup is not None:
+            self._hand_out_direct()
         return True
+
+    def _hand_out_direct(self) -> None:
+        if self._early:
+            self._events.append(PartsRead(tuple(self._early)))
+            self._early.clear()
 
     def _take_unasked(self, line: str, now: float) -> None:
         kind = at.unasked_kind(line)
@@ -426,7 +438,7 @@ class Session:
         if self.state is State.READY and line.upper().startswith("AT"):
             self._work.check(now)  # an echo, though it was switched off
             return
-        name = line.split(":")[0][:40]
+        name = line.partition(":")[0][:40]
         if self.state is State.READY and name not in self._noted and len(self._noted) < NOTED_MAX:
             self._noted.add(name)
             self._events.append(Noted(line))

@@ -41,12 +41,14 @@ class Setup:
     Attributes:
         storages: Those to read; the first is selected and receives.
         notices: What `AT+CNMI?` said after it was set; empty when the phone cannot say.
+        announces: It took a form of `AT+CNMI`; if not, only polling finds messages.
         fill: Used and total slots of the first storage, None when it did not say.
     """
 
     identity: Identified
     storages: tuple[str, ...]
     notices: str
+    announces: bool
     fill: at.Fill | None
 
 
@@ -80,7 +82,7 @@ def start() -> Script:
         storages, fill = yield from _storages()
     if not storages:
         return "the phone offers no storage for messages"
-    notices = yield from _ask_for_notices()
+    notices, announces = yield from _ask_for_notices()
     imsi = yield from _first_fact(("AT+CIMI",), at.imsi_of)
     iccid = yield from _first_fact(_ICCID, at.iccid_of)
     own = yield Ask("AT+CNUM", "+CNUM:")
@@ -96,7 +98,7 @@ def start() -> Script:
         smsc=_field(centre.first, 0),
         own_number=_field(own.first, 1),
     )
-    return Setup(identity, storages, notices, fill)
+    return Setup(identity, storages, notices, announces, fill)
 
 
 def _text(*commands: str) -> _Fact:
@@ -179,11 +181,12 @@ def _quoted(places: list[str]) -> str:
     return ",".join(f'"{name}"' for name in named or places[:1])
 
 
-def _ask_for_notices() -> Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, str]:
+def _ask_for_notices() -> Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, tuple[str, bool]]:
+    announces = False
     for mode in _NOTICES:
         answer = yield Ask(f"AT+CNMI={mode}")
-        if answer.ok:
+        if announces := answer.ok:
             break
     # Compared later with itself, since some firmware does not give back what it was told.
     check = yield Ask("AT+CNMI?", "+CNMI:")
-    return check.first if check.ok else ""
+    return (check.first if check.ok else ""), announces
