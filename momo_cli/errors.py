@@ -290,6 +290,9 @@ def next_of(failure: Failure) -> list[str]:
     if isinstance(error, dict):
         known.update({k: shlex.quote(v) for k, v in error.items() if isinstance(v, str)})
     known.update({k: v if k == "command" else shlex.quote(v) for k, v in failure.facts.items()})
+    theirs = error.get("next") if isinstance(error, dict) else None
+    if not failure.next and isinstance(theirs, list) and theirs:
+        return [str(command) for command in theirs]
     return [command.format_map(known) for command in failure.next or row_for(failure).next]
 
 

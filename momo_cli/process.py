@@ -36,7 +36,10 @@ class Done:
 
 
 def ask(terminal: Terminal, verb: str, *flags: str, stdin: str | None = None) -> Done:
-    """Run a verb to its end; its stdout is one JSON document, its stderr is ours.
+    """Run a verb to its end; its stdout is one JSON document.
+
+    What it says to people on stderr is dropped, because we say the same from the document; unless
+    there is none.
 
     Raises:
         Failure: The verb refused, or did not answer with a document.
@@ -44,7 +47,7 @@ def ask(terminal: Terminal, verb: str, *flags: str, stdin: str | None = None) ->
     done = subprocess.run(  # noqa: S603  # our own program
         argv(verb, *flags),
         input=(stdin or "").encode(),
-        stdout=subprocess.PIPE,
+        capture_output=True,
         env=terminal.located.environ,
         check=False,
     )
@@ -54,6 +57,7 @@ def ask(terminal: Terminal, verb: str, *flags: str, stdin: str | None = None) ->
     except ValueError:
         body = None
     if not isinstance(body, dict):
+        terminal.complain(done.stderr.decode("utf-8", "replace").rstrip())
         raise Failure(
             ErrorCode.INTERNAL_ERROR,
             f"the daemon's program ended with {done.returncode} and no answer",

@@ -91,6 +91,11 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
     free = data.get("disk_free_bytes")
     if isinstance(free, int) and free < _DISK_FREE_MIN:
         yield f"the disk is nearly full ({size(free)} free)", ""
+    yield from _troubles(data)
+
+
+def _troubles(data: Row) -> Iterator[tuple[str, str]]:
+    """Return the same of each phone and endpoint."""
     for port in data.get("phones") or ():
         if port.get("state") not in _WELL:
             yield f"{clean(port.get('port'))}: {clean(port.get('detail'))}", ""

@@ -1,6 +1,10 @@
 """`momo setup` against a stand-in for the daemon's program, and through a daemon that runs."""
 
 import json
+import os
+import pty
+import select
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -124,11 +128,17 @@ def test_check_asks_nothing_and_passes_the_exit_code_on(program: Program, momo: 
 
 
 def test_refusal_of_the_program_keeps_its_exit_code(program: Program, momo: Momo) -> None:
-    error = {"success": False, "error": {"code": "DATABASE_DAMAGED", "message": "bad page"}}
+    error: dict[str, Any] = {
+        "success": False,
+        "error": {"code": "DATABASE_DAMAGED", "message": "bad page"},
+    }
+    error["error"]["next"] = ["momo restore"]
     program.says(json.dumps(error), 74)
     ran = momo("setup", "--json")
     assert (ran.code, ran.json["exit_code"]) == (74, 74)
     assert ran.json["error"]["message"] == "bad page"
+    assert ran.json["error"]["next"] == ["momo restore"]
+    assert ran.err.count("error:") == 1
 
 
 def test_program_without_an_answer_is_told(program: Program, momo: Momo) -> None:
@@ -173,3 +183,53 @@ def test_methods_wait_for_the_daemon_with_the_command_to_type(momo: Momo) -> Non
     assert ran.err.splitlines()[1].strip() == (
         'momo methods add --provider momo_mtn --phone 0244124567 --name "Ama"'
     )
+
+
+DRIVER = """
+import sys
+from momo_cli import process
+process.argv = lambda *words: [sys.executable, {path!r}, *words]
+from momo_cli.__main__ import main
+sys.exit(main())
+"""
+
+
+def read_until(master: int, words: bytes) -> bytes:
+    found = b""
+    while words not in found:
+        assert select.select([master], [], [], 30)[0], found
+        found += os.read(master, 4096)
+    return found
+
+
+@pytest.mark.usefixtures("fresh")
+def test_setup_asks_on_a_terminal_and_shows_no_password(program: Program, shop: Shop) -> None:
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER.format(path=str(program.path)), "setup", "--json"],
+        cwd=Path(__file__).parents[2],
+        env=shop.environ,
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        start_new_session=True,
+    ) as process:
+        os.close(slave)
+        shown = read_until(master, b"shop's name? ")
+        os.write(master, b"Ama Provisions\n")
+        for password in ("short", "correct horse", "another horse", "correct horse"):
+            shown += read_until(
+                master, b"or more): " if password != "another horse" else b"again: "
+            )
+            os.write(master, password.encode() + b"\n")
+        shown += read_until(master, b"again: ")
+        os.write(master, b"correct horse\n")
+        assert process.stdout is not None
+        assert json.loads(process.stdout.read()) == DONE
+        assert process.wait(30) == 0
+    os.close(master)
+    assert b"horse" not in shown
+    assert b"That has 5 characters; 10 are needed." in shown
+    assert b"Those were two different passwords." in shown
+    assert program.seen[0][-2:] == ["--shop=Ama Provisions", "--password-file=-"]
+    assert program.seen[1] == "correct horse"
