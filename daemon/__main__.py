@@ -14,9 +14,11 @@ from typing import Any
 from daemon import wire
 from daemon.app import EXIT_FAILED, EXIT_OK, EXIT_USAGE, RunOptions, StartError, open_doors, serve
 from daemon.core.errors import MomoError, Refusal
-from daemon.env import Env
 from daemon.flows import setup
 from daemon.system import SystemClock, SystemEntropy
+
+
+EXIT_FINDINGS = 6
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,6 +99,58 @@ def _demo(options: argparse.Namespace) -> int:
         return tell(DemoOptions(keep=options.keep), Console(highlight=False))
     except KeyboardInterrupt:
         return 130
+
+
+async def _setup(options: argparse.Namespace, places: wire.Places) -> int:
+    """Make what the shop still lacks. Safe to run again: what is there is left as it is."""
+    clock, entropy = SystemClock(), SystemEntropy()
+    doors = open_doors(places, os.environ, clock)
+    try:
+        request = setup.SetupRequest(
+            shop=options.shop or None,
+            timezone=options.tz,
+            password=_password(options.password_file),
+            owner_email=options.owner_email,
+            check=options.check,
+        )
+        result = await setup.set_up(doors.store, clock, entropy, doors.vault, request)
+    except Refusal as refusal:
+        raise StartError(
+            refusal.code, EXIT_USAGE, refusal.message, "momo setup --shop NAME --password-file FILE"
+        ) from refusal
+    except MomoError as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), f"check {places.home}"
+        ) from error
+    finally:
+        doors.close()
+    body: dict[str, Any] = {"success": True, "data": result}
+    if options.json:
+        _print_json(body)
+    else:
+        for step in result["steps"]:
+            print(f"{step['status']:<13} {step['id']:<15} {step['detail']}")
+        for name in ("api_key", "test_api_key", "webhook_secret"):
+            if result[name]:
+                print(f"{name}: {result[name]}   (shown once: keep it)")
+    waiting = [step for step in result["steps"] if step["status"] == "needs_action"]
+    return EXIT_FINDINGS if options.check and waiting else EXIT_OK
+
+
+def _password(source: str | None) -> str | None:
+    """Read the password; one newline at its end does not belong to it."""
+    if source is None:
+        return None
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(
+            wire.ErrorCode.USAGE,
+            EXIT_USAGE,
+            f"the password file {source} cannot be read: {error}",
+            "momo setup --password-file FILE",
+        ) from error
+    return text.removesuffix("\n")
 
 
 def _print_json(body: dict[str, Any]) -> None:
