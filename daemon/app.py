@@ -11,7 +11,7 @@ from pathlib import Path
 
 from daemon import wire
 from daemon.api import app as api
-from daemon.api.listeners import Listeners
+from daemon.api.listeners import ListenError, Listeners
 from daemon.config import Config, ConfigError, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
@@ -173,12 +173,26 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
 
     ports = Ports(env, log, options.modems)
     deliver = DeliverLoop(env, make_sender, log)
-    hooks = api.Hooks(on_shutdown=stopping.set, phone_states=ports.states)
-    listeners = Listeners(socket_path=places.socket, http=env.http_address or None)
-    await listeners.bind()
+    hooks = api.Hooks(on_shutdown=stopping.set, phone_states=ports.states, log=log)
+    listeners = Listeners(
+        socket_path=places.socket,
+        http=env.http_address or None,
+        connections=env.config.limits.connections,
+        open_to_all=bool(env.config.access.socket_users),
+    )
+    try:
+        await listeners.bind()
+    except ListenError as error:
+        raise StartError(
+            wire.ErrorCode.CONFIG_INVALID,
+            EXIT_CONFIG,
+            str(error),
+            "momo daemon run --http 127.0.0.1:0",
+        ) from error
     env = _with_real_address(env, listeners.http_address)
+    app = api.build(env, hooks)
     tasks = [
-        asyncio.create_task(listeners.serve(api.build(env, hooks)), name="listeners"),
+        asyncio.create_task(listeners.serve(app), name="listeners"),
         asyncio.create_task(deliver.run(), name="deliver"),
         asyncio.create_task(ports.run(), name="ports"),
         asyncio.create_task(sweep(env, log), name="sweep"),
@@ -199,6 +213,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
                 return EXIT_FAILED
         return EXIT_OK
     finally:
+        app.close_streams()
         await _take_down(listeners.stop, deliver.stop)
         for task in [*tasks, stopped]:
             task.cancel()
