@@ -5,6 +5,8 @@ from typing import Final
 PREFIX: Final = "momo_"
 DISPLAY_NAMES: Final = {"mtn": "MTN", "telecel": "Telecel", "at": "AT"}
 """Short name -> what people call the network."""
+CURRENCIES: Final = frozenset({"GHS"})
+"""What these networks pay in."""
 ALIASES: Final = {
     "momo_vodafone": "momo_telecel",
     "momo_airteltigo": "momo_at",

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from daemon.core.errors import Refusal
+from daemon.core.ids import reference_of
 from daemon.core.limits import PAYLOAD_BYTES_MAX
 from daemon.core.model import (
     Delivery,
@@ -166,11 +167,6 @@ def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Js
         if transaction.merged_into is None
         else reference_of(transaction.merged_into),
     }
-
-
-def reference_of(transaction_id: str) -> str:
-    """Return the public name of a transaction's UUID."""
-    return "svc_trx_" + transaction_id.replace("-", "")
 
 
 def initialized(transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool) -> Json:

@@ -1,0 +1,129 @@
+"""The application: every route, behind one envelope. The same one serves TCP and the Unix socket."""
+
+import os
+from urllib.parse import urlsplit
+
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from daemon.api import (
+    deliveries,
+    endpoints,
+    lines,
+    local_control,
+    local_events,
+    local_messages,
+    local_status,
+    payment_methods,
+    transactions,
+)
+from daemon.api.application import Application
+from daemon.api.auth import Doorkeeper
+from daemon.api.envelope import VERSION, Envelope
+from daemon.api.initialize import initialize
+from daemon.api.reconcile import reconcile
+from daemon.api.resource import Routes, no_such_route, op
+from daemon.api.service import Hooks, Reply, Service, ok
+from daemon.core.errors import Refusal
+from daemon.env import Env
+from daemon.webhooks.addresses import AddressPolicy
+from daemon.webhooks.resolver import SystemResolver
+from daemon.wire import ErrorCode, Path
+from daemon.wire import Scope as Key
+
+__all__ = ["Application", "Hooks", "build"]
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def build(env: Env, hooks: Hooks) -> Application:
+    """Make the application of one running shop."""
+    settings = env.config.webhooks
+    service = Service(
+        env=env,
+        hooks=hooks,
+        policy=AddressPolicy.from_settings(
+            settings.allow_private_hosts, settings.allow_private_cidrs
+        ),
+        resolver=hooks.resolver or SystemResolver(),
+        started_us=env.clock.now_us(),
+    )
+    door = Doorkeeper(env, os.getuid())
+    routes = Routes(service, door)
+    _add_transactions(routes)
+    _add_open_collections(routes)
+    _add_local(routes)
+    router = Router(routes.all, redirect_slashes=False, default=no_such_route)
+    return Application(Envelope(_with_health(router), service, _hosts(env)), service)
+
+
+def _add_transactions(routes: Routes) -> None:
+    write, read = Key.TRANSACTIONS_WRITE, Key.TRANSACTIONS_READ
+    routes.add(Path.INITIALIZE, {"POST": op(initialize, Key.TRANSACTIONS_INITIALIZE, write)})
+    routes.add(Path.TRANSACTIONS, {"GET": op(transactions.get_list, read)})
+    routes.add(Path.TRANSACTION_BY_CODE, {"GET": op(transactions.get_by_code, read)})
+    # The caller's own reference may hold a slash.
+    by_client_reference = Path.TRANSACTION_BY_CLIENT_REF.replace(
+        "{client_ref}", "{client_ref:path}"
+    )
+    routes.add(by_client_reference, {"GET": op(transactions.get_by_client_reference, read)})
+    routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
+    routes.add(Path.RECONCILE, {"POST": op(reconcile, write)})
+
+
+def _add_open_collections(routes: Routes) -> None:
+    read, manage = Key.PAYMENT_METHODS_READ, Key.PAYMENT_METHODS_MANAGE
+    webhooks = Key.WEBHOOKS_MANAGE
+    routes.add(Path.SIMS, {"GET": op(payment_methods.get_sims, read)})
+    routes.add(
+        Path.PAYMENT_METHODS,
+        {
+            "GET": op(payment_methods.get_list, read),
+            "POST": op(payment_methods.create, manage),
+        },
+    )
+    routes.add(
+        Path.PAYMENT_METHOD,
+        {
+            "GET": op(payment_methods.get_one, read),
+            "PATCH": op(payment_methods.move, manage),
+        },
+    )
+    routes.add(Path.LINES, {"GET": op(lines.get, webhooks, read)})
+    routes.add(
+        Path.ENDPOINTS,
+        {"GET": op(endpoints.get_list, webhooks), "POST": op(endpoints.create, webhooks)},
+    )
+    routes.add(Path.ENDPOINT, {"GET": op(endpoints.get_one, webhooks)})
+    routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
+
+
+def _add_local(routes: Routes) -> None:
+    routes.add(Path.LOCAL_STATUS, {"GET": op(local_status.get)}, local=True)
+    routes.add(Path.LOCAL_MESSAGES, {"GET": op(local_messages.get_list)}, local=True)
+    routes.add(Path.LOCAL_MESSAGE, {"GET": op(local_messages.get_one)}, local=True)
+    routes.add(Path.LOCAL_EVENTS, {"GET": op(local_events.get)}, local=True)
+    routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)
+    routes.add(Path.LOCAL_SETUP, {"POST": op(local_control.setup)}, local=True)
+
+
+def _with_health(app: ASGIApp) -> ASGIApp:
+    """Answer `/healthz` to anybody, before anything asks who calls."""
+    body = ok({"status": "ok", "version": VERSION}).body
+
+    async def healthy(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != Path.HEALTH:
+            await app(scope, receive, send)
+        elif scope["method"] in ("GET", "HEAD"):
+            await Reply(200, body).send(send)
+        else:
+            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
+
+    return healthy
+
+
+def _hosts(env: Env) -> frozenset[str]:
+    """Return the names under which we are served: loopback, where we listen, and what customers see."""
+    bound = urlsplit(f"//{env.http_address or env.config.http.bind}").hostname
+    public = urlsplit(env.config.http.public_base_url).hostname
+    return LOOPBACK_NAMES | {name for name in (bound, public) if name}

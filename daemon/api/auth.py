@@ -1,0 +1,165 @@
+"""Who calls: an API key on either address, or the kernel's word about the other end of the Unix socket."""
+
+import hmac
+import pwd
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from starlette.types import Scope as AsgiScope
+
+from daemon.api.service import header
+from daemon.core.access import (
+    ALL_SCOPES,
+    Caller,
+    CallerKind,
+    KeyKind,
+    hash_key,
+    parse_key,
+    with_implied,
+)
+from daemon.core.errors import Refusal
+from daemon.core.model import ApiKey
+from daemon.env import Env
+from daemon.store import api_keys
+from daemon.store.engine import Store
+from daemon.wire import ErrorCode, Mode, Scope
+
+REMEMBERED_MAX: Final = 256
+"""Keys looked up before; a shop has a handful."""
+_CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
+_SCOPES = msgspec.json.Decoder(frozenset[str])
+
+
+def unauthorized(message: str | None = None) -> Refusal:
+    """Make the one refusal for missing, malformed, unknown, revoked and expired keys."""
+    return Refusal(ErrorCode.UNAUTHORIZED, message, headers=_CHALLENGE)
+
+
+class Keys:
+    """Finds callers by their keys, and remembers what it found until a key changes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._remembered: dict[str, ApiKey] = {}
+        self._listening = False
+
+    async def caller(self, authorization: str, now_us: int) -> Caller:
+        """Return the caller behind an `Authorization` header.
+
+        Raises:
+            Refusal: UNAUTHORIZED.
+        """
+        scheme, _, text = authorization.partition(" ")
+        text = text.strip()
+        parts = parse_key(text) if scheme.lower() == "bearer" else None
+        if parts is None:
+            raise unauthorized()
+        sha256 = hash_key(text)
+        key = self._remembered.get(sha256) or await self._look_up(sha256)
+        if (
+            key is None
+            or not hmac.compare_digest(key.sha256, sha256)
+            or key.revoked_at is not None
+            or (key.expires_at is not None and now_us >= key.expires_at)
+        ):
+            raise unauthorized()
+        return _caller(key)
+
+    async def _look_up(self, sha256: str) -> ApiKey | None:
+        if not self._listening:
+            self._listening = True
+            self._store.subscribe(api_keys.TOPIC, self._remembered.clear)
+        key = await self._store.read(lambda reader: api_keys.with_hash(reader, sha256))
+        if key is not None:
+            if len(self._remembered) >= REMEMBERED_MAX:
+                self._remembered.clear()
+            self._remembered[sha256] = key
+        return key
+
+
+def _caller(key: ApiKey) -> Caller:
+    publishable = key.kind == KeyKind.PUBLISHABLE
+    known = frozenset(Scope(scope) for scope in _SCOPES.decode(key.scopes) if scope in set(Scope))
+    scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE}) if publishable else with_implied(known)
+    return Caller(CallerKind.KEY, key.mode, scopes, key.id, publishable, f"key:{key.id}")
+
+
+class LocalUsers:
+    """The users of this machine who may use the socket: our own, root, and those the settings name."""
+
+    def __init__(self, own_uid: int, names: Iterable[str]) -> None:
+        self._own_uid = own_uid
+        self._names = tuple(names)
+
+    def caller(self, uid: int) -> Caller:
+        """Return the caller for a user that the kernel vouches for.
+
+        Raises:
+            Refusal: UNAUTHORIZED, for anybody else.
+        """
+        if uid not in (0, self._own_uid) and uid not in self._named():
+            raise unauthorized(
+                "This user of the machine may not use the socket; the owner can name the user in "
+                "`[access] socket_users` of config.toml."
+            )
+        return Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, False, f"socket:{uid}")
+
+    def _named(self) -> set[int]:
+        """Look the names up each time: it is rare, and a user may be made while we run."""
+        found = set()
+        for name in self._names:
+            try:
+                found.add(pwd.getpwnam(name).pw_uid)
+            except KeyError:
+                continue
+        return found
+
+
+class Doorkeeper:
+    """Says who calls, on either address."""
+
+    def __init__(self, env: Env, own_uid: int) -> None:
+        self._env = env
+        self._keys = Keys(env.store)
+        self._users = LocalUsers(own_uid, env.config.access.socket_users)
+
+    async def caller(self, scope: AsgiScope) -> Caller:
+        """Return the caller of a request.
+
+        On the socket no key is needed; one that is given counts, with its own rights and mode.
+
+        Raises:
+            Refusal: UNAUTHORIZED.
+        """
+        authorization = header(scope, b"authorization")
+        peer_uid: int | None = scope["state"].get("peer_uid")
+        local = None if peer_uid is None else self._users.caller(peer_uid)
+        if local is not None and authorization is None:
+            return local
+        if authorization is None:
+            raise unauthorized()
+        return await self._keys.caller(authorization, self._env.clock.now_us())
+
+
+def needs(caller: Caller, *scopes: Scope) -> None:
+    """Refuse a caller that has none of these scopes.
+
+    Raises:
+        Refusal: SECRET_KEY_REQUIRED for a publishable key, else INSUFFICIENT_SCOPE.
+    """
+    if any(caller.may(scope) for scope in scopes):
+        return
+    if caller.publishable:
+        raise Refusal(ErrorCode.SECRET_KEY_REQUIRED)
+    raise Refusal(ErrorCode.INSUFFICIENT_SCOPE, required_scopes=list(scopes))
+
+
+def needs_live(caller: Caller) -> None:
+    """Refuse a test key.
+
+    Raises:
+        Refusal: LIVE_KEY_REQUIRED.
+    """
+    if caller.mode is Mode.TEST:
+        raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)

@@ -1,0 +1,106 @@
+"""Webhook endpoints: create, list, get (interface.md, Webhook endpoints)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon.api import webhook_url
+from daemon.api.auth import needs_live
+from daemon.api.fields import Fields, ignored, read_uuid
+from daemon.api.idempotency import claim
+from daemon.api.read_json import read_object
+from daemon.api.service import Call, Reply, finished, ok
+from daemon.core import shapes
+from daemon.core.errors import Refusal
+from daemon.core.limits import IDEMPOTENCY_US
+from daemon.flows.endpoints import NewEndpoint
+from daemon.flows.endpoints import create as flow
+from daemon.store import endpoints, idempotency
+from daemon.webhooks.addresses import URL_CHARACTERS_MAX
+from daemon.wire import ErrorCode, EventKind, Mode
+
+KNOWN: Final = ("url", "description", "is_sandbox", "catch_all", "events", "include_raw")
+SENT: Final = (EventKind.FORWARDED, EventKind.COMPLETED)
+"""The kinds that are sent; another one cannot be subscribed to."""
+_NO_STORE: Final = (b"cache-control", b"no-store")
+
+
+async def create(call: Call) -> Reply:
+    """Make an endpoint; 201, and the only answer that shows its secret."""
+    if not call.env.config.open_collections.enabled:
+        raise Refusal(ErrorCode.OPEN_COLLECTIONS_DISABLED)
+    body = await read_object(call.scope, call.receive)
+    asked = claim(call, body)
+    new = read(body)
+    if new.mode is Mode.LIVE:
+        needs_live(call.caller)
+    async with call.service.inflight.alone(asked):
+        since = call.env.clock.now_us() - IDEMPOTENCY_US
+        known = asked is not None and await call.env.store.read(
+            lambda reader: idempotency.find(reader, asked, since) is not None
+        )
+        if not known:
+            await webhook_url.check(call.service, new.url)
+        answer = await flow(
+            call.env,
+            call.caller,
+            new,
+            claim=asked,
+            warnings=ignored(Fields(body).unknown(KNOWN)),
+        )
+    return finished(answer, _NO_STORE)
+
+
+def read(body: Mapping[str, Any]) -> NewEndpoint:
+    """Read the body.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    fields = Fields(body)
+    url = fields.text("url", required=True, most=URL_CHARACTERS_MAX)
+    description = fields.text("description") or ""
+    sandbox = fields.boolean("is_sandbox", default=False)
+    catch_all = fields.boolean("catch_all", default=True)
+    include_raw = fields.boolean("include_raw", default=False)
+    kinds = _events(fields)
+    fields.done()
+    assert url is not None
+    mode = Mode.TEST if sandbox else Mode.LIVE
+    return NewEndpoint(url, description, mode, kinds, catch_all, include_raw)
+
+
+def _events(fields: Fields) -> tuple[str, ...]:
+    value = fields.value("events")
+    if value is None:
+        return (EventKind.FORWARDED,)
+    if not isinstance(value, list) or not all(isinstance(kind, str) for kind in value):
+        fields.fail("events", "wrong_type", "must be a list of event kinds")
+        return ()
+    wrong = [kind for kind in value if kind not in SENT]
+    if wrong or EventKind.FORWARDED not in value:
+        fields.fail(
+            "events",
+            "invalid",
+            f"must hold {EventKind.FORWARDED} and may hold {EventKind.COMPLETED}",
+        )
+    return tuple(dict.fromkeys(value))
+
+
+async def get_list(call: Call) -> Reply:
+    """List the endpoints; a test key sees sandbox endpoints only."""
+    mode = Mode.TEST if call.caller.mode is Mode.TEST else None
+    found = await call.env.store.read(lambda reader: endpoints.in_use(reader, mode))
+    return ok([shapes.endpoint(endpoint) for endpoint in found])
+
+
+async def get_one(call: Call) -> Reply:
+    """Return one endpoint."""
+    endpoint_id = read_uuid(call.path("id"))
+    found = None
+    if endpoint_id is not None:
+        found = await call.env.store.read(lambda reader: endpoints.get(reader, endpoint_id))
+    if found is None:
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    if found.mode is Mode.LIVE:
+        needs_live(call.caller)
+    return ok(shapes.endpoint(found))

@@ -1,0 +1,189 @@
+"""POST /v1/transactions/initialize: every field of interface.md, every rule of decisions.md section 2."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon.api import webhook_url
+from daemon.api.fields import Fields
+from daemon.api.idempotency import FIELD, claim
+from daemon.api.read_json import compact, read_object
+from daemon.api.service import Call, Reply, finished
+from daemon.core.access import Caller
+from daemon.core.errors import Refusal
+from daemon.core.limits import IDEMPOTENCY_US, META_BYTES_MAX
+from daemon.core.providers import CURRENCIES
+from daemon.core.requests import Idempotency, InitializeRequest
+from daemon.flows.initialize import initialize as flow
+from daemon.store import idempotency as answers
+from daemon.webhooks.addresses import URL_CHARACTERS_MAX
+from daemon.wire import ErrorCode
+from parsers.money import read_api_amount
+from parsers.telco_id import normalize_telco_id, valid_for_any
+
+KNOWN: Final = (
+    "amount",
+    "phone_number",
+    "currency",
+    "customer_name",
+    "description",
+    "webhook_url",
+    "redirect_url",
+    FIELD,
+    "client_reference",
+    "meta",
+    "expires_in_hours",
+    "expected_telco_transaction_id",
+    "expected_payer_phone",
+    "send_sms_to_payer",
+)
+PUBLISHABLE: Final = frozenset(
+    {
+        "amount",
+        "phone_number",
+        "customer_name",
+        "description",
+        "redirect_url",
+        "expires_in_hours",
+    }
+)
+"""decisions.md section 8: what a key that anybody can read may say."""
+
+DESCRIPTION_CHARACTERS_MAX: Final = 500
+CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
+EXPIRES_HOURS_MAX: Final = 24
+_REDIRECT: Final = re.compile(
+    r"https?://[A-Za-z0-9.\-\[\]:]+(?:[/?#][!-~]*)?", re.ASCII | re.IGNORECASE
+)
+
+
+async def initialize(call: Call) -> Reply:
+    """Create a payment request; 201."""
+    body = await read_object(call.scope, call.receive)
+    _refuse_secret_fields(body, call.caller)
+    idempotency = claim(call, body, field=True)
+    request = read(body)
+    async with call.service.inflight.alone(idempotency):
+        if request.webhook_url is not None and not await _answered(call, idempotency):
+            await webhook_url.check(call.service, request.webhook_url, offline_too=True)
+        answer = await flow(
+            call.env,
+            call.caller,
+            request,
+            request_id=call.request_id,
+            idempotency=idempotency,
+        )
+    return finished(answer)
+
+
+def _refuse_secret_fields(body: Mapping[str, Any], caller: Caller) -> None:
+    if not caller.publishable:
+        return
+    secret = [name for name in KNOWN if name in body and name not in PUBLISHABLE]
+    if secret:
+        message = f"A publishable key may not set {', '.join(secret)}."
+        raise Refusal(ErrorCode.SECRET_KEY_REQUIRED, message, fields=secret)
+
+
+async def _answered(call: Call, idempotency: Idempotency | None) -> bool:
+    """Say whether this call has its answer already, so that no look-up can refuse the repeat."""
+    if idempotency is None:
+        return False
+    since = call.env.clock.now_us() - IDEMPOTENCY_US
+    return (
+        await call.env.store.read(lambda reader: answers.find(reader, idempotency, since))
+        is not None
+    )
+
+
+def read(body: Mapping[str, Any]) -> InitializeRequest:
+    """Read the body.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    fields = Fields(body)
+    fields.refuse_unknown(KNOWN)
+    currency = _currency(fields)
+    amount_minor = _amount(fields, currency)
+    phone_number = fields.phone("phone_number", required=True)
+    customer_name = fields.text("customer_name")
+    description = fields.text("description", most=DESCRIPTION_CHARACTERS_MAX, lines=True)
+    url = fields.text("webhook_url", most=URL_CHARACTERS_MAX)
+    redirect_url = _redirect(fields)
+    client_reference = fields.text("client_reference", most=CLIENT_REFERENCE_CHARACTERS_MAX)
+    meta = _meta(fields)
+    hours = fields.integer("expires_in_hours", 1, EXPIRES_HOURS_MAX)
+    telco_id = _telco_id(fields)
+    expected_payer_phone = fields.phone("expected_payer_phone")
+    send_sms = fields.boolean("send_sms_to_payer", default=True)
+    fields.done()
+    assert amount_minor is not None
+    assert phone_number is not None
+    return InitializeRequest(
+        amount_minor=amount_minor,
+        currency=currency,
+        phone_number=phone_number,
+        customer_name=customer_name,
+        description=description,
+        webhook_url=url,
+        redirect_url=redirect_url,
+        client_reference=client_reference,
+        meta=meta,
+        expires_in_hours=hours or EXPIRES_HOURS_MAX,
+        expected_telco_transaction_id=telco_id,
+        expected_payer_phone=expected_payer_phone,
+        send_sms_to_payer=send_sms,
+    )
+
+
+def _currency(fields: Fields) -> str:
+    currency = fields.text("currency") or "GHS"
+    if currency not in CURRENCIES:
+        fields.fail("currency", "invalid", f"must be one of {', '.join(sorted(CURRENCIES))}")
+        return "GHS"
+    return currency
+
+
+def _amount(fields: Fields, currency: str) -> int | None:
+    value = fields.value("amount", required=True)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        fields.fail("amount", "wrong_type", 'must be a string, such as "12.50"')
+        return None
+    minor = read_api_amount(value, currency)
+    if minor is None:
+        fields.fail(
+            "amount", "invalid", "must be digits with at most 2 decimals, 0.01 to 1000000.00"
+        )
+    return minor
+
+
+def _redirect(fields: Fields) -> str | None:
+    url = fields.text("redirect_url", most=URL_CHARACTERS_MAX)
+    if url is not None and not _REDIRECT.fullmatch(url):
+        fields.fail("redirect_url", "invalid", "must be an http or https address")
+        return None
+    return url
+
+
+def _meta(fields: Fields) -> str:
+    meta = fields.object("meta")
+    if meta is None:
+        return "{}"
+    text = compact(meta)
+    if len(text.encode()) > META_BYTES_MAX:
+        fields.fail("meta", "too_long", f"is larger than {META_BYTES_MAX} bytes as compact JSON")
+    return text
+
+
+def _telco_id(fields: Fields) -> str | None:
+    name = "expected_telco_transaction_id"
+    text = fields.text(name)
+    if text is None:
+        return None
+    if not valid_for_any(text):
+        fields.fail(name, "invalid", "has not the form of any network's transaction ID")
+        return None
+    return normalize_telco_id(text)

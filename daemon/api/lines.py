@@ -1,0 +1,25 @@
+"""GET /v1/open-collections/lines: are the lines ready?"""
+
+from typing import Any
+
+from daemon.api.service import Call, Reply, ok
+from daemon.core.lines import UNPLACED_WINDOW_US, line_status
+from daemon.store import devices, payment_methods
+from daemon.store.engine import Reader
+
+
+async def get(call: Call) -> Reply:
+    """Return the line status."""
+    now = call.env.clock.now_us()
+    return ok(await call.env.store.read(lambda reader: status(reader, now)))
+
+
+def status(reader: Reader, now: int) -> dict[str, Any]:
+    """Read the line status object."""
+    return line_status(
+        devices.known(reader),
+        devices.sims_in_phones(reader),
+        payment_methods.in_use(reader),
+        payment_methods.unplaced_by_sim(reader, now - UNPLACED_WINDOW_US),
+        now,
+    )

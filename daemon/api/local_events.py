@@ -1,0 +1,131 @@
+"""GET /local/v1/events: the journal as it grows, as server-sent events (HTML standard, section 9.2)."""
+
+import asyncio
+import contextlib
+import re
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from daemon.api.fields import Query
+from daemon.api.service import Call, Service
+from daemon.core import shapes
+from daemon.core.errors import Refusal
+from daemon.core.ids import split_reference
+from daemon.store import events, lists
+from daemon.store.engine import Reader
+from daemon.wire import ErrorCode
+
+KEEP_ALIVE_S: Final = 15.0
+BATCH: Final = 100
+_SEQUENCE: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+async def get(call: Call) -> "Stream":
+    """Open the stream: from `Last-Event-ID` or `since` on, else from now; `reference` narrows it to one request."""
+    query = Query(call.query)
+    after = call.header(b"last-event-id") or query.body.get("since")
+    if after is not None and not _SEQUENCE.fullmatch(after):
+        query.fail("since", "invalid", "must be the id of an event")
+    query.done()
+    transaction_id = await _transaction(call, query.body.get("reference"))
+    if after is None:
+        start = await call.env.store.read(events.last_seq)
+    else:
+        start = int(after)
+    return Stream(call.service, start, transaction_id)
+
+
+async def _transaction(call: Call, reference: str | None) -> str | None:
+    if reference is None:
+        return None
+    transaction_id = split_reference(reference)
+    if transaction_id is None or not await call.env.store.read(
+        lambda reader: lists.by_id(reader, transaction_id, None)
+    ):
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    return transaction_id
+
+
+class Stream:
+    """One open stream, as an ASGI application."""
+
+    def __init__(self, service: Service, after: int, transaction_id: str | None) -> None:
+        self._service = service
+        self._after = after
+        self._transaction_id = transaction_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 -- ASGI's signature
+        """Send until the caller leaves or the daemon stops."""
+        wake = asyncio.Event()
+        unsubscribe = self._service.env.store.subscribe(events.TOPIC, wake.set)
+        left = asyncio.create_task(_left(receive))
+        stopping = asyncio.create_task(self._service.stopping.wait())
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [
+                    (b"content-type", b"text/event-stream; charset=utf-8"),
+                    (b"cache-control", b"no-store"),
+                    (b"connection", b"close"),
+                ],
+            }
+        )
+        try:
+            await _send(send, b": open\n\n")
+            while not (left.done() or stopping.done()):
+                # Cleared before the look: what comes after it wakes us again.
+                wake.clear()
+                chunk = await self._next()
+                if chunk:
+                    await _send(send, chunk)
+                elif not await _wait(wake, left, stopping):
+                    await _send(send, b": still here\n\n")
+            if not left.done():
+                await send({"type": "http.response.body", "body": b""})
+        finally:
+            unsubscribe()
+            left.cancel()
+            stopping.cancel()
+
+    async def _next(self) -> bytes:
+        """Return the next events as text, empty when there are none yet."""
+        now = self._service.env.clock.now_us()
+
+        def job(reader: Reader) -> tuple[bytes, int]:
+            found = events.after(
+                reader, self._after, transaction_id=self._transaction_id, limit=BATCH
+            )
+            text = b""
+            for event, about in lists.events_with_transactions(reader, found):
+                transaction, payment = about or (None, None)
+                data = shapes.dump(shapes.event(event, transaction, payment, now))
+                text += b"id: %d\nevent: %b\ndata: %b\n\n" % (event.seq, event.type.encode(), data)
+            return text, found[-1].seq if found else self._after
+
+        text, self._after = await self._service.env.store.read(job)
+        return text
+
+
+async def _send(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _wait(wake: asyncio.Event, *others: "asyncio.Task[object]") -> bool:
+    """Wait for the next event, the caller's leaving or the daemon's stop; False when nothing happened for 15 s."""
+    woken = asyncio.create_task(wake.wait())
+    try:
+        done, _ = await asyncio.wait(
+            {woken, *others}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        return bool(done)
+    finally:
+        woken.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await woken

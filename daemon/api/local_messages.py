@@ -1,0 +1,59 @@
+"""GET /local/v1/messages and one of them: the SMS that came in. On the Unix socket only."""
+
+from typing import Final
+
+from daemon.api.fields import Query, read_uuid
+from daemon.api.service import Call, Reply, ok
+from daemon.core import shapes
+from daemon.core.errors import Refusal
+from daemon.store import lists
+from daemon.wire import ErrorCode, MessageState
+from parsers.phone import read_phone
+
+LIMIT: Final = 50
+LIMIT_MAX: Final = 500
+OFFSET_MAX: Final = 1_000_000_000_000
+
+
+async def get_list(call: Call) -> Reply:
+    """List SMS, newest first; texts only with `show_body=1`."""
+    query = Query(call.query)
+    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
+    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
+    state = query.word("state", list(MessageState))
+    wanted = lists.MessageFilter(
+        state=None if state is None else MessageState(state),
+        line=_line(query),
+        since=query.time("since"),
+    )
+    show_body = query.flag("show_body")
+    query.done()
+    found, total = await call.env.store.read(
+        lambda reader: lists.messages(reader, wanted, limit=limit, offset=offset)
+    )
+    items = [shapes.message(message, line, show_body=show_body) for message, line in found]
+    return ok(items, query.meta(limit=limit, offset=offset, total=total))
+
+
+def _line(query: Query) -> str | None:
+    text: str | None = query.body.get("line")
+    if text is None:
+        return None
+    found = read_uuid(text) or read_phone(text.strip())
+    if found is None:
+        query.fail("line", "invalid", "must be one of your numbers, or a payment method's id")
+    return found
+
+
+async def get_one(call: Call) -> Reply:
+    """Return one SMS; its text only with `show_body=1`."""
+    query = Query(call.query)
+    show_body = query.flag("show_body")
+    query.done()
+    message_id = read_uuid(call.path("id"))
+    found = None
+    if message_id is not None:
+        found = await call.env.store.read(lambda reader: lists.message(reader, message_id))
+    if found is None:
+        raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
+    return ok(shapes.message(*found, show_body=show_body))

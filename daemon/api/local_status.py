@@ -1,0 +1,122 @@
+"""GET /local/v1/status: the whole picture, for `momo status` (cli.md section 4.2)."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+from zoneinfo import ZoneInfo
+
+from daemon.api import lines
+from daemon.api.envelope import VERSION
+from daemon.api.service import Call, Reply, ok
+from daemon.core import shapes
+from daemon.core.limits import SECOND_US
+from daemon.core.model import Shop
+from daemon.store import endpoints, lists, shop
+from daemon.store.engine import Reader
+from daemon.wire import TransactionStatus
+from parsers.money import render
+from parsers.when import from_us, to_us
+
+_WORDS: Final = {
+    TransactionStatus.SUCCESS: "paid",
+    TransactionStatus.PARTIAL: "short",
+    TransactionStatus.OVERPAID: "over",
+}
+
+
+class PhoneState(Protocol):
+    """What a phone's loop says of itself."""
+
+    port: str
+    state: str
+    detail: str
+    next_step: str
+    device_id: str | None
+    last_sms_at_us: int | None
+
+
+async def get(call: Call) -> Reply:
+    """Return the status."""
+    env = call.env
+    now = env.clock.now_us()
+    data: dict[str, Any] = {
+        "version": VERSION,
+        "pid": os.getpid(),
+        "uptime_s": (now - call.service.started_us) // SECOND_US,
+        "http": env.http_address or None,
+        **await env.store.read(lambda reader: _read(reader, now)),
+        "phones": _phones(call.service.hooks.phone_states()),
+    }
+    data["db"], data["disk_free_bytes"] = await asyncio.to_thread(
+        _on_disk, env.store.path, data.pop("schema")
+    )
+    # A keyring may take its time to answer.
+    locked = await asyncio.to_thread(env.vault.locked)
+    data["secrets"] = "locked" if locked else "unlocked"
+    return ok(data)
+
+
+def _read(reader: Reader, now: int) -> dict[str, Any]:
+    owner = shop.get(reader)
+    waiting = lists.waiting_by_endpoint(reader)
+    return {
+        "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
+        "lines": lines.status(reader, now),
+        "today": _today(lists.today(reader, _midnight(owner, now), now)),
+        "endpoints": [
+            {**shapes.endpoint(endpoint), "queued": waiting.get(endpoint.id, 0)}
+            for endpoint in endpoints.in_use(reader)
+        ],
+        "queue": lists.queue(reader),
+        "schema": shop.schema_version(reader),
+    }
+
+
+def _midnight(owner: Shop | None, now: int) -> int:
+    """Return when the shop's day began."""
+    zone = UTC if owner is None else ZoneInfo(owner.timezone)
+    local = from_us(now).astimezone(zone)
+    return to_us(datetime(local.year, local.month, local.day, tzinfo=zone))
+
+
+def _today(day: lists.Today) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for status, word in _WORDS.items():
+        entries = {
+            currency: entry for (kind, currency), entry in day.verified.items() if kind == status
+        }
+        told[word] = {"count": sum(number for number, _ in entries.values())}
+        if len(entries) == 1:
+            currency, (_, minor) = entries.popitem()
+            told[word] |= {"amount": render(minor, currency), "currency": currency}
+    return {**told, "review": day.review, "waiting": day.waiting}
+
+
+def _phones(states: Iterable[PhoneState]) -> list[dict[str, Any]]:
+    return [
+        {
+            "port": state.port,
+            "state": state.state,
+            "detail": state.detail,
+            "next": state.next_step,
+            "device_id": state.device_id,
+            "last_sms_at": shapes.timestamp_or_none(state.last_sms_at_us),
+        }
+        for state in states
+    ]
+
+
+def _on_disk(path: str, schema: int) -> tuple[dict[str, Any], int]:
+    size = 0
+    for name in (path, f"{path}-wal"):
+        try:
+            size += Path(name).stat().st_size
+        except FileNotFoundError:
+            continue
+    # The whole file was checked when it was opened, or we would not run.
+    found = {"path": path, "bytes": size, "schema": schema, "last_check": "ok"}
+    return found, shutil.disk_usage(Path(path).parent).free

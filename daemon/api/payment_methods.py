@@ -1,0 +1,135 @@
+"""Merchant numbers and the SIMs to put them on (interface.md, Payment methods and lines)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon.api.auth import needs_live
+from daemon.api.fields import Fields, ignored, read_uuid
+from daemon.api.idempotency import claim
+from daemon.api.read_json import read_object
+from daemon.api.reconcile import read_provider
+from daemon.api.service import Call, Reply, finished, ok
+from daemon.core import shapes
+from daemon.core.errors import Refusal
+from daemon.flows.methods import NewMethod, Slot
+from daemon.flows.methods import create as create_flow
+from daemon.flows.methods import move as move_flow
+from daemon.store import devices, payment_methods
+from daemon.store.engine import Reader
+from daemon.wire import ErrorCode
+
+KNOWN: Final = ("provider", "phone_number", "account_name", "merchant_code", "sim")
+ACCOUNT_NAME_CHARACTERS_MAX: Final = 100
+MERCHANT_CODE_CHARACTERS_MAX: Final = 50
+SLOT_MAX: Final = 15
+"""More SIMs than any phone has; it only keeps nonsense out."""
+
+
+async def create(call: Call) -> Reply:
+    """Register a number; 201."""
+    needs_live(call.caller)
+    body = await read_object(call.scope, call.receive)
+    asked = claim(call, body)
+    new = read(body)
+    async with call.service.inflight.alone(asked):
+        answer = await create_flow(
+            call.env,
+            call.caller,
+            new,
+            claim=asked,
+            warnings=ignored(Fields(body).unknown(KNOWN)),
+        )
+    return finished(answer)
+
+
+def read(body: Mapping[str, Any]) -> NewMethod:
+    """Read the body of a new number.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    fields = Fields(body)
+    provider = read_provider(fields, "provider", required=True)
+    phone_number = fields.phone("phone_number", required=True)
+    account_name = fields.text("account_name", required=True, most=ACCOUNT_NAME_CHARACTERS_MAX)
+    merchant_code = fields.text("merchant_code", most=MERCHANT_CODE_CHARACTERS_MAX)
+    slot = read_slot(fields)
+    fields.done()
+    assert provider is not None
+    assert phone_number is not None
+    assert account_name is not None
+    return NewMethod(provider, phone_number, account_name, merchant_code, slot)
+
+
+def read_slot(fields: Fields) -> Slot | None:
+    """Read the member `sim`."""
+    sim = fields.object("sim")
+    if sim is None:
+        return None
+    inner = Fields(sim, "sim.")
+    inner.refuse_unknown(("device_id", "slot_index"))
+    device_id = inner.uuid("device_id", required=True)
+    slot_index = inner.integer("slot_index", 0, SLOT_MAX, required=True)
+    fields.errors.extend(inner.errors)
+    if device_id is None or slot_index is None:
+        return None
+    return Slot(device_id, slot_index)
+
+
+async def move(call: Call) -> Reply:
+    """PATCH: no `sim` leaves the SIM alone, null takes the number off it, an object moves the number there."""
+    needs_live(call.caller)
+    body = await read_object(call.scope, call.receive)
+    fields = Fields(body)
+    slot = read_slot(fields)
+    fields.done()
+    method_id = read_uuid(call.path("id"))
+    if method_id is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    warnings = ignored(fields.unknown(("sim",)))
+    meta = {"warnings": warnings} if warnings else None
+    if "sim" not in body:
+        return ok(await _record(call, method_id), meta)
+    return ok(await move_flow(call.env, call.caller, method_id, slot), meta)
+
+
+async def get_list(call: Call) -> Reply:
+    """List the numbers."""
+
+    def job(reader: Reader) -> list[dict[str, Any]]:
+        methods = payment_methods.in_use(reader)
+        return [
+            shapes.payment_method(method, *payment_methods.where(reader, method))
+            for method in methods
+        ]
+
+    return ok(await call.env.store.read(job))
+
+
+async def get_one(call: Call) -> Reply:
+    """Return one number."""
+    method_id = read_uuid(call.path("id"))
+    if method_id is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    return ok(await _record(call, method_id))
+
+
+async def _record(call: Call, method_id: str) -> dict[str, Any]:
+    def job(reader: Reader) -> dict[str, Any]:
+        method = payment_methods.get(reader, method_id)
+        if method is None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        return shapes.payment_method(method, *payment_methods.where(reader, method))
+
+    return await call.env.store.read(job)
+
+
+async def get_sims(call: Call) -> Reply:
+    """List phones and slots to choose from."""
+
+    def job(reader: Reader) -> list[dict[str, Any]]:
+        return shapes.sims(
+            devices.known(reader), devices.sims_in_phones(reader), payment_methods.in_use(reader)
+        )
+
+    return ok(await call.env.store.read(job))

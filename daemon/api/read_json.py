@@ -1,0 +1,141 @@
+"""A request's body: bounded, of the right type, and strict JSON (RFC 8259; I-JSON, RFC 7493, for what it leaves open).
+
+Refused are NaN and Infinity, numbers beyond a double, the same key twice, lone surrogates, nesting deeper than 32 and
+anything that is not one object. A number with a fraction keeps the text it was written as, so that an amount is never
+judged by a float.
+"""
+
+import json
+from typing import Any, Final
+
+from starlette.types import Receive, Scope
+
+from daemon.api.service import header
+from daemon.core.errors import Refusal
+from daemon.core.limits import BODY_BYTES_MAX
+from daemon.wire import ErrorCode
+
+DEPTH_MAX: Final = 32
+"""Nobody nests `meta` deeper, and whoever reads a webhook can recurse so far."""
+_CLOSE: Final = {"Connection": "close"}
+
+
+class ClientGone(Exception):  # noqa: N818 -- nobody is told of it
+    """The caller left before the request was whole."""
+
+
+class Number(float):
+    """A JSON number with a fraction or an exponent, and how it was written."""
+
+    __slots__ = ("text",)
+    text: str
+
+
+async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
+    """Return the body as one JSON object.
+
+    Raises:
+        Refusal: UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_JSON.
+        ClientGone: The connection ended first.
+    """
+    kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE, headers=_CLOSE)
+    return parse(await _read(scope, receive))
+
+
+async def _read(scope: Scope, receive: Receive) -> bytes:
+    length = header(scope, b"content-length") or "0"
+    if len(length) > 7 or int(length) > BODY_BYTES_MAX:
+        # The rest is never read, so the connection cannot go on.
+        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        part: bytes = message.get("body", b"")
+        body += part
+        if len(body) > BODY_BYTES_MAX:
+            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+        if not message.get("more_body", False):
+            return body
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """Return the object that `body` is.
+
+    Raises:
+        Refusal: INVALID_JSON, and what is wrong.
+    """
+    try:
+        text = body.decode("utf-8")
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_float=_number, parse_constant=_constant
+        )
+        _check_depth(text, value)
+        if "\\u" in text:
+            # Half of a surrogate pair can be written as an escape, but not as UTF-8.
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeDecodeError:
+        raise _bad("it is not UTF-8") from None
+    except UnicodeEncodeError:
+        raise _bad("an escape stands for half a character") from None
+    except RecursionError:
+        raise _bad(f"it is nested deeper than {DEPTH_MAX}") from None
+    except json.JSONDecodeError as error:
+        raise _bad(f"{error.msg}, line {error.lineno} column {error.colno}") from None
+    except ValueError as error:  # ours, and Python's for an integer of more than 4300 digits
+        raise _bad(str(error)) from None
+    if not isinstance(value, dict):
+        raise _bad("it is not an object")
+    return value
+
+
+def compact(value: object) -> str:
+    """Write a parsed value again, as short as it can be."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def canonical(value: object) -> bytes:
+    """Write a parsed value in the one form that equal values share, for fingerprints."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _bad(why: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_JSON, f"The request body is not valid JSON: {why}.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands in it twice")
+    return made
+
+
+def _number(text: str) -> Number:
+    number = Number(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError("a number in it is too large")
+    number.text = text
+    return number
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _check_depth(text: str, value: object) -> None:
+    if text.count("{") + text.count("[") <= DEPTH_MAX:
+        return
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEPTH_MAX):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested deeper than {DEPTH_MAX}")

@@ -1,0 +1,90 @@
+"""One path and its methods: who may call each, and what answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from daemon.api.auth import Doorkeeper, needs
+from daemon.api.service import Call, Handler, Reply, Service
+from daemon.core.access import CallerKind
+from daemon.core.errors import Refusal
+from daemon.wire import ErrorCode
+from daemon.wire import Scope as KeyScope
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one method does.
+
+    Attributes:
+        scopes: Any one of these is enough; none means that every known caller may.
+    """
+
+    handler: Handler
+    scopes: tuple[KeyScope, ...] = ()
+
+
+def op(handler: Handler, *scopes: KeyScope) -> Operation:
+    """Make an operation."""
+    return Operation(handler, scopes)
+
+
+class Resource:
+    """The ASGI application of one path."""
+
+    def __init__(
+        self,
+        service: Service,
+        door: Doorkeeper,
+        operations: Mapping[str, Operation],
+        *,
+        local: bool = False,
+    ) -> None:
+        """Serve `operations`, by method; `local` ones exist on the Unix socket only."""
+        self._service = service
+        self._door = door
+        self._operations = dict(operations)
+        if "GET" in self._operations:
+            self._operations.setdefault("HEAD", self._operations["GET"])
+        self._allow = ", ".join(sorted(self._operations))
+        self._local = local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if self._local and "peer_uid" not in scope["state"]:
+            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+        operation = self._operations.get(scope["method"])
+        if operation is None:
+            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": self._allow})
+        caller = await self._door.caller(scope)
+        if self._local and caller.kind is CallerKind.KEY:
+            raise Refusal(ErrorCode.SESSION_REQUIRED)
+        if operation.scopes:
+            needs(caller, *operation.scopes)
+        call = Call(self._service, scope, receive, caller, scope["state"]["request_id"])
+        reply = await operation.handler(call)
+        if isinstance(reply, Reply):
+            await reply.send(send)
+        else:
+            await reply(scope, receive, send)
+
+
+async def no_such_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 -- ASGI's signature
+    """Answer for every path that is not there."""
+    raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+
+
+class Routes:
+    """Collects the routes of one application."""
+
+    def __init__(self, service: Service, door: Doorkeeper) -> None:
+        self._service = service
+        self._door = door
+        self.all: list[Route] = []
+
+    def add(self, path: str, operations: Mapping[str, Operation], *, local: bool = False) -> None:
+        """Serve a path."""
+        resource = Resource(self._service, self._door, operations, local=local)
+        self.all.append(Route(path, resource))

@@ -1,0 +1,141 @@
+"""What every operation is given: the shop's doors, what the composition root hooks in, and one call."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from daemon.api.inflight import InFlight
+from daemon.core import shapes
+from daemon.core.access import Caller
+from daemon.core.requests import Answer
+from daemon.env import Env
+from daemon.webhooks.addresses import AddressPolicy, Resolver
+from daemon.wire import IDEMPOTENCY_REPLAYED_HEADER
+
+JSON_TYPE = b"application/json"
+
+
+class ErrorLog(Protocol):
+    """What the API needs of a log."""
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Write one line; `fields` hold no bodies, names, numbers or secrets."""
+
+
+class PlainLog:
+    """The log of a program that gave none: the standard library's."""
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Write one line."""
+        logging.getLogger("momo.api").error("%s %s", event, fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the composition root hooks in.
+
+    Attributes:
+        on_shutdown: Begins to stop the daemon; returns at once.
+        phone_states: What each phone's loop says of itself, for the status.
+        resolver: Looks up the hosts of webhook addresses; None is the system's.
+        log: Where our own faults are written.
+    """
+
+    on_shutdown: Callable[[], None]
+    phone_states: Callable[[], Any] = dict
+    resolver: Resolver | None = None
+    log: ErrorLog = field(default_factory=PlainLog)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One running API."""
+
+    env: Env
+    hooks: Hooks
+    policy: AddressPolicy
+    resolver: Resolver
+    started_us: int
+    inflight: InFlight = field(default_factory=InFlight)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the listeners begin to close: streams end themselves then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A finished answer."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    async def send(self, send: Send) -> None:
+        """Write it."""
+        length = b"%d" % len(self.body)
+        start: list[tuple[bytes, bytes]] = [
+            (b"content-type", JSON_TYPE),
+            (b"content-length", length),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": start})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def ok(data: object, meta: dict[str, Any] | None = None, **top: Any) -> Reply:
+    """Answer 200 with `{success: true, data, ...}`."""
+    return Reply(200, shapes.success(data, meta, **top))
+
+
+def finished(answer: Answer, *headers: tuple[bytes, bytes]) -> Reply:
+    """Answer with what a flow made, byte for byte."""
+    if answer.replayed:
+        headers = (*headers, (IDEMPOTENCY_REPLAYED_HEADER.lower().encode(), b"true"))
+    return Reply(answer.status, answer.body, headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one operation, its caller known and allowed."""
+
+    service: Service
+    scope: Scope
+    receive: Receive
+    caller: Caller
+    request_id: str
+
+    @property
+    def env(self) -> Env:
+        """The shop's doors."""
+        return self.service.env
+
+    def header(self, name: bytes) -> str | None:
+        """Return a header; `name` is in lower case."""
+        return header(self.scope, name)
+
+    def path(self, name: str) -> str:
+        """Return a part of the path."""
+        value: str = self.scope["path_params"][name]
+        return value
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query's members; of several with one name the last counts."""
+        text = self.scope["query_string"].decode("latin-1")
+        return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
+
+
+Handler = Callable[[Call], Awaitable[Reply | ASGIApp]]
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """Return a header of a request, None when it is not there; `name` is in lower case."""
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None

@@ -1,0 +1,88 @@
+"""GET of transactions: one by its reference, its code or the caller's own reference, and the list."""
+
+from daemon.api.fields import Query
+from daemon.api.service import Call, Reply, ok
+from daemon.core import shapes
+from daemon.core.errors import Refusal
+from daemon.core.ids import split_reference
+from daemon.store import lists
+from daemon.wire import ErrorCode, TransactionStatus
+from parsers.phone import read_phone
+from parsers.svc_code import normalize_code
+
+PER_PAGE = 50
+PER_PAGE_MAX = 100
+"""interface.md, Limits."""
+PAGE_MAX = 1_000_000_000
+"""Far past the end of any list, and its offset still fits an integer of the database."""
+
+
+async def get_list(call: Call) -> Reply:
+    """List transactions, newest first."""
+    query = Query(call.query)
+    page = query.number("page", 1, high=PAGE_MAX)
+    per_page = query.number("per_page", PER_PAGE, high=PER_PAGE_MAX)
+    status = query.word("status", list(TransactionStatus))
+    wanted = lists.TransactionFilter(
+        mode=call.caller.mode,
+        origin=query.word("origin", ("request", "open", "all")) or "request",
+        status=None if status is None else TransactionStatus(status),
+        since=query.time("from"),
+        until=query.time("to"),
+        phone_number=_phone(query),
+    )
+    query.done()
+    now = call.env.clock.now_us()
+    found, total = await call.env.store.read(
+        lambda reader: lists.transactions(
+            reader, wanted, now=now, limit=per_page, offset=(page - 1) * per_page
+        )
+    )
+    items = [shapes.list_item(transaction, payment, now) for transaction, payment in found]
+    return ok(items, query.meta(), pagination=shapes.pagination(page, per_page, total))
+
+
+def _phone(query: Query) -> str | None:
+    # A `+` that was not escaped has become a space.
+    text: str | None = query.body.get("phone_number")
+    if text is None:
+        return None
+    found = read_phone(text.strip())
+    if found is None:
+        query.fail("phone_number", "invalid", "is no valid phone number")
+    return found
+
+
+async def get_one(call: Call) -> Reply:
+    """Return one transaction by its reference."""
+    transaction_id = split_reference(call.path("reference"))
+    if transaction_id is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    mode = call.caller.mode
+    found = await call.env.store.read(lambda reader: lists.by_id(reader, transaction_id, mode))
+    return _one(call, found)
+
+
+async def get_by_code(call: Call) -> Reply:
+    """Return the newest request that has or had this code."""
+    code, mode = normalize_code(call.path("svc_code")), call.caller.mode
+    found = await call.env.store.read(lambda reader: lists.by_code(reader, code, mode))
+    return _one(call, found)
+
+
+async def get_by_client_reference(call: Call) -> Reply:
+    """Return the best request with the caller's own reference; `meta.matches` counts them."""
+    reference, mode = call.path("client_ref"), call.caller.mode
+    now = call.env.clock.now_us()
+    found, matches = await call.env.store.read(
+        lambda reader: lists.by_client_reference(reader, reference, mode, now=now)
+    )
+    return _one(call, found, matches)
+
+
+def _one(call: Call, found: lists.Found | None, matches: int | None = None) -> Reply:
+    if found is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    transaction, payment = found
+    meta = None if matches is None else {"matches": matches}
+    return ok(shapes.single(transaction, payment, call.env.clock.now_us()), meta)

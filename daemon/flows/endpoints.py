@@ -1,0 +1,155 @@
+"""Make webhook endpoints (interface.md, Webhook endpoints; decisions.md section 5)."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+
+from daemon.core import lines, shapes
+from daemon.core.access import Caller
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.limits import IDEMPOTENCY_US
+from daemon.core.model import Endpoint
+from daemon.core.requests import Answer, Idempotency
+from daemon.core.signing import SECRET_BYTES, make_secret, normalise_url
+from daemon.env import Env
+from daemon.secrets import SecretsLocked, SecretsUnsafe
+from daemon.store import (
+    devices,
+    endpoints,
+    events,
+    idempotency,
+    payment_methods,
+    webhook_secrets,
+)
+from daemon.store.engine import Reader, Tx
+from daemon.wire import ErrorCode, Mode
+
+ENDPOINTS_MAX = 50
+"""decisions.md section 5."""
+SECRET_PURPOSE = "webhook-secret"  # noqa: S105 -- what the sealed bytes are, not a secret
+ANSWER_PURPOSE = "idempotent-answer"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEndpoint:
+    """A valid `POST /v1/open-collections/endpoints`; its URL may be called."""
+
+    url: str
+    description: str
+    mode: Mode
+    events: tuple[str, ...]
+    catch_all: bool
+    include_raw: bool
+
+
+async def create(
+    env: Env,
+    caller: Caller,
+    new: NewEndpoint,
+    *,
+    claim: Idempotency | None,
+    warnings: list[str],
+) -> Answer:
+    """Make an endpoint and its signing secret, and return the 201 answer: the only one that shows the secret.
+
+    Raises:
+        Refusal: LINES_NOT_READY, ENDPOINT_LIMIT, IDEMPOTENCY_KEY_REUSED.
+        Unavailable: The secret cannot be sealed, or nothing can be written.
+    """
+    now = env.clock.now_us()
+    secret = make_secret(env.entropy.bytes(SECRET_BYTES))
+    try:
+        # A keyring may take its time to answer.
+        sealed = await asyncio.to_thread(env.vault.seal, secret.encode(), SECRET_PURPOSE)
+    except (SecretsLocked, SecretsUnsafe) as error:
+        raise Unavailable(f"the signing secret cannot be kept: {error}") from error
+
+    def job(tx: Tx) -> Answer:
+        earlier = None if claim is None else _earlier(tx, env, claim, now)
+        return earlier or add(tx)
+
+    def add(tx: Tx) -> Answer:
+        _gate(tx, now)
+        endpoint = _add(tx, env.new_id(), new, now)
+        webhook_secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
+        events.add(
+            tx,
+            type="endpoint.created",
+            mode=endpoint.mode,
+            at=now,
+            actor=caller.name,
+            endpoint_id=endpoint.id,
+        )
+        told = [*warnings, *_warnings(tx, endpoint)]
+        body = shapes.success(
+            shapes.endpoint(endpoint), {"warnings": told} if told else None, secret=secret
+        )
+        answer = Answer(201, body)
+        if claim is not None:
+            # The body holds the secret, so it is kept as the secret is kept.
+            kept = Answer(201, env.vault.seal(body, ANSWER_PURPOSE).encode())
+            idempotency.keep(tx, claim, kept, sealed=True, now=now, since=now - IDEMPOTENCY_US)
+        return answer
+
+    return await env.store.write(job)
+
+
+def _earlier(reader: Reader, env: Env, claim: Idempotency, now: int) -> Answer | None:
+    """Return the answer of an earlier, identical call."""
+    found = idempotency.find(reader, claim, now - IDEMPOTENCY_US)
+    if found is None:
+        return None
+    fingerprint, answer, sealed = found
+    if fingerprint != claim.fingerprint:
+        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
+    body = env.vault.unseal(answer.body.decode(), ANSWER_PURPOSE) if sealed else answer.body
+    return Answer(answer.status, body, replayed=True)
+
+
+def _gate(reader: Reader, now: int) -> None:
+    """Refuse while a SIM has no number, or when there are too many endpoints."""
+    missing = lines.sims_without_number(
+        devices.known(reader), devices.sims_in_phones(reader), payment_methods.in_use(reader), now
+    )
+    if missing:
+        raise Refusal(ErrorCode.LINES_NOT_READY, sims_without_number=missing)
+    if endpoints.count(reader) >= ENDPOINTS_MAX:
+        raise Refusal(ErrorCode.ENDPOINT_LIMIT)
+
+
+def _add(tx: Tx, endpoint_id: str, new: NewEndpoint, now: int) -> Endpoint:
+    return endpoints.add(
+        tx,
+        {
+            "id": endpoint_id,
+            "kind": "endpoint",
+            "mode": new.mode,
+            "url": new.url,
+            "url_normalised": normalise_url(new.url),
+            "description": new.description,
+            "events": json.dumps(new.events),
+            "catch_all": new.catch_all,
+            "include_raw": new.include_raw,
+            "is_active": True,
+            "auto_paused_at": None,
+            "last_success_at": None,
+            "last_failure_at": None,
+            "consecutive_failures": 0,
+            "created_at": now,
+            "updated_at": now,
+            "deleted_at": None,
+        },
+    )
+
+
+def _warnings(reader: Reader, endpoint: Endpoint) -> list[str]:
+    """Say what is allowed and may not be meant."""
+    others = [other for other in endpoints.in_use(reader, endpoint.mode) if other.id != endpoint.id]
+    found = []
+    if any(other.url_normalised == endpoint.url_normalised for other in others):
+        found.append("Another endpoint has the same address: it will get each payment twice.")
+    if endpoint.catch_all and any(other.catch_all for other in others):
+        found.append(
+            "Another endpoint also takes every payment that no rule claims: both will get them."
+        )
+    return found

@@ -1,0 +1,141 @@
+"""Register merchant numbers and put them on SIMs (interface.md, Payment methods; decisions.md section 3)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.core import shapes
+from daemon.core.access import Caller
+from daemon.core.errors import Refusal
+from daemon.core.model import PaymentMethod, Sim
+from daemon.core.providers import network_of
+from daemon.core.requests import Answer, Idempotency
+from daemon.env import Env
+from daemon.store import devices, events, idempotency, payment_methods
+from daemon.store.engine import Reader, Tx
+from daemon.wire import ErrorCode, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place for a SIM."""
+
+    device_id: str
+    slot_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewMethod:
+    """A valid `POST /v1/payment-methods`: the provider is canonical, the number E.164."""
+
+    provider: str
+    phone_number: str
+    account_name: str
+    merchant_code: str | None = None
+    slot: Slot | None = None
+
+
+async def create(
+    env: Env,
+    caller: Caller,
+    new: NewMethod,
+    *,
+    claim: Idempotency | None,
+    warnings: list[str],
+) -> Answer:
+    """Register a number, on a SIM or on none, and return the 201 answer.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED,
+            IDEMPOTENCY_KEY_REUSED.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, claim, now, lambda: add(tx))
+
+    def add(tx: Tx) -> Answer:
+        existing = payment_methods.with_number(tx, new.provider, new.phone_number)
+        if existing is not None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
+        sim = None if new.slot is None else _free_sim(tx, new.slot, new.provider, None)
+        method = payment_methods.add(
+            tx,
+            {
+                "id": env.new_id(),
+                "provider": new.provider,
+                "phone_number": new.phone_number,
+                "account_name": new.account_name,
+                "merchant_code": new.merchant_code,
+                "sim_seq": None if sim is None else sim.seq,
+                "is_active": True,
+                "line_created_at": None if sim is None else now,
+                "last_payment_at": None,
+                "created_at": now,
+                "updated_at": now,
+                "deleted_at": None,
+            },
+        )
+        assert method is not None, "nobody else writes between our look and our insert"
+        _tell(tx, "payment_method.created", method, sim, caller, now)
+        meta = {"warnings": warnings} if warnings else None
+        return Answer(201, shapes.success(_record(tx, method), meta))
+
+    return await env.store.write(job)
+
+
+async def move(env: Env, caller: Caller, method_id: str, slot: Slot | None) -> dict[str, Any]:
+    """Put a number on the SIM that is in a slot now, or with None off its SIM; returns its record.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        method = payment_methods.get(tx, method_id)
+        if method is None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        sim = None if slot is None else _free_sim(tx, slot, method.provider, method.id)
+        sim_seq = None if sim is None else sim.seq
+        if sim_seq != method.sim_seq:
+            method = payment_methods.place(tx, method.id, sim_seq, now)
+            _tell(tx, "payment_method.moved", method, sim, caller, now)
+        return _record(tx, method)
+
+    return await env.store.write(job)
+
+
+def _free_sim(reader: Reader, slot: Slot, provider: str, method_id: str | None) -> Sim:
+    """Return the SIM in a slot, if a number of this provider may come onto it."""
+    sim = devices.sim_in_slot(reader, slot.device_id, slot.slot_index)
+    if sim is None:
+        raise Refusal(ErrorCode.SIM_NOT_FOUND)
+    if sim.network is not None and sim.network != network_of(provider):
+        raise Refusal(ErrorCode.NETWORK_MISMATCH, sim_network=sim.network, provider=provider)
+    holder = payment_methods.on_sim(reader, sim.seq)
+    if holder is not None and holder.id != method_id:
+        raise Refusal(
+            ErrorCode.SIM_ALREADY_ASSIGNED,
+            payment_method_id=holder.id,
+            phone_number=holder.phone_number,
+        )
+    return sim
+
+
+def _record(reader: Reader, method: PaymentMethod) -> dict[str, Any]:
+    sim, device = payment_methods.where(reader, method)
+    return shapes.payment_method(method, sim, device)
+
+
+def _tell(
+    tx: Tx, what: str, method: PaymentMethod, sim: Sim | None, caller: Caller, now: int
+) -> None:
+    place = None if sim is None else {"device_id": sim.device_id, "slot_index": sim.slot_index}
+    events.add(
+        tx,
+        type=what,
+        mode=Mode.LIVE,
+        at=now,
+        actor=caller.name,
+        data={"payment_method_id": method.id, "provider": method.provider, "sim": place},
+    )
