@@ -126,7 +126,7 @@ def _told(terminal: Terminal, failure: Failure) -> list[str]:
             f"{_INDENT}{clean(at(detail, 'field'))}: {clean(at(detail, 'message'))}"
             for detail in details
         ]
-    elif proof:
+    elif proof.rstrip(".").casefold() not in ("", sentence.casefold()):
         lines.append(_INDENT + proof)
     for i, command in enumerate(errors.next_of(failure)):
         lines.append(("  next:  " if i == 0 else "         ") + command)

@@ -18,7 +18,7 @@ def perform(terminal: Terminal, call: Call) -> int:
         terminal.located,
         timeout_s=_limit(terminal.flags),
         warn=terminal.note,
-        trace=terminal.complain if terminal.flags.debug else None,
+        trace=terminal.complain if terminal.flags.debug or terminal.flags.verbose else None,
         pause=system.sleep,
     )
     answer = call.run(client, terminal, call.options)

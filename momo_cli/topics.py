@@ -38,7 +38,7 @@ What goes to stdout is what you asked for; messages, hints and questions go to s
   --fields A,B            choose and order the columns of table, plain, csv, ndjson
   --get PATH              one value, raw: momo init 12 --phone 0244124567 --get data.svc_code
   -q, --quiet             no messages; one error line and one next line if it fails
-  -v, --debug             more; the calls on the socket
+  -v, --debug             more: the calls on the socket, and the trace of a fault
   --no-color              no colour (also NO_COLOR, TERM=dumb)
   --no-input, -y          never ask; answer yes
   --socket PATH, --profile NAME    another daemon, another shop

@@ -90,12 +90,14 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     password = None
     if options.password_file == _STDIN or (asked and options.password_file is None):
         password = _read_password(terminal, options)
-    if client.alive():
+    runs = client.alive()
+    if runs:
         done = _through_daemon(client, options, shop, password)
     else:
         done = ask(terminal, "setup", *_flags(options, shop, password), stdin=password)
     added = _add_methods(client, terminal, options)
-    return _answer(terminal, done, added, options)
+    todo = [*([] if runs else ["momo daemon start"]), *added, _FIRST]
+    return _answer(terminal, done, ["momo setup"] if options.check else todo)
 
 
 def _ask_shop(terminal: Terminal) -> str:
@@ -197,14 +199,14 @@ def _add_methods(client: Client, terminal: Terminal, options: Options) -> list[s
     return todo
 
 
-def _answer(terminal: Terminal, done: Done, todo: Sequence[str], options: Options) -> Answer:
+def _answer(terminal: Terminal, done: Done, todo: Sequence[str]) -> Answer:
     data: dict[str, Any] = done.body.get("data") or {}
     steps: list[Row] = data.get("steps") or []
     return Answer(
         document=done.text,
         rows=steps,
         lines=_lines(terminal, data, steps),
-        next=["momo setup"] if options.check else ["momo daemon start", *todo, _FIRST],
+        next=todo,
         exit_code=done.exit_code,
     )
 
