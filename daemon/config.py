@@ -287,7 +287,10 @@ def parse(text: str, path: str = "config.toml") -> Config:
 
 def _config(values: Values) -> Config:
     kinds = get_type_hints(Config)
-    return Config(**{section: kinds[section](**values[section]) for section in values})
+    config = Config(**{section: kinds[section](**values[section]) for section in values})
+    if bool(config.http.cert_file) != bool(config.http.key_file):
+        raise ConfigError("[http] cert_file and key_file go together: give both or none")
+    return config
 
 
 class _File:

@@ -2,12 +2,18 @@
 
 Reading and matching SMS never needs a secret. When the key cannot be had (a keyring that nobody has unlocked),
 deliveries wait as `secrets_locked` and everything else goes on.
+
+The file `master.key` always says where the key is: it holds the key itself, or the word `keyring`. Without that word
+a keyring that is locked today would look like one that never had the key, a second key would be made, and what the
+first one sealed would be lost.
 """
 
 import base64
 import contextlib
 import os
 import stat
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self
 
@@ -15,16 +21,21 @@ from daemon.core.errors import MomoError
 from daemon.wire import Places
 
 _SERVICE: Final = "momo"
+_IN_KEYRING: Final = "keyring"
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _VERSION: Final = "v1."
+_MAKE_WAIT_S: Final = 120.0
+"""Setup waits so long for a person to type the keyring's password."""
+_FETCH_WAIT_S: Final = 0.5
+"""The daemon does not: a keyring that asks for its password answers when it has been typed."""
 
 
 class SecretsLocked(MomoError):
-    """The master key cannot be had now, or does not open what was sealed."""
+    """The master key cannot be had now, or does not open what was sealed; the text says why."""
 
 
-class SecretsUnsafe(MomoError):
+class SecretsUnsafe(SecretsLocked):
     """The key file can be read by others; the text says what to type."""
 
 
@@ -34,7 +45,9 @@ class Vault:
     def __init__(self, places: Places, store: str) -> None:
         self._places = places
         self._store = store
+        self._file = Path(places.master_key)
         self._key: bytes | None = None
+        self._keyring = _Keyring(places.home)
 
     @classmethod
     def open(cls, places: Places, store: str) -> Self:
@@ -42,19 +55,20 @@ class Vault:
 
         Args:
             places: Where the shop's things are.
-            store: `[secrets] store`: `auto` (the keyring, or the file when the home is self-contained), `keyring`
-                or `file`.
+            store: `[secrets] store`, where a new key is made: `auto` (the file when the home is self-contained or
+                there is no keyring, else the keyring), `keyring` or `file`. A key that exists stays where it is.
         """
         return cls(places, store)
 
     def seal(self, plain: bytes, purpose: str) -> str:
-        """Return `plain` sealed for one purpose, as text.
+        """Return `plain` sealed for one purpose, as text. Makes the master key when there has never been one.
 
         Raises:
             SecretsLocked: There is no key and none can be made.
         """
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 -- 5 MB, not on the idle path
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 -- not on the idle path
 
+        # Straight from the kernel, not from `system.Entropy`: a nonce of a fake would void the cipher.
         nonce = os.urandom(_NONCE_BYTES)
         box = AESGCM(self._master_key(make=True)).encrypt(nonce, plain, purpose.encode())
         return _VERSION + base64.b64encode(nonce + box).decode()
@@ -65,7 +79,7 @@ class Vault:
         Raises:
             SecretsLocked: The key cannot be had, or is not the one this was sealed with.
         """
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 -- 5 MB, not on the idle path
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 -- not on the idle path
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 -- the same
 
         key = self._master_key(make=False)
@@ -75,88 +89,163 @@ class Vault:
         except (InvalidTag, ValueError) as error:
             raise SecretsLocked("the master key does not open this secret") from error
 
-    def locked(self) -> bool:
-        """Say whether the key cannot be had now."""
+    def problem(self) -> str | None:
+        """Return why the key cannot be had now, None when it can."""
         try:
             self._master_key(make=False)
-        except SecretsLocked:
-            return True
-        return False
+        except SecretsLocked as error:
+            return str(error)
+        return None
+
+    def locked(self) -> bool:
+        """Say whether the key cannot be had now."""
+        return self.problem() is not None
 
     def _master_key(self, *, make: bool) -> bytes:
         if self._key is None:
-            self._key = self._find(make=make)
+            text = self._read_file()
+            if text is None:
+                self._key = self._made(make=make)
+            elif text == _IN_KEYRING:
+                self._key = _key_of(self._keyring.fetch(make=False), "the keyring's entry")
+            else:
+                self._key = _key_of(text, f"the key file {self._file}")
         return self._key
 
-    def _find(self, *, make: bool) -> bytes:
-        if self._in_file():
-            return self._from_file(make=make)
+    def _read_file(self) -> str | None:
+        """Return the key, or the word that names the keyring, or None when no key was ever made."""
         try:
-            return self._from_keyring(make=make)
-        except SecretsLocked:
-            # `auto`: a machine without a keyring keeps its key in the file, once made there for ever.
-            if self._store == "keyring" or (
-                not make and not Path(self._places.master_key).exists()
-            ):
-                raise
-            return self._from_file(make=make)
+            fd = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SecretsLocked(f"the key file cannot be read: {error}") from error
+        with os.fdopen(fd, encoding="ascii", errors="replace") as file:
+            # The rights of the file that is open, not of whatever has that name a moment later.
+            if stat.S_IMODE(os.fstat(fd).st_mode) & 0o077:
+                raise SecretsUnsafe(
+                    f"{self._file} can be read by others; type: chmod 600 {self._file}"
+                )
+            return file.read(1024).strip()
 
-    def _in_file(self) -> bool:
-        if self._store == "keyring":
-            return False
-        return (
-            self._store == "file"
-            or self._places.self_contained
-            or Path(self._places.master_key).exists()
-        )
-
-    def _from_file(self, *, make: bool) -> bytes:
-        path = Path(self._places.master_key)
-        if make and not path.exists():
-            _write_new(path, base64.b64encode(os.urandom(_KEY_BYTES)) + b"\n")
-        try:
-            mode = stat.S_IMODE(path.stat().st_mode)
-            if mode & 0o077:
-                raise SecretsUnsafe(f"{path} can be read by others; type: chmod 600 {path}")
-            key = base64.b64decode(path.read_bytes().strip(), validate=True)
-        except (OSError, ValueError) as error:
-            raise SecretsLocked(f"the key file {path} cannot be read: {error}") from error
-        if len(key) != _KEY_BYTES:
-            raise SecretsLocked(f"the key file {path} does not hold a key")
-        return key
-
-    def _from_keyring(self, *, make: bool) -> bytes:
-        import keyring  # noqa: PLC0415 -- 11 MB and 130 ms, not on the idle path
-        import keyring.errors  # noqa: PLC0415 -- the same
-
-        account = self._places.home
-        try:
-            text = keyring.get_password(_SERVICE, account)
-            if text is None and make:
-                text = base64.b64encode(os.urandom(_KEY_BYTES)).decode()
-                keyring.set_password(_SERVICE, account, text)
-        except (keyring.errors.KeyringError, RuntimeError, OSError) as error:
-            raise SecretsLocked(f"the keyring cannot be used: {error}") from error
-        if text is None:
-            raise SecretsLocked("the keyring holds no key for this shop")
-        with contextlib.suppress(ValueError):
-            key = base64.b64decode(text, validate=True)
-            if len(key) == _KEY_BYTES:
+    def _made(self, *, make: bool) -> bytes:
+        if not make:
+            raise SecretsLocked(f"there is no master key: {self._file} is missing")
+        if self._store == "keyring" or (self._store == "auto" and not self._places.self_contained):
+            try:
+                text = self._keyring.fetch(make=True)
+            except SecretsLocked:
+                # `auto`: nothing has been sealed yet, so a machine without a keyring keeps its key in the file.
+                if self._store == "keyring":
+                    raise
+            else:
+                key = _key_of(text, "the keyring's entry")
+                self._write_file(_IN_KEYRING)
                 return key
-        raise SecretsLocked("the keyring's entry is not a key")
+        self._write_file(_new_key())
+        text = self._read_file() or ""
+        return _key_of(text, f"the key file {self._file}")
+
+    def _write_file(self, text: str) -> None:
+        """Make the 0600 file, whole and on the disk, or not at all; one that is there already stays.
+
+        Raises:
+            SecretsLocked: The file cannot be written.
+        """
+        new = self._file.with_name(f"{self._file.name}.{os.getpid()}.new")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            new.unlink(missing_ok=True)
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, text.encode() + b"\n")
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            with contextlib.suppress(FileExistsError):
+                # link(2) refuses an existing name, which rename(2) would overwrite.
+                os.link(new, self._file)
+            new.unlink()
+            _sync_folder(self._file.parent)
+        except OSError as error:
+            raise SecretsLocked(f"the key file cannot be written: {error}") from error
 
 
-def _write_new(path: Path, content: bytes) -> None:
-    """Make a 0600 file that is whole and on the disk, or not there at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+class _Keyring:
+    """The system's keyring, asked from a thread: while it waits for its password the daemon goes on reading SMS."""
+
+    def __init__(self, account: str) -> None:
+        self._account = account
+        self._lock = threading.Lock()
+        self._asking: threading.Thread | None = None
+        self._answer: str | None = None
+        self._why = ""
+
+    def fetch(self, *, make: bool) -> str:
+        """Return the key as text; makes it when told to and there is none.
+
+        Raises:
+            SecretsLocked: The keyring is absent, locked, empty, or still asking for its password.
+        """
+        with self._lock:
+            if self._answer is None and (self._asking is None or not self._asking.is_alive()):
+                self._why = "the keyring is waiting for its password"
+                self._asking = threading.Thread(
+                    target=self._ask, args=(make,), name="keyring", daemon=True
+                )
+                self._asking.start()
+            asking = self._asking
+        if asking is not None:
+            asking.join(_MAKE_WAIT_S if make else _FETCH_WAIT_S)
+        if self._answer is None:
+            raise SecretsLocked(self._why)
+        return self._answer
+
+    def _ask(self, make: bool) -> None:  # noqa: FBT001 -- a thread's target takes its arguments by position
+        try:
+            import keyring  # noqa: PLC0415 -- 11 MB and 130 ms, not on the idle path
+
+            self._answer = _in_keyring(
+                keyring.get_password, keyring.set_password, self._account, make=make
+            )
+        except SecretsLocked as error:
+            self._why = str(error)
+        except Exception as error:  # noqa: BLE001 -- backends are plug-ins and raise what they like; none may stop us
+            self._why = f"the keyring cannot be used: {error}"
+
+
+def _in_keyring(
+    get: Callable[[str, str], str | None],
+    put: Callable[[str, str, str], None],
+    account: str,
+    *,
+    make: bool,
+) -> str:
+    text = get(_SERVICE, account)
+    if text is None and make:
+        put(_SERVICE, account, _new_key())
+        # Read again: some backends take a password and keep nothing (keyring's `null`).
+        text = get(_SERVICE, account)
+    if text is None:
+        raise SecretsLocked("the keyring holds no key for this shop")
+    return text
+
+
+def _new_key() -> str:
+    return base64.b64encode(os.urandom(_KEY_BYTES)).decode()
+
+
+def _key_of(text: str, where: str) -> bytes:
+    with contextlib.suppress(ValueError):
+        key = base64.b64decode(text, validate=True)
+        if len(key) == _KEY_BYTES:
+            return key
+    raise SecretsLocked(f"{where} does not hold a key")
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.write(fd, content)
         os.fsync(fd)
     finally:
         os.close(fd)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

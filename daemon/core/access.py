@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from daemon.core.ids import base62
+from daemon.core.ids import BASE62, base62
 from daemon.wire import Mode, Scope
 
-_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _KEY: Final = re.compile(r"svc_(live|test)_(sk|pk)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})", re.ASCII)
 _RANDOM_LENGTH: Final = 32
 
@@ -28,7 +27,7 @@ _IMPLIED: Final = {
 class KeyKind(StrEnum):
     """A secret key is for servers; a publishable one may only initialize."""
 
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 -- a kind of key, no key
     PUBLISHABLE = "publishable"
 
 
@@ -56,7 +55,7 @@ class Caller:
 
     Attributes:
         mode: The mode it is bound to; None for the socket and sessions, which see both.
-        scopes: With those they imply.
+        scopes: As they were granted; `may` knows what they imply.
         key_id: The id of the API key, None for others.
         publishable: A publishable key.
         name: For the journal: `key:<id>`, `session`, `socket:<uid>`.
@@ -70,8 +69,8 @@ class Caller:
     name: str
 
     def may(self, scope: Scope) -> bool:
-        """Say whether the caller has this scope."""
-        return scope in self.scopes
+        """Say whether the caller has this scope, or one that implies it."""
+        return scope in with_implied(self.scopes)
 
 
 def make_key(mode: Mode, kind: KeyKind, below: Callable[[int], int]) -> str:
@@ -83,7 +82,7 @@ def make_key(mode: Mode, kind: KeyKind, below: Callable[[int], int]) -> str:
         below: Returns a random number below its argument.
     """
     short = "sk" if kind is KeyKind.SECRET else "pk"
-    body = "".join(_ALPHABET[below(62)] for _position in range(_RANDOM_LENGTH))
+    body = "".join(BASE62[below(62)] for _position in range(_RANDOM_LENGTH))
     return f"svc_{mode}_{short}_{body}{_checksum(body)}"
 
 

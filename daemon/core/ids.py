@@ -8,7 +8,7 @@ DEVICE_NAMESPACE: Final = uuid.UUID("6f6d6f6d-8d2f-5c1e-9a0b-7b7e0d3c4a51")
 """Ours: the same IMEI is the same device on every machine, for ever. Never change it."""
 
 _REFERENCE: Final = re.compile(r"svc_trx_([0-9a-f]{32})", re.ASCII)
-_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SLUG_LENGTH: Final = 22
 """62 ** 22 is the first power above 2 ** 128."""
 
@@ -36,11 +36,13 @@ def device_id_of(imei: str) -> str:
 
 def request_id(entropy: bytes) -> str:
     """Return `req_` and 32 hex digits of 16 random bytes."""
+    assert len(entropy) == 16
     return "req_" + entropy.hex()
 
 
 def reconciliation_id(entropy: bytes) -> str:
     """Return `rec_` and 32 hex digits of 16 random bytes."""
+    assert len(entropy) == 16
     return "rec_" + entropy.hex()
 
 
@@ -49,7 +51,7 @@ def base62(number: int, length: int) -> str:
     digits = []
     for _position in range(length):
         number, digit = divmod(number, 62)
-        digits.append(_BASE62[digit])
+        digits.append(BASE62[digit])
     assert number == 0, "the number does not fit"
     return "".join(reversed(digits))
 
