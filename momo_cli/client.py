@@ -18,6 +18,7 @@ from daemon import wire
 from momo_cli import system
 from momo_cli.dial import RETRY_S, dial, unreachable
 from momo_cli.errors import Failure
+from momo_cli.event_stream import Event, read_events
 from momo_cli.locate import Located
 
 DEFAULT_TIMEOUT_S: Final = 30.0
@@ -41,15 +42,6 @@ class Reply:
     def data(self) -> Any:  # the shape belongs to the path that was asked
         """Return the member `data`."""
         return self.body.get("data")
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One server-sent event."""
-
-    id: str
-    kind: str
-    data: dict[str, Any]
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -169,7 +161,7 @@ class Client:
                     seconds = _SILENCE_S_MAX if left is None else min(_SILENCE_S_MAX, left())
                     transport.settimeout(max(seconds, _READ_S_MIN))
 
-                yield from _events(response, patience)
+                yield from read_events(response, patience)
         except (OSError, http.client.HTTPException):
             return
 
@@ -266,39 +258,6 @@ def path_of(path: str, **values: str) -> str:
 def _target(path: str, query: Mapping[str, object] | None) -> str:
     given = {key: value for key, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
-
-
-def _events(
-    response: http.client.HTTPResponse, before_read: Callable[[], None]
-) -> Iterator[Event | None]:
-    """Read the stream by the rules of the HTML standard, section 9.2.6."""
-    seen: dict[str, str] = {}
-    data: list[str] = []
-    while True:
-        before_read()
-        raw = response.readline()
-        if not raw:
-            return
-        line = raw.decode("utf-8", "replace").rstrip("\r\n")
-        if line:
-            if line.startswith(":"):
-                yield None
-                continue
-            name, _, value = line.partition(":")
-            value = value.removeprefix(" ")
-            if name == "data":
-                data.append(value)
-            else:
-                seen[name] = value
-            continue
-        if data:
-            try:
-                said = json.loads("\n".join(data))
-            except ValueError:
-                said = None
-            body = said if isinstance(said, dict) else {"value": said}
-            yield Event(seen.get("id", ""), seen.get("event", "message"), body)
-        seen, data = {}, []
 
 
 def _broken(problem: Exception, *, safe: bool) -> Failure:

@@ -8,8 +8,9 @@ from typing import Final
 from daemon.wire import Path, TransactionStatus
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Cell, Field, Head, Row, View
-from momo_cli.client import Client, Event, Reply, path_of
+from momo_cli.client import Client, Reply, path_of
 from momo_cli.errors import Failure
+from momo_cli.event_stream import Event
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.words import ago, clock, money, person, phone, state, styled

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from daemon import wire
-from momo_cli.client import Client, Event
+from momo_cli.client import Client
+from momo_cli.event_stream import Event
 from momo_cli.flags import Flags
 from momo_cli.locate import locate
 from tests.cli import samples
