@@ -15,6 +15,8 @@ _GHANA_MOBILE: Final = re.compile(
     r"(?:\+?233|0)((?:2[03467]|5[034567])[0-9]{7}|59[1-9][0-9]{6})", re.ASCII
 )
 
+_WRITTEN: Final = re.compile(r"[0-9+\s().\-/]+", re.ASCII)
+
 
 def read_phone(text: str, region: str = "GH") -> str | None:
     """Read a phone number, local (`024 412 4567`), E.164, or E.164 without the plus as receipts print it.
@@ -44,7 +46,8 @@ def mask(e164: str) -> str:
 def _read_by_library(text: str, region: str) -> str | None:
     import phonenumbers  # noqa: PLC0415 (heavy; see the module docstring)
 
-    if len(text) > TEXT_CHARACTERS_MAX or not text.isascii():
+    # The library would also dial letters (0800-FLOWERS), extensions, and the masked digits of a receipt.
+    if len(text) > TEXT_CHARACTERS_MAX or not _WRITTEN.fullmatch(text):
         return None
     forms = [text]
     stripped = text.strip()
@@ -56,6 +59,6 @@ def _read_by_library(text: str, region: str) -> str | None:
             number = phonenumbers.parse(form, region)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_valid_number(number) and number.extension is None:
+        if phonenumbers.is_valid_number(number):
             return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     return None

@@ -24,6 +24,8 @@ TEXT_CHARACTERS_MAX: Final = 1600
 Found = dict[str, str]
 """What the groups of a pattern held, trimmed, without the empty ones."""
 
+_BLANK: Final = " \t\n\r\f\v"
+"""What the patterns take for white space; `str.strip` would take more and could leave a field empty."""
 _MARK: Final = r"(?:GHS|GHC|GHc|GH₵|GH¢)"
 _NUMBER: Final = r"\d[\d,]{0,15}"
 _MARKED: Final = rf"(?:{_MARK}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{_MARK}"
@@ -41,11 +43,11 @@ FEE_WITH_DECIMALS: Final = rf"(?P<fee>(?:{_MARK}\s{{0,3}})?{_NUMBER}\.\d\d)"
 TAX: Final = r"(?:GHS\s{0,3})?(?P<tax>[\d.]{0,11}\d|-)"
 DATE: Final = r"(?P<date>\d{4}-\d\d-\d\d)"
 TIME: Final = r"(?P<time>\d\d:\d\d:\d\d)"
-PAYER_NAME: Final = r"(?P<payer_name>.{1,100}?)"
+PAYER_NAME: Final = r"(?P<payer_name>\S.{0,99}?)"
 PAYER_PHONE: Final = r"(?P<payer_phone>\+?\d{9,15})"
-PAYEE_NAME: Final = r"(?P<payee_name>.{1,100}?)"
+PAYEE_NAME: Final = r"(?P<payee_name>\S.{0,99}?)"
 PAYEE_PHONE: Final = r"(?P<payee_phone>\+?\d{9,15})"
-AGENT: Final = r"(?P<agent>.{1,100}?)"
+AGENT: Final = r"(?P<agent>\S.{0,99}?)"
 REFERENCE: Final = r"(?P<reference>.{0,1300})"
 
 _RECEIVED: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
@@ -104,7 +106,7 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
         return None
     found: Found = {}
     for name, value in match.groupdict("").items():
-        trimmed = value.strip()
+        trimmed = value.strip(_BLANK)
         if trimmed:
             found[name] = trimmed
     if wording.refine is not None:

@@ -42,7 +42,10 @@ def read_iso(text: str) -> int | None:
     part = (match["part"] or "")[:6].ljust(6, "0")
     seconds = match["time"] if len(match["time"]) == 8 else f"{match['time']}:00"
     try:
-        return to_us(datetime.fromisoformat(f"{match['date']}T{seconds}.{part}{zone}"))
+        # Brought to UTC first: a time that lies outside the calendar there could not be rendered again.
+        return to_us(
+            datetime.fromisoformat(f"{match['date']}T{seconds}.{part}{zone}").astimezone(UTC)
+        )
     except (ValueError, OverflowError):
         return None
 

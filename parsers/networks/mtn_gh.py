@@ -74,7 +74,7 @@ def _typed_by_payer(found: Found) -> str | None:
     A payer of our own network can type the same form. It is believed only when the name in it is the payer's own.
     """
     reference = found.get("reference", "")
-    if _SECOND_BALANCES.search(reference):
+    if "Balance:" in found["payer_name"] or _SECOND_BALANCES.search(reference):
         # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
         return "two balances, so either could be the payer's text"
     match = _FROM_NETWORK.fullmatch(reference)
@@ -301,6 +301,7 @@ WORDINGS: Final = (
         "Your voucher 998469693069 with GHS 66.00 from 233241000123 has expired and has been returned to the sender. "
         "Financial Transaction Id: 53674359001. TRANSACTION FEE IS 0",
     ),
+    # No money moved, though it comes from the real sender. Known from descriptions; no verbatim sample is.
     _wording(
         "failed_to_you",
         Kind.FAILED,

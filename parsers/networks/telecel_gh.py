@@ -66,7 +66,7 @@ def _typed_by_payer(found: Found) -> str | None:
     if footer and not FOOTERS[0].startswith(" ".join(footer.split())):
         return "something else where the footer should be"
     rest = found.pop("rest", "")
-    if _SECOND_BALANCE.search(rest):
+    if "balance is" in found["payer_name"] or _SECOND_BALANCE.search(rest):
         # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
         return "two balances, so either could be the payer's text"
     typed = _without_footers(rest).removesuffix(".").strip()
@@ -247,7 +247,8 @@ WORDINGS: Final = (
         "0000014435128883 Confirmed. You bought GHS30.00 of airtime for 233201000567 on 2026-09-08 at 15:52:07. Your "
         "Telecel Cash balance is GHS50.37.",
     ),
-    # The receiver's side of the same, with the same ID: it reads like a receipt and is no money.
+    # The receiver's side of the same, with the same ID: it reads like a receipt and is no money. The tail is not
+    # confirmed by a real one yet.
     _wording(
         "airtime_received",
         Kind.AIRTIME,

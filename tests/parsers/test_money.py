@@ -1,0 +1,151 @@
+"""Money: what is read, what is refused, and that reading and rendering agree."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parsers.money import EXPONENTS, Money, read_api_amount, read_money, render
+
+
+@pytest.mark.parametrize(
+    ("text", "minor"),
+    [
+        ("GHS 50", 5000),
+        ("GHS 50.00", 5000),
+        ("GHS50", 5000),
+        ("20GHS", 2000),
+        ("1000.00 GHS", 100000),
+        ("GH₵12.5", 1250),
+        ("GH¢ 12.50", 1250),
+        ("GHC 1,200.00", 120000),
+        ("GHc30.00000", 3000),
+        ("GHS 1,234.50", 123450),
+        ("GHS 1,234,567.89", 123456789),
+        ("GHS GHS 5.00", 500),
+        ("GHS 200.00000000", 20000),
+        ("  GHS 0 ", 0),
+        ("GHS 0.01", 1),
+    ],
+)
+def test_amounts_of_receipts_are_read(text: str, minor: int) -> None:
+    assert read_money(text) == Money(minor, "GHS")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "GHS",
+        "GHS -",
+        "GHS -5.00",
+        "GHS +5.00",
+        "GHS 5.001",
+        "GHS 5.0000000001",
+        "GHS 1,23.50",
+        "GHS 12,34,567",
+        "GHS 1,2345",
+        "GHS ,123",
+        "GHS 1 234",
+        "GHS 1e3",
+        "GHS 5.",
+        "GHS .5",
+        "GHS ৫০",
+        "GHS \uff15\uff10",
+        "50",
+        "UGX GHS 50",
+        "GHS 50 UGX",
+        "XYZ 50",
+        "GHS 50 cedis",
+        "GHS 12345678901234",
+    ],
+)
+def test_what_is_no_amount_is_refused(text: str) -> None:
+    assert read_money(text) is None
+
+
+def test_an_amount_without_currency_takes_the_one_given() -> None:
+    assert read_money("12.50", currency="GHS") == Money(1250, "GHS")
+    assert read_money("GHS 12.50", currency="GHS") == Money(1250, "GHS")
+    assert read_money("UGX 12", currency="GHS") is None
+    assert read_money("12", currency="XYZ") is None
+
+
+def test_a_currency_without_minor_units_keeps_whole_units_inside_and_two_places_outside() -> None:
+    assert read_money("XAF 2,500") == Money(2500, "XAF")
+    assert read_money("2500.00 FCFA") == Money(2500, "XAF")
+    assert read_money("UGX 2500.50") is None
+    assert render(2500, "XAF") == "2500.00"
+    assert str(Money(2500, "UGX")) == "UGX 2500.00"
+
+
+@pytest.mark.parametrize(
+    ("text", "minor"),
+    [
+        ("0.01", 1),
+        ("25", 2500),
+        ("25.5", 2550),
+        ("25.50", 2550),
+        ("1000000.00", 100_000_000),
+    ],
+)
+def test_api_amounts_are_read(text: str, minor: int) -> None:
+    assert read_api_amount(text) == minor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "0",
+            "0.00",
+            "0.001",
+            "25.000",
+            "1000000.01",
+            "1000001",
+            "-1",
+            "+1",
+            "1e2",
+            " 1",
+            "1 ",
+        ),
+        *("1\n", "1,000", "1.", ".5", "\uff11", "٣", "GHS 5", "0x10", "1_000", "NaN", "9" * 400),
+    ],
+)
+def test_api_amounts_have_one_strict_form(text: str) -> None:
+    assert read_api_amount(text) is None
+
+
+def test_api_amounts_of_a_currency_without_minor_units_are_whole() -> None:
+    assert read_api_amount("2500.00", "UGX") == 2500
+    assert read_api_amount("2500.50", "UGX") is None
+    assert read_api_amount("1000001", "UGX") is None
+
+
+def test_a_difference_is_rendered_with_its_sign() -> None:
+    assert [render(minor) for minor in (2500, 5, 0, -5, -12345)] == [
+        *("25.00", "0.05", "0.00", "-0.05", "-123.45"),
+    ]
+
+
+@given(st.integers(0, 10**12), st.sampled_from(sorted(EXPONENTS)))
+@settings(max_examples=100, deadline=None)
+def test_what_is_rendered_reads_back_as_the_same(minor: int, currency: str) -> None:
+    assert read_money(f"{currency} {render(minor, currency)}") == Money(minor, currency)
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_no_text_raises(text: str) -> None:
+    read_money(text)
+    read_money(text, currency="GHS")
+    read_api_amount(text)
+
+
+def test_money_has_no_order_and_no_negative_count() -> None:
+    with pytest.raises(TypeError):
+        _ = Money(1, "GHS") < Money(2, "GHS")  # type: ignore[operator]
+    with pytest.raises(AssertionError):
+        Money(-1, "GHS")
+    with pytest.raises(AssertionError):
+        Money(1, "XYZ")
