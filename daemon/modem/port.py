@@ -14,6 +14,7 @@ import termios
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, Protocol
 
 import serial
@@ -104,7 +105,7 @@ def open_port(path: str) -> Port:
         PortError: it is missing, not ours to open, in use, no serial port, or broken.
     """
     try:
-        mode = os.stat(path).st_mode
+        mode = Path(path).stat().st_mode
     except OSError as error:
         raise _trouble(path, error.errno) from error
     if not stat.S_ISCHR(mode):
@@ -116,6 +117,11 @@ def open_port(path: str) -> Port:
     except (OSError, termios.error) as error:
         raise _trouble(path, error.args[0] if error.args else None) from error
     port = Port(path, device)
+    try:
+        _end_means_gone(port.fileno())
+    except termios.error as error:
+        port.close()
+        raise _trouble(path, error.args[0]) from error
     # Both ends of a pty may live in one program, and its mark would outlast us; a real port's
     # mark goes with the last close.
     if not os.path.realpath(path).startswith("/dev/pts/"):
@@ -129,6 +135,16 @@ def open_port(path: str) -> Port:
             port.close()
             raise _trouble(path, error.errno) from error
     return port
+
+
+def _end_means_gone(descriptor: int) -> None:
+    """Let a read with nothing there say EAGAIN, so that nothing at all means a hang-up.
+
+    pyserial sets VMIN 0, with which both look the same (termios(3)).
+    """
+    attributes = termios.tcgetattr(descriptor)
+    attributes[6][termios.VMIN] = 1
+    termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
 
 
 def _number(error: serial.SerialException) -> int | None:
@@ -190,8 +206,10 @@ def _who_is_busy(path: str) -> tuple[str, str]:
         sure = "" if others else "probably "
         return (
             f"{path} is in use, {sure}by {MODEM_MANAGER}",
-            f"Type `sudo systemctl stop {MODEM_MANAGER}`, or `sudo systemctl disable --now "
-            f"{MODEM_MANAGER}` if this computer does not use a modem for the internet.",
+            (
+                f"Type `sudo systemctl stop {MODEM_MANAGER}`, or `sudo systemctl disable --now "
+                f"{MODEM_MANAGER}` if this computer does not use a modem for the internet."
+            ),
         )
     if others:
         said = " and ".join(f"{other.name or 'a program'} (PID {other.pid})" for other in others)

@@ -39,7 +39,7 @@ def running(name: str, proc: Path = PROC) -> int | None:
 
 def _programs(proc: Path) -> list[int]:
     try:
-        return sorted(int(name) for name in os.listdir(proc) if name.isdecimal())
+        return sorted(int(entry.name) for entry in proc.iterdir() if entry.name.isdecimal())
     except OSError:
         return []
 
@@ -52,13 +52,12 @@ def _name(proc: Path, pid: int) -> str:
 
 
 def _holds(proc: Path, pid: int, wanted: str) -> bool:
-    folder = f"{proc}/{pid}/fd"
     try:
-        numbers = os.listdir(folder)
+        files = list((proc / str(pid) / "fd").iterdir())
     except OSError:  # another user's program, or it has just ended
         return False
-    for number in numbers:
+    for file in files:
         with contextlib.suppress(OSError):
-            if os.readlink(f"{folder}/{number}") == wanted:
+            if str(file.readlink()) == wanted:
                 return True
     return False
