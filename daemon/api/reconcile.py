@@ -7,7 +7,7 @@ from daemon.api.fields import Fields
 from daemon.api.idempotency import claim
 from daemon.api.read_json import Number, read_object
 from daemon.api.service import Call, Reply, finished
-from daemon.core.providers import DISPLAY_NAMES, PREFIX, canonical
+from daemon.core.providers import canonical, known
 from daemon.core.requests import ReconcileRequest
 from daemon.flows.reconcile import reconcile as flow
 from parsers.money import read_api_amount
@@ -77,6 +77,5 @@ def read_provider(fields: Fields, name: str, *, required: bool = False) -> str |
         return None
     provider = canonical(text)
     if provider is None:
-        known = ", ".join(PREFIX + network for network in DISPLAY_NAMES)
-        fields.fail(name, "invalid", f"must be one of {known}")
+        fields.fail(name, "invalid", f"must be one of {', '.join(known())}")
     return provider

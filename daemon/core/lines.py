@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from daemon.core.limits import DAY_US
 from daemon.core.model import Device, PaymentMethod, Sim
-from daemon.core.providers import display_name
+from daemon.core.providers import network_name, provider_name
 
 UNSEEN_US_MAX: Final = 7 * DAY_US
 """A phone that was not seen for so long does not hold the lines up (decisions.md section 3)."""
@@ -45,7 +45,7 @@ def line_status(
                 "sims": [
                     {
                         "slot_index": sim.slot_index,
-                        "network": "" if sim.network is None else display_name(sim.network),
+                        "network": network_name(sim.network),
                         "unplaced_payments": unplaced.get(sim.sim_key, 0),
                         "line": _line(lines.get(sim.seq)),
                     }
@@ -74,7 +74,7 @@ def sims_without_number(
             "device_id": device.device_id,
             "name": device.name,
             "slot_index": sim.slot_index,
-            "network": "" if sim.network is None else display_name(sim.network),
+            "network": network_name(sim.network),
         }
         for device in devices
         if _is_about(device, now_us) and reads_payments(device, sims)
@@ -113,7 +113,7 @@ def _line(method: PaymentMethod | None) -> dict[str, Any] | None:
     return {
         "payment_method_id": method.id,
         "phone_number": method.phone_number,
-        "provider": display_name(method.provider),
+        "provider": provider_name(method.provider),
         "account_name": method.account_name,
         "merchant_code": method.merchant_code or "",
     }

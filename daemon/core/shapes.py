@@ -23,7 +23,7 @@ from daemon.core.model import (
     Sim,
     Transaction,
 )
-from daemon.core.providers import display_name, network_of
+from daemon.core.providers import network_name, network_of, provider_name
 from daemon.core.verdict import Verdict, judge
 from daemon.wire import (
     API_VERSION,
@@ -44,6 +44,9 @@ VERIFIED: Final = (
 )
 ZERO_REFERENCE: Final = "svc_trx_" + "0" * 32
 """The reference of test sends, which are about no transaction (decisions.md section 5)."""
+
+RAW_BYTES_MAX: Final = 7_000
+"""The SMS in a payload: ten parts in any script."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -295,7 +298,7 @@ def forwarded_body(
         transaction: The request or holder that the payment verifies.
         payment: The money.
         method: The merchant number it came to; None when unplaced.
-        raw: The SMS's text, only for an endpoint with `include_raw`.
+        raw: The SMS's text, only for an endpoint with `include_raw`; null in the body when it is beyond all measure.
 
     Returns:
         The bytes to store and to send as they are, at most 20 kB.
@@ -335,7 +338,8 @@ def forwarded_body(
     if payment.reversed_at is not None:
         data["reversed_at"] = timestamp(payment.reversed_at)
     if raw is not None:
-        data["raw"] = raw
+        # A text full of control characters grows sixfold in JSON; the payment itself must go out in any case.
+        data["raw"] = raw if len(dump(raw)) <= RAW_BYTES_MAX else None
     return _envelope(EventKind.FORWARDED, webhook_id, timestamp_us, transaction.mode, data)
 
 
@@ -454,12 +458,12 @@ def payment_method(row: PaymentMethod, sim: Sim | None, device: Device | None) -
             "device_id": sim.device_id,
             "slot_index": sim.slot_index,
             "device_name": None if device is None else device.name,
-            "network": "" if sim.network is None else display_name(sim.network),
+            "network": network_name(sim.network),
         }
     return {
         "id": row.id,
         "provider": row.provider,
-        "provider_name": display_name(row.provider),
+        "provider_name": provider_name(row.provider),
         "phone_number": row.phone_number,
         "account_name": row.account_name,
         "merchant_code": row.merchant_code,
@@ -497,7 +501,7 @@ def sims(
 def _slot(sim: Sim, method: PaymentMethod | None) -> Json:
     return {
         "slot_index": sim.slot_index,
-        "network": "" if sim.network is None else display_name(sim.network),
+        "network": network_name(sim.network),
         "iccid_last4": None if sim.iccid is None else sim.iccid[-4:],
         "payment_method_id": None if method is None else method.id,
         "phone_number": None if method is None else method.phone_number,
