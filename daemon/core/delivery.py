@@ -172,7 +172,7 @@ class AttemptResult(StrEnum):
 class RetryPolicy:
     """`[webhooks] retry_schedule_s, jitter, retry_4xx`."""
 
-    schedule_s: tuple[int, ...] = SCHEDULE_S
+    schedule_s: tuple[float, ...] = SCHEDULE_S
     jitter: float = JITTER
     retry_4xx: frozenset[int] = frozenset()
     """4xx statuses that are retried like a 5xx. Default none."""
@@ -260,7 +260,7 @@ def error_code(result: AttemptResult) -> DeliveryError | None:
 
 def next_delay_us(
     attempt_number: int,
-    schedule_s: tuple[int, ...],
+    schedule_s: tuple[float, ...],
     jitter: float,
     unit: float,
     retry_after_s: int | None = None,

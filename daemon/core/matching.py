@@ -57,7 +57,6 @@ def match(
     coded: Sequence[Transaction],
     expecting: Transaction | None,
     *,
-    now: int,
     late_policy: str,
 ) -> Decision:
     """Decide what a trusted payment pays.
@@ -66,7 +65,6 @@ def match(
         payment: The payment.
         coded: The requests whose codes in use stand in its reference.
         expecting: The unpaid request that named its network ID in advance.
-        now: Our time.
         late_policy: `accept`, `review` or `reject`, for expired requests within the late window.
 
     Returns:
@@ -87,39 +85,49 @@ def match(
     if expecting is not None and expecting.currency == payment.currency:
         if coded_one is not None and coded_one.id != expecting.id:
             return Hold(ReviewReason.AMBIGUOUS_CODE, None, moves=False)
-        return _for_request(payment, expecting, "telco_id", now=now, late_policy=late_policy)
+        return _for_request(payment, expecting, "telco_id", late_policy=late_policy)
     if coded_one is None:
         return WalkIn("code of another time or currency" if requests else "no code in use")
-    return _for_request(payment, coded_one, "code", now=now, late_policy=late_policy)
+    return _for_request(payment, coded_one, "code", late_policy=late_policy)
 
 
-def _for_request(
-    payment: Payment, request: Transaction, by: str, *, now: int, late_policy: str
-) -> Decision:
-    if request.status in VERIFIED:
-        return Hold(ReviewReason.EXTRA_PAYMENT, request, moves=False)
-    if request.status is TransactionStatus.CANCELLED:
-        return Hold(ReviewReason.CANCELLED_REQUEST, request, moves=False)
-    moves = request.status is TransactionStatus.PENDING and not is_late(payment, request)
-    expected_id = request.expected_telco_transaction_id
-    if expected_id is not None and expected_id != payment.telco_transaction_id:
-        return Hold(ReviewReason.TELCO_ID_MISMATCH, request, moves=moves)
-    if request.expected_payer_phone is not None:
-        if payment.payer_phone is None:
-            return Hold(ReviewReason.PAYER_UNKNOWN, request, moves=moves)
-        if payment.payer_phone != request.expected_payer_phone:
-            return Hold(ReviewReason.PAYER_MISMATCH, request, moves=moves)
-    assert request.expected_minor is not None
+def _for_request(payment: Payment, request: Transaction, by: str, *, late_policy: str) -> Decision:
     late = is_late(payment, request)
+    reason = _objection(payment, request)
+    if reason is not None:
+        moves = request.status is TransactionStatus.PENDING and not late and reason in _MOVING
+        return Hold(reason, request, moves=moves)
     if late:
         assert request.expires_at is not None
-        if effective_time(payment) >= request.expires_at + LATE_WINDOW_US:
-            return Hold(ReviewReason.LATE, request, moves=False)
-        if late_policy == "review":
+        too_late = effective_time(payment) >= request.expires_at + LATE_WINDOW_US
+        if too_late or late_policy == "review":
             return Hold(ReviewReason.LATE, request, moves=False)
         if late_policy == "reject":
             return WalkIn("late, and late payments are rejected", rejected=True)
+    assert request.expected_minor is not None
     return Verify(request, judge(payment.amount_minor, request.expected_minor), by, late)
+
+
+_MOVING = frozenset(
+    {ReviewReason.TELCO_ID_MISMATCH, ReviewReason.PAYER_UNKNOWN, ReviewReason.PAYER_MISMATCH}
+)
+"""Doubts that put an open request into MANUAL_REVIEW."""
+
+
+def _objection(payment: Payment, request: Transaction) -> ReviewReason | None:
+    """Say why a person must look at it before it pays, apart from being late."""
+    if request.status in VERIFIED:
+        return ReviewReason.EXTRA_PAYMENT
+    if request.status is TransactionStatus.CANCELLED:
+        return ReviewReason.CANCELLED_REQUEST
+    if request.expected_telco_transaction_id not in (None, payment.telco_transaction_id):
+        return ReviewReason.TELCO_ID_MISMATCH
+    if request.expected_payer_phone is not None:
+        if payment.payer_phone is None:
+            return ReviewReason.PAYER_UNKNOWN
+        if payment.payer_phone != request.expected_payer_phone:
+            return ReviewReason.PAYER_MISMATCH
+    return None
 
 
 def effective_time(payment: Payment) -> int:

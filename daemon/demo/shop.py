@@ -56,7 +56,9 @@ class Shop:
         password_file = self.home / "password"
         password_file.touch(mode=0o600)
         password_file.write_text(secrets.token_urlsafe(12) + "\n", encoding="utf-8")
-        return self.momo("setup", "--no-input", "--shop", name, "--password-file", str(password_file))
+        return self.momo(
+            "setup", "--no-input", "--shop", name, "--password-file", str(password_file)
+        )
 
     def start_phone(self) -> None:
         """Plug in the emulated phone: a real pty that answers AT commands, with an MTN Ghana SIM."""
@@ -84,7 +86,16 @@ class Shop:
         log = (self.home / "daemon.log").open("w", encoding="utf-8")
         with log:
             self._daemon = subprocess.Popen(
-                [sys.executable, "-m", "daemon", "run", "--http", "127.0.0.1:0", "--modem", str(self.phone_path)],
+                [
+                    sys.executable,
+                    "-m",
+                    "daemon",
+                    "run",
+                    "--http",
+                    "127.0.0.1:0",
+                    "--modem",
+                    str(self.phone_path),
+                ],
                 stderr=subprocess.PIPE,
                 stdout=log,
                 text=True,

@@ -68,7 +68,11 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
     try:
         shop.write_config(receiver.ca_file)
         shop.set_up("Ama Provisions")
-        step("A shop was made", "Ama Provisions, with its own database and keys", "momo setup --shop 'Ama Provisions'")
+        step(
+            "A shop was made",
+            "Ama Provisions, with its own database and keys",
+            "momo setup --shop 'Ama Provisions'",
+        )
         shop.start_phone()
         step("A phone was plugged in", "an emulated USB modem with an MTN Ghana SIM")
         address = shop.start_daemon()
@@ -85,7 +89,11 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         )
         endpoint = shop.momo("endpoints", "add", receiver.url)
         receiver.secret = endpoint["secret"]
-        step("The shop's web server hears of payments", receiver.url, f"momo endpoints add {receiver.url}")
+        step(
+            "The shop's web server hears of payments",
+            receiver.url,
+            f"momo endpoints add {receiver.url}",
+        )
         request = shop.momo("init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER)["data"]
         step(
             f"{CUSTOMER} owes GHS {AMOUNT}",
@@ -97,7 +105,10 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         pdus = encode_deliver("MobileMoney", text, now, smsc=SMSC, reference=77)
         started = time.perf_counter()
         shop.deliver_sms(pdus)
-        step("The customer paid", f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]")
+        step(
+            "The customer paid",
+            f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]",
+        )
         received = _wait_for(receiver)
         took_ms = (time.perf_counter() - started) * 1000
         paid = shop.momo("tx", "show", request["reference"])["data"]
@@ -113,7 +124,9 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         console.print(_webhooks(received))
         if not all(item.verified for item in received):
             raise DemoError("a signature did not verify")
-        console.print("[green]✓[/green] [bold]Paid, recorded, and told to the shop's software.[/bold]")
+        console.print(
+            "[green]✓[/green] [bold]Paid, recorded, and told to the shop's software.[/bold]"
+        )
         if options.keep:
             _keep(shop, console, request["reference"])
         return 0

@@ -172,7 +172,7 @@ def _settle_expected(
 ) -> None:
     """Let the payment that was here first pay the request that names its ID, by the rules of matching."""
     decision = matching.match(
-        payment, [], transaction, now=now, late_policy=env.config.transactions.late_policy
+        payment, [], transaction, late_policy=env.config.transactions.late_policy
     )
     if isinstance(decision, matching.Verify):
         how = settle.Settlement(decision.verdict, decision.matched_by, decision.late)

@@ -10,7 +10,6 @@ from daemon.env import Env
 from daemon.store import events, payments, settle, transactions
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
-from daemon.store.outbox import Outbox
 from daemon.wire import ErrorCode
 from parsers.money import render
 from parsers.telco_id import normalize_telco_id

@@ -91,4 +91,3 @@ def sim(reader: Reader, sim_key: str) -> Sim | None:
         Sim,
         reader.one(f"SELECT {columns(Sim)} FROM sims WHERE sim_key = :key", {"key": sim_key}),
     )
-

@@ -14,27 +14,27 @@ _REVIEW = columns(Review)
 def open_review(
     tx: Tx,
     *,
-    id: str,  # noqa: A002 -- the column's own name
+    review_id: str,
     mode: Mode,
     reason: ReviewReason,
     message_id: str,
-    payment_id: str | None,
-    transaction_id: str | None,
-    details: dict[str, Any],
     now: int,
+    payment_id: str | None = None,
+    transaction_id: str | None = None,
+    details: dict[str, Any] | None = None,
 ) -> None:
     """Put a message or payment before a person."""
     tx.run(
         "INSERT INTO reviews (id, mode, reason, state, message_id, payment_id, transaction_id, details, created_at) "
         "VALUES (:id, :mode, :reason, 'open', :message_id, :payment_id, :transaction_id, :details, :now)",
         {
-            "id": id,
+            "id": review_id,
             "mode": mode,
             "reason": reason,
             "message_id": message_id,
             "payment_id": payment_id,
             "transaction_id": transaction_id,
-            "details": json.dumps(details, ensure_ascii=False, separators=(",", ":")),
+            "details": json.dumps(details or {}, ensure_ascii=False, separators=(",", ":")),
             "now": now,
         },
     )

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.core import limits
-from daemon.core.ids import new_uuid
+from daemon.core.matching import Hold
 from daemon.core.model import Payment, Transaction
 from daemon.core.verdict import Verdict
 from daemon.store import events, messages, payments, reviews, transactions
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
-from daemon.system import Entropy
-from daemon.wire import MessageState, ReviewReason
+from daemon.wire import ReviewReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +95,21 @@ def verify(
     return verified
 
 
-def ask_person(
-    tx: Tx,
-    entropy: Entropy,
-    *,
-    reason: ReviewReason,
-    payment: Payment,
-    request: Transaction | None,
-    moves: bool,
-    now: int,
-) -> None:
-    """Put a trusted payment before a person; `moves` also puts its request into MANUAL_REVIEW."""
-    if moves:
-        assert request is not None
-        moved = transactions.hold(tx, request.id, payment.id)
+def ask_person(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -> None:
+    """Put a trusted payment before a person; a hold that `moves` puts its request into MANUAL_REVIEW too."""
+    request_id = None if hold.transaction is None else hold.transaction.id
+    if hold.moves:
+        assert request_id is not None
+        moved = transactions.hold(tx, request_id, payment.id)
         assert moved, "the caller has just read the request as PENDING"
     reviews.open_review(
         tx,
-        id=new_uuid(entropy.bytes(16)),
+        review_id=outbox.new_id(),
         mode=payment.mode,
-        reason=reason,
+        reason=hold.reason,
         message_id=payment.message_id,
         payment_id=payment.id,
-        transaction_id=None if request is None else request.id,
-        details={},
+        transaction_id=request_id,
         now=now,
     )
     events.add(
@@ -127,10 +117,10 @@ def ask_person(
         type="review.opened",
         mode=payment.mode,
         at=now,
-        transaction_id=None if request is None else request.id,
+        transaction_id=request_id,
         payment_id=payment.id,
         message_id=payment.message_id,
-        data={"reason": reason},
+        data={"reason": hold.reason},
     )
 
 
@@ -157,13 +147,6 @@ def give_holder(
         data={"historical": payment.historical, "rejected": rejected},
     )
     return holder
-
-
-def held_state(*, historical: bool, reviewed: bool) -> MessageState:
-    """Return the state of the message of a trusted payment."""
-    if historical:
-        return MessageState.HISTORICAL
-    return MessageState.HELD if reviewed else MessageState.PAYMENT
 
 
 def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> dict[str, Any]:

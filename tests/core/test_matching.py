@@ -45,7 +45,7 @@ def decide(
     *,
     late_policy: str = "accept",
 ) -> Decision:
-    return match(paid, coded, expecting, now=NOW, late_policy=late_policy)
+    return match(paid, coded, expecting, late_policy=late_policy)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,7 @@ def test_one_request_named_twice_is_one_code() -> None:
 def test_money_older_than_the_request_never_matches_by_code() -> None:
     old = payment(telco_at=NOW - HOUR_US - 11 * MINUTE_US)
     assert isinstance(decide(old, [request()]), WalkIn)
-    assert isinstance(
-        decide(payment(telco_at=NOW - HOUR_US - 9 * MINUTE_US), [request()]), Verify
-    )
+    assert isinstance(decide(payment(telco_at=NOW - HOUR_US - 9 * MINUTE_US), [request()]), Verify)
 
 
 def test_another_currency_never_matches() -> None:
@@ -126,9 +124,7 @@ def test_the_expected_payer_pays() -> None:
 
 def test_a_code_with_another_id_than_expected_is_reviewed() -> None:
     wanted = request(expected_telco_transaction_id="90000000000")
-    assert decide(payment(), [wanted]) == Hold(
-        ReviewReason.TELCO_ID_MISMATCH, wanted, moves=True
-    )
+    assert decide(payment(), [wanted]) == Hold(ReviewReason.TELCO_ID_MISMATCH, wanted, moves=True)
 
 
 def test_an_expected_id_pays_without_a_code() -> None:
@@ -151,9 +147,7 @@ def test_a_clean_payment_pays_a_request_that_is_held() -> None:
 
 
 def test_an_unclean_payment_does_not_move_a_held_request() -> None:
-    held = request(
-        status=TransactionStatus.MANUAL_REVIEW, expected_payer_phone="+233241234567"
-    )
+    held = request(status=TransactionStatus.MANUAL_REVIEW, expected_payer_phone="+233241234567")
     assert decide(payment(), [held]) == Hold(ReviewReason.PAYER_UNKNOWN, held, moves=False)
 
 

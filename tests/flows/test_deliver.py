@@ -20,7 +20,9 @@ ID = "93214500001"
 
 
 def outcome(status: int | None, error: DeliveryError | None = None, **more: Any) -> Outcome:
-    return Outcome(status, "", error, None if error is None else "it failed", 1000, connected=True, **more)
+    return Outcome(
+        status, "", error, None if error is None else "it failed", 1000, connected=True, **more
+    )
 
 
 async def add_endpoint(shop: FakeShop, endpoint_id: str = "e1", **changes: Any) -> None:
@@ -46,7 +48,9 @@ async def add_endpoint(shop: FakeShop, endpoint_id: str = "e1", **changes: Any) 
 
 
 async def owe(shop: FakeShop, telco_id: str = ID) -> None:
-    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", telco_id, concatenation=int(telco_id) % 256))
+    await shop.read(
+        mtn(2500, "KOFI ANTWI BADU", 90_000, "food", telco_id, concatenation=int(telco_id) % 256)
+    )
 
 
 async def lease_one(shop: FakeShop) -> deliver.Leased:

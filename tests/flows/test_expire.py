@@ -20,7 +20,9 @@ async def test_only_overdue_pending_requests_expire(shop: FakeShop) -> None:
 async def test_a_held_request_does_not_expire(shop: FakeShop) -> None:
     request = await shop.request(expires_in_hours=1)
     await shop.env.store.write(
-        lambda tx: tx.run(f"UPDATE transactions SET status = 'MANUAL_REVIEW' WHERE id = '{request.id}'")
+        lambda tx: tx.run(
+            f"UPDATE transactions SET status = 'MANUAL_REVIEW' WHERE id = '{request.id}'"
+        )
     )
     shop.clock.advance(7200)
     assert await expire.expire(shop.env) == 0

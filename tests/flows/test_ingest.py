@@ -43,7 +43,8 @@ async def test_a_receipt_with_a_code_pays_its_request(shop: FakeShop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount_minor", "status"), [(2400, TransactionStatus.PARTIAL), (2600, TransactionStatus.OVERPAID)]
+    ("amount_minor", "status"),
+    [(2400, TransactionStatus.PARTIAL), (2600, TransactionStatus.OVERPAID)],
 )
 async def test_short_and_over_payments_are_verified_as_such(
     shop: FakeShop, amount_minor: int, status: TransactionStatus
@@ -181,16 +182,16 @@ async def test_a_fault_of_ours_loses_no_message(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad, good = paid("bad"), paid("good", telco_id="93214500002")
-    from daemon.flows import ingest
+    from daemon.intake import conclude
 
-    real = ingest.read
+    real = conclude.read
 
-    def fail(sender: str, body: str, *, network: str | None = None) -> object:
+    def fail(sender: str | None, body: str, *, network: str | None = None) -> object:
         if "Reference: bad" in body:
             raise LookupError("a fault")
         return real(sender, body, network=network)
 
-    monkeypatch.setattr(ingest, "read", fail)
+    monkeypatch.setattr(conclude, "read", fail)
     taken = await shop.read(bad, good)
     assert taken.faults
     assert await shop.values("SELECT COUNT(*) FROM sms_parts") == [4]
@@ -202,9 +203,7 @@ async def test_a_telecel_receipt_on_a_telecel_sim_pays(tmp_path: Path) -> None:
 
     shop = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
     request = await shop.request()
-    await shop.read(
-        telecel(2500, "KOJO ANSAH", 50_000, request.svc_code or "", "0000015214500001")
-    )
+    await shop.read(telecel(2500, "KOJO ANSAH", 50_000, request.svc_code or "", "0000015214500001"))
     payment = (await shop.payments())[0]
     assert (payment.provider, payment.telco_transaction_id, payment.payer_phone) == (
         "momo_telecel",

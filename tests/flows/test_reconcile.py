@@ -17,7 +17,9 @@ from tests.fakes.shop import OWNER, FakeShop
 ID = "93214500001"
 
 
-async def pay(shop: FakeShop, reference: str = "food", amount: int = 2500, telco_id: str = ID) -> None:
+async def pay(
+    shop: FakeShop, reference: str = "food", amount: int = 2500, telco_id: str = ID
+) -> None:
     await shop.read(mtn(amount, "KOFI ANTWI BADU", 90_000, reference, telco_id))
 
 
@@ -236,7 +238,12 @@ async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) ->
 
     async def call(claim: Idempotency) -> Any:
         return await reconcile.reconcile(
-            shop.env, OWNER, request.reference, ReconcileRequest(ID), request_id="r", idempotency=claim
+            shop.env,
+            OWNER,
+            request.reference,
+            ReconcileRequest(ID),
+            request_id="r",
+            idempotency=claim,
         )
 
     first, second = await call(claim), await call(claim)
@@ -250,7 +257,9 @@ async def race(shop: FakeShop, callers: int, number: int) -> None:
     """Let callers race for one telco ID, each for an order of its own."""
     telco_id = f"9400000{number:04d}"
     requests = [await shop.request() for _caller in range(callers)]
-    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", telco_id, concatenation=number % 256))
+    await shop.read(
+        mtn(2500, "KOFI ANTWI BADU", 90_000, "food", telco_id, concatenation=number % 256)
+    )
     results = await asyncio.gather(
         *(shop.reconcile(request.reference, telco_id) for request in requests),
         return_exceptions=True,
@@ -278,7 +287,9 @@ async def test_of_eight_callers_racing_for_one_order_exactly_one_wins(shop: Fake
         request = await shop.request()
         ids = [f"9500{number:03d}{caller:04d}" for caller in range(8)]
         for index, telco_id in enumerate(ids):
-            await shop.read(mtn(2500, "KOFI ANTWI BADU", 9, "food", telco_id, concatenation=number * 8 + index))
+            await shop.read(
+                mtn(2500, "KOFI ANTWI BADU", 9, "food", telco_id, concatenation=number * 8 + index)
+            )
         results = await asyncio.gather(
             *(shop.reconcile(request.reference, telco_id) for telco_id in ids),
             return_exceptions=True,

@@ -1,0 +1,45 @@
+"""What is on the table while the parts of one SIM are taken in: one write transaction, one moment, one line."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from daemon.core.model import PaymentMethod, Sim
+from daemon.core.requests import Source
+from daemon.env import Env
+from daemon.store import payment_methods, presence
+from daemon.store.engine import Tx
+from daemon.wire import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The state of one intake.
+
+    Attributes:
+        sim: The SIM that got the messages.
+        line: The number it holds, None when it has none yet.
+    """
+
+    env: Env
+    tx: Tx
+    source: Source
+    now: int
+    sim: Sim
+    line: PaymentMethod | None
+
+    @classmethod
+    def lay(cls, env: Env, tx: Tx, source: Source, now: int) -> Self:
+        """Look up the SIM and its number."""
+        sim = presence.sim(tx, source.sim_key)
+        assert sim is not None, "the loop stores the SIM before it hands over its messages"
+        return cls(env, tx, source, now, sim, payment_methods.on_sim(tx, sim.seq))
+
+    @property
+    def mode(self) -> Mode:
+        """Everything from a simulated phone is test mode."""
+        return Mode.TEST if self.source.test else Mode.LIVE
+
+    @property
+    def line_id(self) -> str | None:
+        """The id of the number, for the rows."""
+        return None if self.line is None else self.line.id
