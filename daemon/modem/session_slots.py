@@ -31,7 +31,12 @@ class Slots:
         self._delete = delete
         self._held: dict[Key, tuple[StoredPart, SlotState]] = {}
         self._counts: dict[str, int] = {}
+        self._unstored: dict[str, int] = {}
         self._queues: dict[str, deque[StoredPart]] = {}
+
+    def unstored(self, storage: str) -> int:
+        """Return how many parts of that storage were handed out and are not durable yet."""
+        return self._unstored.get(storage, 0)
 
     def count(self, storage: str) -> int:
         """Return how many slots of that storage are in the book."""
@@ -41,6 +46,7 @@ class Slots:
         """Forget all: another SIM, another book."""
         self._held.clear()
         self._counts.clear()
+        self._unstored.clear()
         self._queues.clear()
 
     def hand_out(self, part: StoredPart) -> tuple[bool, StoredPart | None]:
@@ -58,6 +64,8 @@ class Slots:
             if held[1] is SlotState.KEPT:
                 self._stored(held[0])
             return False, None
+        if held is None or held[1] is not SlotState.HANDED_OUT:
+            self._unstored[part.storage] = self.unstored(part.storage) + 1
         self._held[key] = (part, SlotState.HANDED_OUT)
         return True, None if held is None else held[0]
 
@@ -65,6 +73,7 @@ class Slots:
         """Note that a part is durable; its slot may be emptied if it still is the slot's."""
         held = self._held.get((part.storage, part.index))
         if held is not None and held[0].pdu == part.pdu and held[1] is SlotState.HANDED_OUT:
+            self._unstored[part.storage] -= 1
             self._stored(held[0])
 
     def _stored(self, part: StoredPart) -> None:
@@ -114,5 +123,7 @@ class Slots:
         return held is not None and held[0] is part
 
     def _drop(self, key: Key) -> None:
-        del self._held[key]
+        _, state = self._held.pop(key)
         self._counts[key[0]] -= 1
+        if state is SlotState.HANDED_OUT:
+            self._unstored[key[0]] -= 1

@@ -232,7 +232,11 @@ class Work:
             here = self._selected in self._to_list
             storage = self._selected if here else next(iter(self._to_list))
             return self._on(storage) or self._list(storage)
-        return self._next_chore() if self._chores else self._on(self._storages[0])
+        if self._chores:
+            return self._next_chore()
+        if self._settings.delete and self._slots.unstored(self._selected):
+            return None  # it will be emptied in a moment, so stay
+        return self._on(self._storages[0])
 
     def _next_chore(self) -> Ask:
         kind, storage = next(iter(self._chores))
