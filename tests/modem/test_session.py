@@ -1,0 +1,681 @@
+"""A session against the emulated phone: both ends as bytes, time as a number."""
+
+from collections.abc import Callable, Iterable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from daemon.modem.emulated import Family, Identity, Phone
+from daemon.modem.session import (
+    TRANSITIONS,
+    Cause,
+    Event,
+    Freed,
+    Health,
+    Hung,
+    Identified,
+    KeptOnPhone,
+    Noted,
+    PartsRead,
+    Ready,
+    Registration,
+    Session,
+    SessionSettings,
+    State,
+    StoredPart,
+)
+
+TURNS_MAX = 20_000
+
+
+def pdu(number: int) -> str:
+    """Return a PDU that is unlike all others; what it says does not matter here."""
+    tail = f"{number:04X}" * 20
+    return f"0791332304000090040B913332445566F7000062101010101000{len(tail) // 2:02X}{tail}"
+
+
+def part(number: int, index: int, storage: str = "SM", status: int = 0) -> StoredPart:
+    text = pdu(number)
+    return StoredPart(storage, index, status, len(text) // 2 - 8, text)
+
+
+class Shop:
+    """A phone, a session and what a daemon would do with the events, on a clock of its own."""
+
+    def __init__(
+        self,
+        phone: Phone | None = None,
+        *,
+        store: bool = True,
+        cut: Callable[[bytes], Iterable[bytes]] = lambda data: (data,),
+        **settings: float,
+    ) -> None:
+        self.phone = phone or Phone()
+        self.now = 1000.0
+        self.cut = cut
+        self.store = store
+        self.happened: list[Event] = []
+        self.session = Session(SessionSettings(**settings), self.now)  # type: ignore[arg-type]
+        self.talk()
+
+    def talk(self) -> None:
+        """Let both ends speak until neither has anything more to say."""
+        for _ in range(TURNS_MAX):
+            out = self.session.data_to_send()
+            self.phone.receive_data(out)
+            data = b"".join(iter(self.phone.data_to_send, b""))
+            for piece in self.cut(data):
+                self.session.receive_data(piece, self.now)
+            if not (self.take() or out or data):
+                return
+        raise AssertionError("they never stop talking")
+
+    def take(self) -> bool:
+        events = self.session.events()
+        self.happened += events
+        for event in events:
+            if isinstance(event, PartsRead) and self.store:
+                self.session.stored(event.parts)
+                self.session.tick(self.now)
+        return bool(events)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, stopping wherever the session wants to be told."""
+        end = self.now + seconds
+        for _ in range(TURNS_MAX):
+            self.talk()
+            due = self.session.next_deadline()
+            if due is None or due > end:
+                self.now = end
+                self.session.tick(end)
+                self.talk()
+                return
+            self.now = max(self.now, due)
+            self.session.tick(self.now)
+        raise AssertionError("time does not pass")
+
+    def say(self, data: bytes) -> None:
+        """Put bytes on the line that no phone of ours would send."""
+        self.session.receive_data(data, self.now)
+        self.talk()
+
+    def of(self, *kinds: type) -> list[Event]:
+        return [event for event in self.happened if isinstance(event, kinds)]
+
+    @property
+    def read(self) -> list[StoredPart]:
+        return [part for e in self.happened if isinstance(e, PartsRead) for part in e.parts]
+
+    def commands_since(self, count: int) -> list[str]:
+        new = self.phone.command_count - count
+        return [*self.phone.commands][-new:] if new else []
+
+
+def ready(phone: Phone | None = None, **options: object) -> Shop:
+    shop = Shop(phone, **options)  # type: ignore[arg-type]
+    shop.wait(1.0)
+    assert shop.session.state is State.READY
+    return shop
+
+
+# --- starting ----------------------------------------------------------------------------------
+
+
+def test_a_phone_is_identified_then_ready_then_read() -> None:
+    phone = Phone(Identity(number="+233241234567"))
+    phone.preload([pdu(1)])
+    shop = ready(phone, store=False)
+    assert shop.happened == [
+        Identified(
+            "004401000000014",
+            "8923301000000000019",
+            "620010000000001",
+            "Generic",
+            "GSM-1",
+            "1.00",
+            "+233240000099",
+            "+233241234567",
+        ),
+        Ready(notices=True, storages=("SM", "ME")),
+        PartsRead((part(1, 1),)),
+        Health(20, Registration.HOME, "MTN", 1, 30),
+    ]
+
+
+def test_the_first_thing_said_gets_out_of_an_open_prompt() -> None:
+    assert Session(SessionSettings(), 0.0).data_to_send() == b"\x1b\rAT\r"
+
+
+def test_a_phone_left_at_a_prompt_sends_nothing() -> None:
+    phone = Phone()
+    phone.receive_data(b"AT+CMGS=20\r")
+    shop = ready(phone)
+    assert shop.of(Identified)
+    assert phone.sent == []
+
+
+def test_a_phone_that_says_nothing_is_hung() -> None:
+    phone = Phone()
+    phone.faults.silent = True
+    shop = Shop(phone)
+    shop.wait(60.0)
+    assert shop.happened == [Hung("the phone does not answer AT")]
+    assert shop.session.next_deadline() is None
+    assert shop.session.data_to_send() == b""
+
+
+def test_a_phone_that_wakes_late_is_served() -> None:
+    phone = Phone()
+    phone.faults.silent = True
+    shop = Shop(phone)
+    shop.wait(3.5)
+    phone.faults.silent = False
+    shop.wait(3.0)
+    assert shop.session.state is State.READY
+
+
+def test_a_phone_with_one_storage_is_read() -> None:
+    shop = ready(Phone(storages={"ME": 10}))
+    assert shop.of(Ready) == [Ready(notices=True, storages=("ME",))]
+
+
+def test_both_storages_are_swept_at_the_start() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)], "SM")
+    phone.preload([pdu(2), pdu(3)], "ME")
+    shop = ready(phone)
+    assert shop.read == [part(1, 1), part(2, 1, "ME"), part(3, 2, "ME")]
+    assert phone.stored() == {}
+
+
+@pytest.mark.parametrize("command", ["+CCID", "^ICCID", "+QCCID"])
+def test_the_iccid_is_found_by_whichever_command_the_phone_knows(command: str) -> None:
+    shop = ready(Phone(family=Family(iccid_commands=(command,))))
+    assert [e.iccid for e in shop.happened if isinstance(e, Identified)] == ["8923301000000000019"]
+
+
+# --- receiving ---------------------------------------------------------------------------------
+
+
+def test_a_notice_is_answered_by_reading_that_slot_and_nothing_else() -> None:
+    shop = ready()
+    before = shop.phone.command_count
+    shop.phone.deliver(pdu(7))
+    shop.talk()
+    assert shop.commands_since(before) == ["AT+CMGR=1", "AT+CMGR=1", "AT+CMGD=1"]
+    assert shop.read == [part(7, 1)]
+    assert shop.happened[-1] == Freed(part(7, 1))
+
+
+def test_a_notice_of_another_storage_selects_it_and_goes_back() -> None:
+    shop = ready()
+    before = shop.phone.command_count
+    shop.phone.deliver(pdu(7), "ME")
+    shop.talk()
+    assert shop.commands_since(before) == [
+        'AT+CPMS="ME"',
+        "AT+CMGR=1",
+        "AT+CMGR=1",
+        "AT+CMGD=1",
+        'AT+CPMS="SM"',
+    ]
+    assert shop.read == [part(7, 1, "ME")]
+
+
+def test_a_lost_notice_is_made_up_for_by_the_next_poll() -> None:
+    shop = ready()
+    shop.phone.faults.lose_notices = True
+    shop.phone.deliver(pdu(7))
+    shop.phone.deliver(pdu(8), "ME")
+    shop.wait(29.0)
+    assert shop.read == []
+    shop.wait(2.0)
+    assert shop.read == [part(7, 1), part(8, 1, "ME")]
+    assert shop.phone.stored() == {}
+
+
+def test_a_full_storage_is_listed_at_once() -> None:
+    shop = ready()
+    shop.phone.faults.lose_notices = True
+    shop.phone.deliver(pdu(7))
+    shop.say(b'\r\n^SMMEMFULL:"SM"\r\n')
+    assert shop.read == [part(7, 1)]
+
+
+def test_a_notice_without_a_slot_lists_everything() -> None:
+    shop = ready()
+    shop.phone.faults.lose_notices = True
+    shop.phone.deliver(pdu(7))
+    shop.say(b"\r\n+CMTI: ,-1\r\n")
+    assert shop.read == [part(7, 1)]
+
+
+def test_an_index_of_zero_is_a_slot() -> None:
+    shop = ready(Phone(family=Family(first_index=0)))
+    shop.phone.deliver(pdu(7))
+    shop.talk()
+    assert shop.read == [part(7, 0)]
+    assert shop.phone.stored() == {}
+
+
+@pytest.mark.parametrize("error", [True, False])
+def test_a_notice_of_an_empty_slot_is_nothing(error: bool) -> None:  # noqa: FBT001
+    shop = ready(Phone(family=Family(empty_slot_error=error)))
+    before = len(shop.happened)
+    shop.say(b'\r\n+CMTI: "SM",5\r\n')
+    assert shop.happened[before:] == []
+    assert shop.session.state is State.READY
+
+
+def test_messages_that_were_written_here_are_left_alone() -> None:
+    phone = Phone()
+    shop = ready(phone)
+    before = phone.command_count
+    shop.session.receive_data(b'\r\n+CMTI: "SM",5\r\n', shop.now)
+    assert shop.session.data_to_send() == b"AT+CMGR=5\r"
+    own = pdu(3).encode()
+    shop.say(b"\r\n+CMGR: 2,,%d\r\n%s\r\nOK\r\n" % (len(own) // 2 - 8, own))
+    assert shop.read == []
+    assert phone.command_count == before
+
+
+def test_a_flash_message_is_handed_out_though_it_lies_nowhere() -> None:
+    shop = ready()
+    text = pdu(9)
+    shop.say(f"\r\n+CMT: ,{len(text) // 2 - 8}\r\n{text}\r\n".encode())
+    assert shop.read == [part(9, -1, "")]
+
+
+def test_a_long_list_is_handed_out_while_it_comes() -> None:
+    phone = Phone(storages={"SM": 300})
+    phone.preload([pdu(n) for n in range(150)])
+    shop = ready(phone)
+    assert [len(e.parts) for e in shop.happened if isinstance(e, PartsRead)] == [64, 64, 22]
+    assert phone.stored() == {}
+
+
+def test_a_backlog_costs_one_list_and_two_commands_a_message() -> None:
+    phone = Phone(storages={"SM": 300})
+    phone.preload([pdu(n) for n in range(200)])
+    shop = Shop(phone)
+    shop.wait(0.5)
+    work = [c for c in phone.commands if c.startswith(("AT+CMG", "AT+CPMS")) and "CMGF" not in c]
+    assert work[2:] == [
+        "AT+CMGL=4",
+        *(f"AT+CMG{verb}={n}" for n in range(1, 201) for verb in "RD"),
+    ]
+    before = phone.command_count
+    shop.wait(29.0)
+    assert shop.commands_since(before) == []
+    shop.wait(2.0)
+    assert "AT+CMGL=4" not in shop.commands_since(before)
+
+
+def test_a_message_that_comes_during_a_backlog_is_read_next() -> None:
+    phone = Phone(storages={"SM": 300})
+    phone.preload([pdu(n) for n in range(100)])
+    shop = Shop(phone, store=False)
+    shop.wait(0.5)
+    shop.session.stored(shop.read)
+    shop.session.tick(shop.now)
+    assert shop.session.data_to_send() == b"AT+CMGR=1\r"
+    phone.deliver(pdu(500))
+    shop.session.receive_data(phone.data_to_send(), shop.now)
+    phone.receive_data(b"AT+CMGR=1\r")
+    shop.session.receive_data(phone.data_to_send(), shop.now)
+    assert shop.session.data_to_send() == b"AT+CMGR=101\r"
+
+
+# --- deleting ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_deleted_before_it_is_stored() -> None:
+    phone = Phone()
+    phone.preload([pdu(1), pdu(2)])
+    shop = ready(phone, store=False)
+    shop.wait(400.0)
+    assert phone.deleted == []
+    assert shop.read == [part(1, 1), part(2, 2)]
+    shop.session.stored([part(2, 2)])
+    shop.wait(0.0)
+    assert [(d.index, d.flag) for d in phone.deleted] == [(2, 0)]
+
+
+def test_nothing_is_deleted_when_the_owner_says_so() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    shop = ready(phone, delete=False)
+    shop.wait(400.0)
+    assert shop.read == [part(1, 1)]
+    assert phone.deleted == []
+
+
+def test_a_slot_that_holds_another_message_by_now_is_not_deleted() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    shop = ready(phone, store=False)
+    phone.faults.swap_pdu = ""
+    phone._handset.messages.storages["SM"].slots[1].pdu = pdu(2)
+    shop.store = True
+    shop.session.stored([part(1, 1)])
+    shop.wait(0.0)
+    assert phone.deleted == []
+    assert shop.happened[-1] == KeptOnPhone(part(1, 1), "the slot holds another message now")
+    shop.wait(10.0)
+    assert shop.read == [part(1, 1), part(2, 1, status=1)]
+    assert [d.pdu for d in phone.deleted] == [pdu(2)]
+
+
+def test_a_slot_that_someone_emptied_is_free() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    shop = ready(phone, store=False)
+    phone._handset.messages.storages["SM"].remove(1)
+    shop.session.stored([part(1, 1)])
+    shop.wait(0.0)
+    assert shop.happened[-1] == Freed(part(1, 1))
+
+
+def test_a_delete_that_fails_is_tried_again_by_the_next_sweep() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    phone.faults.fail_delete_in = 1
+    shop = ready(phone)
+    kept = KeptOnPhone(part(1, 1), "the phone refused to delete it: +CMS ERROR: 500")
+    assert shop.of(KeptOnPhone, Freed) == [kept]
+    shop.wait(301.0)
+    assert shop.of(KeptOnPhone, Freed) == [kept, Freed(part(1, 1))]
+    assert shop.read == [part(1, 1)]
+
+
+def test_a_delete_that_does_nothing_makes_the_message_come_again() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    phone.faults.ignore_deletes = True
+    shop = ready(phone)
+    phone.faults.ignore_deletes = False
+    shop.wait(31.0)
+    assert shop.read == [part(1, 1), part(1, 1, status=1)]
+    assert phone.stored() == {}
+
+
+def test_a_message_stored_but_of_a_slot_never_read_is_not_deleted() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    shop = ready(phone, store=False)
+    shop.session.stored([part(2, 1), part(1, 5), part(1, 1, "ME")])
+    shop.wait(0.0)
+    assert phone.deleted == []
+
+
+# --- health, hanging, rebooting ----------------------------------------------------------------
+
+
+def test_health_is_asked_for_every_heartbeat() -> None:
+    shop = ready()
+    shop.wait(121.0)
+    assert len(shop.of(Health)) == 5
+
+
+def test_three_missed_answers_are_a_hung_phone() -> None:
+    shop = ready()
+    shop.phone.faults.silent = True
+    shop.wait(89.0)
+    assert [type(e) for e in shop.happened][-1] is Hung
+    assert shop.happened[-1] == Hung("no answer to AT 3 times")
+
+
+def test_one_missed_answer_is_made_up_for() -> None:
+    shop = ready()
+    shop.phone.faults.silent = True
+    shop.wait(32.0)
+    assert shop.session.state is State.RECOVERING or shop.session.state is State.READY
+    shop.phone.faults.silent = False
+    shop.wait(12.0)
+    assert shop.session.state is State.READY
+    assert shop.of(Hung) == []
+    shop.phone.deliver(pdu(3))
+    shop.wait(1.0)
+    assert shop.read == [part(3, 1)]
+
+
+def test_an_answer_that_comes_late_is_not_taken_for_another() -> None:
+    phone = Phone()
+    shop = ready(phone, store=True)
+    phone.deliver(pdu(1))
+    shop.session.receive_data(phone.data_to_send(), shop.now)
+    assert shop.session.data_to_send() == b"AT+CMGR=1\r"
+    phone.receive_data(b"AT+CMGR=1\r")
+    late = phone.data_to_send()
+    phone.deliver(pdu(2))
+    shop.now += 60.0
+    shop.session.tick(shop.now)
+    shop.session.receive_data(late, shop.now)
+    shop.wait(2.0)
+    assert shop.read == [part(1, 1, status=1), part(2, 2)]
+    assert [d.pdu for d in phone.deleted] == [pdu(1), pdu(2)]
+
+
+def test_a_phone_that_rebooted_without_a_word_is_set_up_again() -> None:
+    shop = ready()
+    shop.phone.power_off()
+    shop.phone.power_on()
+    shop.wait(62.0)
+    assert len(shop.of(Ready)) == 2
+    shop.phone.deliver(pdu(3))
+    shop.wait(0.0)
+    assert shop.read == [part(3, 1)]
+
+
+def test_a_phone_that_says_that_it_rebooted_is_set_up_again_at_once() -> None:
+    shop = ready()
+    shop.phone.power_off()
+    shop.phone.power_on()
+    shop.say(b"\r\nRDY\r\n")
+    shop.wait(1.0)
+    assert len(shop.of(Ready)) == 2
+
+
+def test_another_sim_in_the_phone_is_another_book_of_slots() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    shop = ready(phone, store=False)
+    other = Phone(Identity(iccid="8923301000000000027"))
+    other.preload([pdu(1)])
+    shop.phone = other
+    shop.wait(62.0)
+    assert shop.read == [part(1, 1), part(1, 1)]
+
+
+def test_an_open_prompt_is_left_by_escape() -> None:
+    shop = ready()
+    shop.phone.receive_data(b"AT+CMGS=20\r")
+    shop.talk()
+    shop.wait(2.0)
+    assert shop.session.state is State.READY
+    assert shop.phone.sent == []
+    shop.phone.deliver(pdu(3))
+    shop.talk()
+    assert shop.read == [part(3, 1)]
+
+
+def test_an_unknown_line_is_noted_once() -> None:
+    shop = ready()
+    for number in range(5):
+        shop.say(f"\r\n+XYZZY: {number}\r\n^RSSI:14\r\n".encode())
+    assert shop.of(Noted) == [Noted("+XYZZY: 0")]
+
+
+# --- a bad line --------------------------------------------------------------------------------
+
+
+def test_lines_between_a_header_and_its_message_do_no_harm() -> None:
+    phone = Phone()
+    phone.preload([pdu(1), pdu(2)])
+    phone.faults.noise = "^RSSI:14"
+    phone.faults.noise_inside = True
+    shop = ready(phone)
+    assert shop.read == [part(1, 1), part(2, 2)]
+    assert phone.stored() == {}
+
+
+def test_echo_that_never_stops_does_no_harm() -> None:
+    phone = Phone()
+    shop = ready(phone)
+    phone._handset.echo = True
+    phone.deliver(pdu(1))
+    shop.talk()
+    assert shop.read == [part(1, 1)]
+    assert phone.stored() == {}
+
+
+def test_a_header_without_its_message_is_read_by_a_later_sweep() -> None:
+    phone = Phone()
+    shop = ready(phone)
+    phone.faults.lose_notices = True
+    phone.deliver(pdu(1))
+    shop.say(b"\r\n+CMTI: ,-1\r\n")
+    assert shop.read == [part(1, 1)]
+
+
+def test_a_message_shorter_than_its_header_says_is_read_again_before_it_counts() -> None:
+    phone = Phone()
+    shop = ready(phone)
+    phone.faults.lose_notices = True
+    phone.deliver(pdu(1))
+    shop.session.receive_data(b'\r\n+CMTI: "SM",1\r\n', shop.now)
+    assert shop.session.data_to_send() == b"AT+CMGR=1\r"
+    half = pdu(1)[:40].encode()
+    shop.say(b"\r\n+CMGR: 0,,%d\r\n%s\r\nOK\r\n" % (len(pdu(1)) // 2 - 8, half))
+    assert shop.read == [part(1, 1)]
+    assert phone.stored() == {}
+
+
+def test_a_record_that_is_no_message_is_handed_out_as_it_is_and_freed() -> None:
+    phone = Phone()
+    shop = ready(phone)
+    phone.deliver("FFFFFFFF")
+    shop.talk()
+    assert [p.pdu for p in shop.read] == ["FFFFFFFF"]
+    assert phone.stored() == {}
+
+
+def bytewise(data: bytes) -> Iterable[bytes]:
+    return (data[at : at + 1] for at in range(len(data)))
+
+
+def test_the_same_happens_byte_by_byte() -> None:
+    events = []
+    for cut in (lambda data: (data,), bytewise):
+        phone = Phone()
+        phone.preload([pdu(1), pdu(2)])
+        phone.preload([pdu(3)], "ME")
+        events.append(ready(phone, cut=cut).happened)
+    assert events[0] == events[1]
+
+
+LINES = (
+    b"^RSSI:14",
+    b"+CMTI: ,-1",
+    b"AT+CMGR=1",
+    b"+CREG: 1",
+    b"RING",
+    b"+CMGL:",
+    b"+CMGR: 1",
+    b">",
+)
+LINES_TO_ADD = (*(b"\r\n" + line + b"\r\n" for line in LINES), *(line[:5] for line in LINES))
+
+
+class BadLine:
+    """Cuts what comes anywhere, puts rubbish in between and loses bytes, one time in `rare`."""
+
+    def __init__(self, seed: int, rare: int) -> None:
+        self.random = Random(seed)
+        self.rare = rare
+
+    def __call__(self, data: bytes) -> list[bytes]:
+        if not self.rare or not data:
+            return [data]
+        dice = self.random
+        places = sorted(dice.randrange(len(data)) for _ in range(dice.randrange(4)))
+        pieces = [data[a:b] for a, b in zip([0, *places], [*places, len(data)], strict=True)]
+        if dice.randrange(self.rare) == 0:
+            noise = dice.choice((dice.randbytes(dice.randrange(1, 12)), dice.choice(LINES_TO_ADD)))
+            pieces.insert(dice.randrange(len(pieces) + 1), noise)
+        if dice.randrange(2 * self.rare) == 0:
+            pieces[0] = pieces[0][1:]
+        return pieces
+
+
+def through_a_bad_line(seed: int, rare: int) -> None:
+    line = BadLine(seed, rare)
+    phone = Phone()
+    phone.preload([pdu(n) for n in range(4)])
+    phone.preload([pdu(n) for n in range(4, 6)], "ME")
+    shop = Shop(phone, cut=line, command_timeout_s=5.0)
+    shop.wait(2.0)
+    phone.deliver(pdu(6))
+    shop.wait(40.0)
+    line.rare = 0
+    if shop.session.state is State.HUNG:
+        before = shop.read
+        shop = Shop(phone, command_timeout_s=5.0)
+        shop.happened.insert(0, PartsRead(tuple(before)))
+    shop.wait(700.0)
+    assert phone.stored() == {}
+    assert {d.pdu for d in phone.deleted} == {pdu(n) for n in range(7)}
+    assert {d.pdu for d in phone.deleted} <= {p.pdu for p in shop.read}
+    assert all(d.flag == 0 for d in phone.deleted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), rare=st.sampled_from([3, 10, 30]))
+def test_no_garbage_raises_and_no_message_is_lost(seed: int, rare: int) -> None:
+    through_a_bad_line(seed, rare)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@settings(max_examples=3000, deadline=None)
+@given(seed=st.integers(0, 2**32), rare=st.sampled_from([2, 3, 10, 30]))
+def test_no_garbage_raises_and_no_message_is_lost_in_many_runs(seed: int, rare: int) -> None:
+    through_a_bad_line(seed, rare)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.binary(max_size=60), st.floats(0, 20)), max_size=20))
+def test_bytes_that_come_from_no_phone_never_raise(pieces: list[tuple[bytes, float]]) -> None:
+    session = Session(SessionSettings(), 0.0)
+    now = 0.0
+    for data, passed in pieces:
+        now += passed
+        session.receive_data(data, now)
+        session.tick(now)
+        session.data_to_send()
+        session.events()
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def test_every_state_has_a_row() -> None:
+    assert set(TRANSITIONS) == set(State)
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("cause", Cause)
+def test_a_move_that_is_not_in_the_table_raises_and_changes_nothing(
+    state: State, cause: Cause
+) -> None:
+    session = Session(SessionSettings(), 0.0)
+    session.state = state
+    if cause in TRANSITIONS[state]:
+        session._move(cause)
+        assert session.state is TRANSITIONS[state][cause]
+    else:
+        with pytest.raises(KeyError):
+            session._move(cause)
+        assert session.state is state
