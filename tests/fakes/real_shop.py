@@ -1,0 +1,368 @@
+"""A shop made of the real programs in a folder: `setup`, `run`, killed and started again, and asked over its socket.
+
+    with Receiver(tmp_path / "receiver") as receiver, PhoneProcess(tmp_path / "tty") as phone:
+        with RealShop(tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file) as shop:
+            shop.start()
+            shop.assign("0244124567")
+            receiver.secrets = [shop.add_endpoint(receiver.url())]
+            request = shop.request("25.00")
+            ...
+            shop.kill()
+            shop.restart()
+
+Everything is bounded, and what was started is ended by its process number when the block ends. What the daemon
+writes is in `shop.log`, of all its runs. Benchmarks use this too.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from daemon import wire
+
+ROOT = Path(__file__).resolve().parents[2]
+START_S = 30.0
+STOP_S = 30.0
+ANSWER_S = 30.0
+SHORT_SCHEDULE_S = (0.2, 0.2, 0.5, 0.5, *([1.0] * 60))
+"""Retries for tests in which the receiver or the daemon is often away."""
+
+Settings = Mapping[str, Mapping[str, object]]
+Found = TypeVar("Found")
+
+
+class NotStarted(Exception):
+    """The daemon ended, or said nothing, instead of becoming ready; the text is what it wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What `setup` shows once."""
+
+    api: str
+    test_api: str
+    webhook_secret: str
+
+
+class RealShop:
+    """One shop. A context manager: leaving the block kills a daemon that still runs."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        phone: Path | str | None = None,
+        ca_file: str = "",
+        settings: Settings | None = None,
+        short_schedule: bool = False,
+        name: str = "Ama Provisions",
+    ) -> None:
+        """Make the shop: its folder, its settings and its keys. The daemon is not started yet.
+
+        Args:
+            folder: Becomes `MOMO_HOME`.
+            phone: The tty that the daemon serves; None lets it look for modems itself.
+            ca_file: The receiver's CA.
+            settings: Sections and keys of `config.toml`, over those that the harness sets.
+            short_schedule: Retry deliveries within seconds.
+            name: The shop's name.
+        """
+        self.home = folder
+        self.phone = phone
+        self.log = folder / "daemon.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.pid = 0
+        """The daemon itself, also when it runs under another program."""
+        self.http = ""
+        """`HOST:PORT` of the API over TCP."""
+        self.environ = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("MOMO_")},
+            "MOMO_HOME": str(folder),
+        }
+        self.places = wire.places(self.environ, os.getuid(), "/tmp")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        merged: dict[str, dict[str, object]] = {"webhooks": {"allow_private_hosts": ["localhost"]}}
+        if ca_file:
+            merged["webhooks"]["ca_file"] = ca_file
+        if short_schedule:
+            merged["webhooks"] |= {"retry_schedule_s": SHORT_SCHEDULE_S, "jitter": 0.1}
+        for section, values in (settings or {}).items():
+            merged.setdefault(section, {}).update(values)
+        self.write_settings(merged)
+        self.keys = self._set_up(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.kill()
+
+    def write_settings(self, settings: Settings) -> None:
+        """Write `config.toml` anew; the next start reads it."""
+        lines: list[str] = []
+        for section, values in settings.items():
+            lines.append(f"[{section}]")
+            # A JSON text, number, truth value or list of them is TOML too.
+            lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        Path(self.places.config).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _set_up(self, name: str) -> Keys:
+        password = self.home / "password"
+        password.write_text("correct horse 42\n", encoding="utf-8")
+        password.chmod(0o600)
+        done = self.program("setup", "--shop", name, "--password-file", str(password), "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        data = json.loads(done.stdout)["data"]
+        return Keys(data["api_key"], data["test_api_key"], data["webhook_secret"])
+
+    # The programs.
+
+    def program(
+        self, *arguments: str, timeout_s: float = START_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `python -m daemon ...` to its end; it fails the test when it takes longer than `timeout_s`."""
+        return subprocess.run(
+            [sys.executable, "-m", "daemon", *arguments],
+            cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=timeout_s,
+            check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def momo(
+        self, *arguments: str, timeout_s: float = ANSWER_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a `momo` command to its end, without a terminal."""
+        return subprocess.run(
+            [sys.executable, "-m", "momo_cli", *arguments],
+            cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=timeout_s,
+            check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def start(
+        self,
+        *,
+        http: str = "127.0.0.1:0",
+        prefix: Sequence[str] = (),
+        arguments: Sequence[str] = (),
+        user: int | None = None,
+    ) -> Self:
+        """Start the daemon and return when it is ready.
+
+        Args:
+            http: As `--http`.
+            prefix: A program and its arguments to run the daemon under (`strace ...`).
+            arguments: More flags of `run`.
+            user: The numeric user to run as; only root may.
+
+        Raises:
+            NotStarted: It ended, or was not ready in time.
+        """
+        assert self.process is None, "it runs already"
+        flags = [] if self.phone is None else ["--modem", str(self.phone)]
+        with self.log.open("ab") as log:
+            begin = log.tell()
+            process = self.process = subprocess.Popen(
+                [*prefix, sys.executable, "-m", "daemon", "run", "--http", http, *flags, *arguments],
+                cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                user=user,
+            )  # fmt: skip
+        until = _now() + START_S
+        while True:
+            said = self.log.read_bytes()[begin:].decode(errors="replace")
+            ready = next((line for line in said.splitlines(True) if line.startswith("ready ")), "")
+            if ready.endswith("\n"):
+                break
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = process.wait(0.01)
+                self.process = None
+                raise NotStarted(f"exit {code}: {self.log.read_bytes()[begin:].decode()}")
+            if _now() > until:
+                self.kill()
+                raise NotStarted(f"not ready in {START_S} s: {said}")
+        words = dict(word.split("=", 1) for word in ready.split()[1:])
+        self.pid = int(words["pid"])
+        self.http = words["http"]
+        return self
+
+    def kill(self) -> None:
+        """End the daemon as a power cut does. Does nothing when it does not run."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        # The number is the daemon's as long as its starter has not been waited for.
+        for pid in {process.pid, self.pid or process.pid}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait(STOP_S)
+        self.pid = 0
+
+    def stop(self) -> None:
+        """End the daemon politely; it must exit with 0."""
+        process, self.process = self.process, None
+        assert process is not None, "it does not run"
+        os.kill(self.pid or process.pid, signal.SIGTERM)
+        try:
+            code = process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_S)
+            raise
+        self.pid = 0
+        assert code == 0, f"exit {code}: {self.said()[-2000:]}"
+
+    def restart(self, **how: Any) -> Self:
+        """Start the daemon again, after `kill` or instead of what runs."""
+        if self.process is not None:
+            self.stop()
+        return self.start(**how)
+
+    def running(self) -> bool:
+        """Say whether the daemon has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+    def said(self) -> str:
+        """Return everything that the daemon wrote, in all its runs."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    # The API, over the Unix socket.
+
+    def api(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Any]:
+        """Call the API; returns the status and the JSON of the answer.
+
+        Raises:
+            OSError: Nobody listens, or the daemon ended while it answered.
+            http.client.HTTPException: The same, in the middle of an answer.
+        """
+        connection = _UnixConnection(self.places.socket)
+        try:
+            content = None if body is None else json.dumps(body).encode()
+            given = {"Content-Type": "application/json"} if body is not None else {}
+            connection.request(method, path, content, {**given, **(headers or {})})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Call the API, which must answer 200 or 201; returns `data`."""
+        status, answer = self.api(method, path, body)
+        assert status in {200, 201}, answer
+        return answer["data"]
+
+    def sims(self, count: int = 1, timeout_s: float = ANSWER_S) -> list[dict[str, Any]]:
+        """Wait for the phones and return them."""
+
+        def look() -> list[dict[str, Any]] | None:
+            phones: list[dict[str, Any]] = self.ask("GET", wire.Path.SIMS)
+            return (
+                phones if len([sim for phone in phones for sim in phone["sims"]]) >= count else None
+            )
+
+        return wait_until(look, timeout_s, f"{count} SIMs")
+
+    def assign(
+        self, phone_number: str, provider: str = "momo_mtn", name: str = "Ama Mensah"
+    ) -> dict[str, Any]:
+        """Put a number of the shop on the first SIM; returns the payment method."""
+        device = self.sims()[0]
+        sim = {"device_id": device["device_id"], "slot_index": device["sims"][0]["slot_index"]}
+        method: dict[str, Any] = self.ask(
+            "POST",
+            wire.Path.PAYMENT_METHODS,
+            {"provider": provider, "phone_number": phone_number, "account_name": name, "sim": sim},
+        )
+        return method
+
+    def add_endpoint(self, url: str, description: str = "the shop's server") -> str:
+        """Add a webhook endpoint; returns its signing secret."""
+        status, answer = self.api(
+            "POST", wire.Path.ENDPOINTS, {"url": url, "description": description}
+        )
+        assert status in {200, 201}, answer
+        secret: str = answer["secret"]
+        return secret
+
+    def request(
+        self, amount: str, phone_number: str = "0244123456", **fields: object
+    ) -> dict[str, Any]:
+        """Make a payment request; returns `data` of initialize."""
+        request: dict[str, Any] = self.ask(
+            "POST", wire.Path.INITIALIZE, {"amount": amount, "phone_number": phone_number, **fields}
+        )
+        return request
+
+    def transaction(self, reference: str) -> dict[str, Any]:
+        """Return one transaction."""
+        found: dict[str, Any] = self.ask("GET", f"/v1/transactions/{reference}")
+        return found
+
+    # The database, read only: what is durable, whether the daemon runs or not.
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a SELECT."""
+        with self._database() as database:
+            return database.execute(statement, parameters).fetchall()
+
+    @contextlib.contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        # Not mode=ro: after a SIGKILL the log of the database must be recovered by whoever comes first.
+        connection = sqlite3.connect(self.places.database, timeout=10)
+        try:
+            connection.execute("PRAGMA query_only=ON")
+            yield connection
+        finally:
+            connection.close()
+
+
+def wait_until(look: Callable[[], Found | None], timeout_s: float, what: str) -> Found:
+    """Return what `look` finds, asking every 20 ms until it is true.
+
+    Raises:
+        AssertionError: It was not in time.
+    """
+    until = _now() + timeout_s
+    pause = socket.socketpair()
+    try:
+        pause[0].settimeout(0.02)
+        while True:
+            found = look()
+            if found:
+                return found
+            assert _now() < until, f"{what}: not in {timeout_s} s"
+            with contextlib.suppress(TimeoutError):
+                pause[0].recv(1)
+    finally:
+        for end in pause:
+            end.close()
+
+
+def _now() -> float:
+    return time.monotonic_ns() / 1e9
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__(wire.SOCKET_HOST, timeout=ANSWER_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
