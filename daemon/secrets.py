@@ -152,7 +152,7 @@ class Vault:
         Raises:
             SecretsLocked: The file cannot be written.
         """
-        new = self._file.with_name(f"{self._file.name}.{os.getpid()}.new")
+        new = self._file.with_name(f"{self._file.name}.{threading.get_native_id()}.new")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             new.unlink(missing_ok=True)

@@ -1,0 +1,46 @@
+"""What every test stands on: an environment without the developer's own shop, and how hard to try."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from daemon import wire
+
+# Quick by default: `make test` has three minutes. `make test-slow` looks much harder.
+settings.register_profile(
+    "default", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "slow", max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the profile; take the developer's shop and settings out of sight."""
+    settings.load_profile("slow" if config.getoption("-m") == "slow" else "default")
+    for name in list(os.environ):
+        if name.startswith(("MOMO_", "XDG_")) or name in {"NO_COLOR", "FORCE_COLOR"}:
+            del os.environ[name]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_home() -> Iterator[None]:
+    """A test that forgets to say where its shop is must not find one."""
+    before = os.environ.get("HOME")
+    with tempfile.TemporaryDirectory(prefix="momo-tests-") as home:
+        os.environ["HOME"] = home
+        yield
+    if before is None:
+        del os.environ["HOME"]
+    else:
+        os.environ["HOME"] = before
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> wire.Places:
+    """The places of a shop that does not exist yet."""
+    return wire.places({"MOMO_HOME": str(tmp_path / "shop")}, os.getuid(), tempfile.gettempdir())

@@ -1,0 +1,211 @@
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.config import Config, ConfigError, load, parse
+
+EXAMPLES = {
+    "http": 'bind = "0.0.0.0:80"\npublic_base_url = "https://pay.ama.example"\ninsecure_http = true',
+    "webhooks": """
+allow_private_hosts = ["till.lan", "192.168.1.9"]
+allow_private_cidrs = ["192.168.1.0/24"]
+retry_schedule_s = [0.5, 2, 60]
+jitter = 0
+connect_timeout_s = 0.25
+timeout_s = 3
+workers = 4
+per_endpoint = 1
+retry_4xx = [408, 429]
+default_url = "https://shop.example/momo"
+""",
+    "modems": "poll_s = 0.5\nsweep_s = 60\nheartbeat_s = 5\ncommand_timeout_s = 2.5\ndelete = false",
+    "limits": "live_per_min = 0\nburst = 5\nconnections = 16",
+    "smtp": 'host = "mail.example"\nport = 25\nfrom = "momo@shop.example"\nstarttls = false',
+    "open_collections": "enabled = false",
+    "transactions": 'late_policy = "review"\ncode_sms_at = "never"\npublic_sms = true',
+    "trust": 'balance_check = "warn"',
+    "access": 'socket_users = ["ama", "kofi"]',
+    "network": 'probe_hosts = ["shop.example"]',
+    "secrets": 'store = "keyring"',
+}
+
+
+def why(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse(text, "/shop/config.toml")
+    return str(caught.value)
+
+
+def test_no_file_means_the_defaults(tmp_path: Path) -> None:
+    assert load(str(tmp_path / "config.toml"), {"MOMO_HOME": str(tmp_path)}) == Config()
+    assert parse("") == Config()
+
+
+def test_defaults_are_those_of_the_contract() -> None:
+    config = Config()
+    assert config.http.bind == "127.0.0.1:8420"
+    assert (config.webhooks.connect_timeout_s, config.webhooks.timeout_s) == (5, 15)
+    assert (config.webhooks.workers, config.webhooks.per_endpoint) == (10, 2)
+    assert len(config.webhooks.retry_schedule_s) == 12
+    assert (config.modems.poll_s, config.modems.sweep_s, config.modems.heartbeat_s) == (30, 300, 30)
+    assert config.modems.delete
+    assert (config.limits.live_per_min, config.limits.test_per_min, config.limits.burst) == (
+        600,
+        300,
+        60,
+    )
+    assert config.open_collections.enabled
+    assert config.transactions.late_policy == "accept"
+    assert config.trust.balance_check == "review"
+
+
+def test_every_section_is_read() -> None:
+    text = "\n".join(f"[{section}]\n{keys}\n" for section, keys in EXAMPLES.items())
+    assert set(EXAMPLES) == {entry.name for entry in fields(Config)}
+    config, default = parse(text), Config()
+    for section in EXAMPLES:
+        assert getattr(config, section) != getattr(default, section), section
+    assert config.webhooks.retry_schedule_s == (0.5, 2.0, 60.0)
+    assert config.smtp.from_ == "momo@shop.example"
+    assert config.access.socket_users == ("ama", "kofi")
+
+
+def test_unknown_key_names_file_line_and_the_nearest_key() -> None:
+    text = "[webhooks]\n\n# a comment\ntimeouts = 3\n"
+    assert why(text) == ("/shop/config.toml, line 4: unknown key timeouts; did you mean timeout_s?")
+
+
+def test_unknown_key_near_to_nothing_lists_what_is_known() -> None:
+    assert why("[trust]\nzzz = 1") == (
+        "/shop/config.toml, line 2: unknown key zzz; known here: balance_check"
+    )
+
+
+def test_unknown_section_is_named() -> None:
+    assert why("[http]\n[webhook]\n") == (
+        "/shop/config.toml, line 2: unknown section webhook; did you mean webhooks?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[modems]\npoll_s = '3'", "line 2: poll_s takes a number, not '3'"),
+        ("[modems]\npoll_s = true", "line 2: poll_s takes a number, not True"),
+        ("[modems]\ndelete = 1", "line 2: delete takes true or false, not 1"),
+        ("[webhooks]\nworkers = 2.5", "line 2: workers takes a whole number, not 2.5"),
+        ("[webhooks]\nworkers = true", "line 2: workers takes a whole number, not True"),
+        ("[http]\nbind = 8420", "line 2: bind takes a text, not 8420"),
+        ("[access]\nsocket_users = 'ama'", "line 2: socket_users takes a list, in square brackets"),
+        ("[access]\nsocket_users = [1]", "line 2: socket_users takes a text, not 1"),
+        ("http = 1", "line 1: http is a section: write [http] above its keys"),
+        ("http.bind = 1", "line 1: bind takes a text, not 1"),
+        ("trust = { balance_check = 1 }", "line 1: balance_check takes a text, not 1"),
+        ('["http"]\n"bind" = 1', "line 2: bind takes a text, not 1"),
+    ],
+)
+def test_wrong_type_names_the_line_and_the_type(text: str, says: str) -> None:
+    assert why(text) == f"/shop/config.toml, {says}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'http.bind = "localhost"',
+        'http.bind = "localhost:http"',
+        'http.bind = "localhost:65536"',
+        'http.bind = ":80"',
+        'http.public_base_url = "pay.ama.example"',
+        'http.public_base_url = "ftp://pay.ama.example"',
+        'http.public_base_url = "https://user:pw@pay.ama.example"',
+        'http.public_base_url = "https://[::1"',
+        'http.cert_file = "relative.pem"',
+        'webhooks.default_url = "http://shop.example"',
+        'webhooks.ca_file = "/no/such/file.pem"',
+        'webhooks.allow_private_hosts = ["https://till.lan"]',
+        'webhooks.allow_private_hosts = ["till.lan:8443"]',
+        'webhooks.allow_private_hosts = [""]',
+        'webhooks.allow_private_cidrs = ["192.168.1.1/24"]',
+        'webhooks.allow_private_cidrs = ["lan"]',
+        "webhooks.retry_schedule_s = []",
+        "webhooks.retry_schedule_s = [5, 0]",
+        "webhooks.retry_schedule_s = [1e99]",
+        "webhooks.jitter = 1",
+        "webhooks.jitter = -0.1",
+        "webhooks.jitter = nan",
+        "webhooks.timeout_s = inf",
+        "webhooks.timeout_s = nan",
+        "webhooks.timeout_s = 0",
+        "webhooks.workers = 0",
+        "webhooks.retry_4xx = [500]",
+        "modems.poll_s = -1",
+        "limits.live_per_min = -1",
+        "limits.connections = 0",
+        "smtp.port = 70000",
+        'transactions.late_policy = "maybe"',
+        'transactions.code_sms_at = "Both"',
+        'trust.balance_check = "on"',
+        'network.probe_hosts = ["shop.example/"]',
+        'secrets.store = "vault"',
+    ],
+)
+def test_value_out_of_range_is_refused_with_its_line_and_name(line: str) -> None:
+    key = line.partition(" ")[0].partition(".")[2]
+    assert why(line).startswith(f"/shop/config.toml, line 1: {key} takes ") or (
+        "names a file that is not there" in why(line)
+    )
+
+
+def test_ipv6_address_with_a_port_is_an_address_to_listen_on() -> None:
+    assert parse('[http]\nbind = "[::1]:0"').http.bind == "[::1]:0"
+    assert parse('[http]\nbind = "off"').http.bind == "off"
+
+
+def test_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
+    certificate = tmp_path / "cert.pem"
+    certificate.write_text("")
+    assert "go together" in why(f'http.cert_file = "{certificate}"')
+
+
+@pytest.mark.parametrize(
+    "text", ["[http", "[http]\nbind = ", "a = 1\na = 2", "\ufeff[http]", "x = '\n'"]
+)
+def test_bad_toml_names_the_file(text: str) -> None:
+    said = why(text)
+    assert said.startswith("/shop/config.toml")
+    assert "not valid TOML" in said
+
+
+def test_bad_toml_names_the_line() -> None:
+    assert why("[http]\nbind = ?").startswith("/shop/config.toml, line 2: not valid TOML")
+
+
+@given(st.text())
+def test_any_text_is_settings_or_an_error_that_names_the_file(text: str) -> None:
+    said: Config | ConfigError
+    try:
+        said = parse(text)
+    except ConfigError as error:
+        said = error
+    assert isinstance(said, Config) or str(said).startswith("config.toml")
+
+
+def test_file_that_is_no_text_or_cannot_be_opened_is_a_clear_error(tmp_path: Path) -> None:
+    binary = tmp_path / "config.toml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path in (binary, tmp_path):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            load(str(path), {"MOMO_HOME": "/x"})
+
+
+def test_settings_of_the_machine_stand_below_those_of_the_shop(tmp_path: Path) -> None:
+    machine, shop = tmp_path / "momo.toml", tmp_path / "config.toml"
+    machine.write_text("[webhooks]\nworkers = 3\njitter = 0.1\n")
+    shop.write_text("[webhooks]\nworkers = 5\n")
+    both = load(str(shop), {}, str(machine)).webhooks
+    assert (both.workers, both.jitter) == (5, 0.1)
+    alone = load(str(shop), {"MOMO_HOME": str(tmp_path)}, str(machine)).webhooks
+    assert (alone.workers, alone.jitter) == (5, 0.2)

@@ -1,0 +1,142 @@
+import io
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.log import Log, masked, scrubbed
+
+KEY = "svc_live_sk_0123456789ABCDEFGHIJKLMNOPQRSTUVabcdef"
+CANARIES = [
+    "+233241234567",
+    "0241234567",
+    "233241234567",
+    "024 123 4567",
+    "+233 24 123 4567",
+    "024-123-4567",
+    KEY,
+    KEY.replace("live_sk", "test_pk"),
+    "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    "Bearer c2VjcmV0LXRva2Vu",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbWEifQ.c2lnbmF0dXJl",
+    "0791233244" * 8,
+]
+
+
+def line(as_json: bool, **facts: Any) -> str:
+    out = io.StringIO()
+    Log(out, as_json=as_json).warning("modem.lost", **facts)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("canary", CANARIES)
+def test_canary_never_reaches_the_log(canary: str, as_json: bool) -> None:
+    places: list[dict[str, Any]] = [
+        {"why": f"it said: {canary}, and went"},
+        {"phone": canary},
+        {"facts": {"deep": [canary, (canary,)]}},
+        {"error": ValueError(canary)},
+        {"body": canary, "text": canary, "secret": canary, "pdu": canary},
+        {"raw_bytes": canary.encode()},
+        {"why": f"'{canary}'"},
+    ]
+    for facts in places:
+        assert canary not in line(as_json, **facts)
+
+
+def test_phone_number_keeps_its_ends() -> None:
+    assert masked("phone", "+233241234567") == "+23324****567"
+    assert masked("phone", "0241234567") == "024****567"
+    assert scrubbed("from +233 24 123 4567 to 024-123-4567") == "from +23324****567 to 024****567"
+
+
+def test_name_keeps_its_first_letter() -> None:
+    assert masked("payer_name", "Kofi Boateng") == "K***"
+    assert masked("name", "") == "***"
+    assert masked("payer", {"name": "Kofi", "phone_number": "0241234567"}) == {
+        "name": "K***",
+        "phone_number": "024****567",
+    }
+
+
+def test_text_of_a_message_is_never_shown_whatever_it_holds() -> None:
+    for key in ("body", "text", "reference_text", "pdu", "password", "secret", "token", "meta"):
+        assert masked(key, {"a": 1}) == "***"
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        "svc_trx_0f3c5a9d8e7b6a5f4e3d2c1b0a998877",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "req_0123456789abcdef0123456789abcdef",
+        "ocl_0123456789abcdefghijklmn",
+        "/dev/serial/by-id/usb-ZTE_MF823_1234567890ABCDEF-if01",
+        "127.0.0.1:8420",
+        "2026-11-20T09:14:00.123Z",
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "12.50",
+        "http 503",
+    ],
+)
+def test_ids_paths_and_times_stay_readable(fine: str) -> None:
+    assert scrubbed(fine) == fine
+
+
+@pytest.mark.parametrize("value", [0, 1_760_000_000_000_000, -1.5, True, None])
+def test_numbers_pass(value: object) -> None:
+    assert masked("count", value) == value
+
+
+def test_value_cannot_write_a_line_of_its_own() -> None:
+    assert scrubbed("a\nready pid=1\r\x1b[31m") == "a\\x0aready pid=1\\x0d\\x1b[31m"
+    assert line(False, why="a\nb").count("\n") == 1
+
+
+def test_json_line_has_what_the_log_reader_filters_by() -> None:
+    got = json.loads(line(True, port="/dev/ttyUSB0", count=2))
+    assert got.pop("ts").endswith("Z")
+    assert got == {
+        "type": "item",
+        "component": "modem",
+        "event": "modem.lost",
+        "port": "/dev/ttyUSB0",
+        "count": 2,
+        "level": "warning",
+    }
+
+
+def test_line_for_people_has_time_level_event_and_facts() -> None:
+    got = line(False, port="/dev/ttyUSB0", count=2).split()
+    assert got[1:] == ["[warning", "]", "modem.lost", "count=2", "port=/dev/ttyUSB0"]
+
+
+def test_each_level_writes_one_line() -> None:
+    out = io.StringIO()
+    log = Log(out, as_json=True)
+    log.info("a.b")
+    log.warning("a.b")
+    log.error("a.b")
+    levels = [json.loads(text)["level"] for text in out.getvalue().splitlines()]
+    assert levels == ["info", "warning", "error"]
+
+
+def test_log_that_says_nothing_costs_nothing() -> None:
+    probe = (
+        "import sys; from daemon.log import Log; Log.to_stderr(); print('structlog' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+@given(st.text(), st.recursive(st.text() | st.binary() | st.integers(), st.lists, max_leaves=5))
+def test_anything_makes_one_valid_line(key: str, value: Any) -> None:
+    out = io.StringIO()
+    Log(out, as_json=True).info("a.b", facts={key: value})
+    assert out.getvalue().count("\n") == 1
+    json.loads(out.getvalue())

@@ -1,0 +1,52 @@
+"""The real clock and dice: only what can be said without waiting or luck."""
+
+from daemon.system import Clock, Entropy, SystemClock, SystemEntropy
+from tests.fakes.clock import FakeClock
+from tests.fakes.entropy import FakeEntropy
+
+CLOCKS: list[Clock] = [SystemClock(), FakeClock()]
+DICE: list[Entropy] = [SystemEntropy(), FakeEntropy()]
+
+
+def test_no_hand_of_the_clock_runs_backwards() -> None:
+    clock = SystemClock()
+    first = clock.monotonic(), clock.boottime()
+    second = clock.monotonic(), clock.boottime()
+    assert second[0] >= first[0]
+    assert second[1] >= first[1]
+
+
+def test_boot_clock_counts_sleep_and_so_is_never_behind() -> None:
+    clock = SystemClock()
+    assert clock.boottime() >= clock.monotonic() - 0.001
+
+
+def test_wall_clock_counts_microseconds() -> None:
+    year_2024_us, year_2100_us = 1_704_067_200_000_000, 4_102_444_800_000_000
+    assert all(year_2024_us < clock.now_us() < year_2100_us for clock in CLOCKS)
+
+
+def test_dice_keep_to_their_range() -> None:
+    for dice in DICE:
+        assert len(dice.bytes(16)) == 16
+        assert {dice.below(1) for _ in range(10)} == {0}
+        assert {dice.below(3) for _ in range(200)} == {0, 1, 2}
+        assert all(0 <= dice.unit() < 1 for _ in range(100))
+
+
+def test_fake_dice_fall_the_same_way_for_the_same_seed() -> None:
+    assert FakeEntropy(5).bytes(8) == FakeEntropy(5).bytes(8) != FakeEntropy(6).bytes(8)
+
+
+def test_fake_clock_moves_only_when_told() -> None:
+    clock = FakeClock()
+    before = clock.now_us(), clock.monotonic(), clock.boottime()
+    assert (clock.now_us(), clock.monotonic(), clock.boottime()) == before
+    clock.advance(1.5)
+    clock.sleep(10)
+    after = clock.now_us(), clock.monotonic(), clock.boottime()
+    assert [late - early for early, late in zip(before, after, strict=True)] == [
+        11_500_000,
+        1.5,
+        11.5,
+    ]
