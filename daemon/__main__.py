@@ -17,7 +17,6 @@ from daemon.core.errors import MomoError, Refusal
 from daemon.flows import setup
 from daemon.system import SystemClock, SystemEntropy
 
-
 EXIT_FINDINGS = 6
 
 

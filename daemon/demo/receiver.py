@@ -58,7 +58,7 @@ class Receiver:
 
             def do_POST(self) -> None:  # the name http.server asks for
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-                status = receiver._take(dict(self.headers), body)  # noqa: SLF001 -- it is our own handler
+                status = receiver._take(dict(self.headers), body)
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()

@@ -64,7 +64,7 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         )
     )
     step = _Steps(console)
-    receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: DTZ005,TID251 -- a person watches this clock
+    receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a person watches this clock
     try:
         shop.write_config(receiver.ca_file)
         shop.set_up("Ama Provisions")
@@ -101,7 +101,7 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
             f"momo init {AMOUNT} --phone {CUSTOMER_PHONE} --name '{CUSTOMER}'",
         )
         text = receipt(request["svc_code"], AMOUNT, "86105511902")
-        now = datetime.datetime.now(datetime.UTC)  # noqa: DTZ005,TID251 -- the network's clock, in a demo
+        now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
         pdus = encode_deliver("MobileMoney", text, now, smsc=SMSC, reference=77)
         started = time.perf_counter()
         shop.deliver_sms(pdus)

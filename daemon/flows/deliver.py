@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from daemon.core import signing
 from daemon.core.delivery import Decision, DeliveryFacts, Link, Outcome, RetryPolicy, decide
-from daemon.core.ids import new_uuid
 from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint
 from daemon.env import Env
@@ -160,7 +159,7 @@ async def record(
         if decision.dead_letter is not None:
             deliveries.bury(
                 tx,
-                id=new_uuid(env.entropy.bytes(16)),
+                letter_id=env.new_id(),
                 delivery_id=delivery.id,
                 reason=decision.dead_letter,
                 now=now,

@@ -15,8 +15,9 @@ from daemon.core.requests import ReadPart, Source
 from daemon.env import Env
 from daemon.flows import identify, ingest
 from daemon.log import Log
-from daemon.modem import session as at
+from daemon.modem import session_values as said
 from daemon.modem.port import Link, PortError, open_port
+from daemon.modem.session import Session
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Between tries to open a port; a plugged-in modem needs seconds until it answers."""
@@ -34,7 +35,7 @@ class PhoneState:
     detail: str = ""
     next_step: str = ""
     device_id: str | None = None
-    health: at.Health | None = None
+    health: said.Health | None = None
     last_sms_at_us: int | None = None
     noted: set[str] = field(default_factory=set)
 
@@ -48,9 +49,9 @@ class PortLoop:
         self.state = PhoneState(path)
         self._path = path
         self._source: Source | None = None
-        self._queue: list[at.StoredPart] = []
+        self._queue: list[said.StoredPart] = []
         self._queued = asyncio.Event()
-        self._identity: at.Identified | None = None
+        self._identity: said.Identified | None = None
 
     async def run(self) -> None:
         """Open, serve, back off, again. Ends only by cancellation."""
@@ -73,8 +74,8 @@ class PortLoop:
         """Serve one opening of the port; True when the phone got as far as being ready."""
         settings = self._env.config.modems
         port = open_port(self._path)
-        session = at.Session(
-            at.SessionSettings(
+        session = Session(
+            said.SessionSettings(
                 poll_s=settings.poll_s,
                 sweep_s=settings.sweep_s,
                 heartbeat_s=settings.heartbeat_s,
@@ -109,27 +110,31 @@ class PortLoop:
                 with contextlib.suppress(Unavailable):
                     await identify.leave(self._env, self.state.device_id)
 
-    def _heard(self, events: Sequence[at.Event]) -> None:
+    def _heard(self, events: Sequence[said.Event]) -> None:
         """Take the session's events; called in the loop, must not block."""
         for event in events:
             match event:
-                case at.PartsRead(parts=parts):
+                case said.PartsRead(parts=parts):
                     self._queue.extend(parts)
                     self.state.last_sms_at_us = self._env.clock.now_us()
                     self._queued.set()
-                case at.Identified():
+                case said.Identified():
                     self._identity = event
                     self._queued.set()
-                case at.Ready():
+                case said.Ready():
                     self._say("ready")
                     self._log.info("modem.ready", port=self._path)
-                case at.Health():
+                case said.Health():
                     self.state.health = event
-                case at.PinNeeded(state=pin):
-                    self._say("pin_needed", f"the SIM asks for {pin}", "momo sims pin")
-                case at.KeptOnPhone(part=part, why=why):
+                case said.PinNeeded(state=pin):
+                    self._say(
+                        "pin_needed",
+                        f"the SIM asks for {pin}",
+                        "unlock the SIM in a phone, or switch its PIN off",
+                    )
+                case said.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
-                case at.Noted(line=line):
+                case said.Noted(line=line):
                     if line not in self.state.noted and len(self.state.noted) < 200:
                         self.state.noted.add(line)
                         self._log.info("modem.unknown_line", port=self._path, shape=_shape(line))
@@ -166,17 +171,17 @@ class PortLoop:
                     self._say("ready")
                 link.stored(batch)
 
-    async def _identify(self, said: at.Identified) -> None:
+    async def _identify(self, identity: said.Identified) -> None:
         while True:
             try:
                 self._source = await identify.identify(
                     self._env,
                     port=self._path,
-                    imei=said.imei,
-                    iccid=said.iccid,
-                    imsi=said.imsi,
-                    manufacturer=said.manufacturer,
-                    model=said.model,
+                    imei=identity.imei,
+                    iccid=identity.iccid,
+                    imsi=identity.imsi,
+                    manufacturer=identity.manufacturer,
+                    model=identity.model,
                 )
             except Unavailable as error:
                 self._log.error("identify.unavailable", why=error.why)
@@ -188,4 +193,4 @@ class PortLoop:
 
 def _shape(line: str) -> str:
     """Return what a line looks like without what it says: a line may hold a message or a number."""
-    return "".join("0" if c.isdigit() else c for c in line.split(":")[0][:40])
+    return "".join("0" if c.isdigit() else c for c in line.split(":", maxsplit=1)[0][:40])

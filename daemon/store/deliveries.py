@@ -4,7 +4,7 @@ from typing import Any
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.store.rows import columns, load, load_optional
 
 TOPIC = "deliveries"
 """Woken by every commit that made something due."""
@@ -159,13 +159,13 @@ def give_back(
     )
 
 
-def bury(tx: Tx, *, id: str, delivery_id: str, reason: str, now: int) -> None:  # noqa: A002
+def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:  # noqa: A002
     """Make the dead letter of a failed delivery, or open its old one again."""
     tx.run(
         "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count) "
         "VALUES (:id, :delivery_id, :reason, :now, 0) "
         "ON CONFLICT (delivery_id) DO UPDATE SET reason = excluded.reason, replayed_at = NULL, resolved_at = NULL",
-        {"id": id, "delivery_id": delivery_id, "reason": reason, "now": now},
+        {"id": letter_id, "delivery_id": delivery_id, "reason": reason, "now": now},
     )
 
 
@@ -223,11 +223,11 @@ def flush(tx: Tx, endpoint_id: str, now: int) -> int:
 def implicit_endpoint(
     tx: Tx,
     *,
-    id: str,
+    endpoint_id: str,
     mode: str,
     url: str,
     url_normalised: str,
-    now: int,  # noqa: A002
+    now: int,
 ) -> Endpoint:
     """Return the implicit endpoint of a request's webhook address, making it at first use."""
     row = tx.one(
@@ -236,19 +236,7 @@ def implicit_endpoint(
         "VALUES (:id, 'implicit', :mode, :url, :url_normalised, '', '[]', 0, 0, 1, 0, :now, :now) "
         "ON CONFLICT (mode, url_normalised) WHERE kind = 'implicit' DO UPDATE SET updated_at = :now "
         f"RETURNING {columns(Endpoint)}",
-        {"id": id, "mode": mode, "url": url, "url_normalised": url_normalised, "now": now},
+        {"id": endpoint_id, "mode": mode, "url": url, "url_normalised": url_normalised, "now": now},
     )
     assert row is not None
     return load(Endpoint, row)
-
-
-def endpoints_of(reader: Reader, mode: str) -> list[Endpoint]:
-    """Return the shop's own endpoints of a mode, oldest first."""
-    return load_all(
-        Endpoint,
-        reader.all(
-            f"SELECT {columns(Endpoint)} FROM endpoints WHERE kind = 'endpoint' AND mode = :mode "
-            "AND deleted_at IS NULL ORDER BY seq",
-            {"mode": mode},
-        ),
-    )

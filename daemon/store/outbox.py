@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from daemon.core import routing, shapes, signing
 from daemon.core.model import Delivery, Endpoint, Payment, PaymentMethod, Transaction
-from daemon.store import deliveries
+from daemon.store import deliveries, endpoints
 from daemon.store.engine import Tx
 from daemon.store.rows import columns, load_optional
 from daemon.wire import DeliveryStatus, EventKind, Mode
@@ -33,7 +33,7 @@ class Outbox:
         method = _method(tx, payment)
         raw = None
         owed = 0
-        for endpoint in routing.claiming(deliveries.endpoints_of(tx, payment.mode)):
+        for endpoint in routing.claiming(endpoints.in_use(tx, payment.mode)):
             if endpoint.include_raw and raw is None:
                 raw = tx.value(
                     "SELECT body FROM messages WHERE id = :id", {"id": payment.message_id}
@@ -63,9 +63,9 @@ class Outbox:
         supersedes_reference: str | None = None,
     ) -> int:
         """Owe `transaction.completed` to whoever hears it; returns how many."""
-        endpoints = deliveries.endpoints_of(tx, transaction.mode)
+        own = endpoints.in_use(tx, transaction.mode)
         owed = 0
-        for endpoint in routing.completed_targets(endpoints, self._implicit(tx, transaction, now)):
+        for endpoint in routing.completed_targets(own, self._implicit(tx, transaction, now)):
             webhook_id = self._webhook_id(endpoint, EventKind.COMPLETED, payment.id)
             body = shapes.completed_body(
                 webhook_id=webhook_id,
@@ -92,7 +92,7 @@ class Outbox:
             return None
         return deliveries.implicit_endpoint(
             tx,
-            id=self.new_id(),
+            endpoint_id=self.new_id(),
             mode=transaction.mode,
             url=url,
             url_normalised=signing.normalise_url(url),

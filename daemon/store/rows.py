@@ -40,9 +40,11 @@ def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
         hints = get_type_hints(model)
         found: list[tuple[int, Callable[[Any], Any]]] = []
         for index, field in enumerate(fields(model)):
-            parts = [part for part in getattr(hints[field.name], "__args__", (hints[field.name],))]
-            for part in parts:
-                if part is bool or (isinstance(part, type) and issubclass(part, Enum)):
-                    found.append((index, part))
+            parts = getattr(hints[field.name], "__args__", (hints[field.name],))
+            found += [(index, part) for part in parts if _is_converted(part)]
         known = _CONVERTERS[model] = tuple(found)
     return known
+
+
+def _is_converted(kind: object) -> bool:
+    return kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
