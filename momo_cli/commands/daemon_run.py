@@ -18,7 +18,7 @@ from momo_cli.terminal import Terminal
 EXAMPLES: Final = """\
   momo daemon run
   momo daemon run --http 127.0.0.1:0 --modem /dev/ttyUSB1
-  momo daemon run --simulated-phone --http off
+  momo daemon run --log-json --http off
 """
 
 
@@ -37,14 +37,10 @@ def command(
         list[str] | None,
         typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
     ] = None,
-    simulated_phone: Annotated[
-        bool,
-        typer.Option("--simulated-phone", help="A pretend phone; all it says is a test."),
-    ] = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
 ) -> Call:
     """Read the flags."""
-    flags = run_flags(http, modem or [], simulated_phone=simulated_phone, log_json=log_json)
+    flags = run_flags(http, modem or [], log_json=log_json)
     return Call(run, Options(flags))
 
 

@@ -52,13 +52,9 @@ def command(
         list[str] | None,
         typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
     ] = None,
-    simulated_phone: Annotated[
-        bool,
-        typer.Option("--simulated-phone", help="A pretend phone; all it says is a test."),
-    ] = False,
 ) -> Call:
     """Read the flags."""
-    flags = run_flags(http, modem or [], simulated_phone=simulated_phone, log_json=False)
+    flags = run_flags(http, modem or [], log_json=False)
     return Call(run, Options(duration_s(wait, "--wait"), flags), VIEW)
 
 

@@ -115,7 +115,6 @@ def test_neither_works_without_a_shop(verb: str, shop: Shop, momo: Momo) -> None
             ("daemon", "run", "--http", "h:0", "--modem", "a", "--modem", "b", "--log-json"),
             ["run", "--http=h:0", "--modem=a", "--modem=b", "--log-json"],
         ),
-        (("daemon", "run", "--simulated-phone"), ["run", "--simulated-phone"]),
         (("demo",), ["demo"]),
         (("demo", "--keep"), ["demo", "--keep"]),
     ],
