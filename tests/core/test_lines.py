@@ -82,7 +82,7 @@ def test_no_phone_at_all_is_ready() -> None:
         "no SIM",
     ],
 )
-def test_what_holds_the_lines_up(device: Device, sim: Sim, held_up: bool) -> None:
+def test_what_holds_the_lines_up(device: Device, sim: Sim, *, held_up: bool) -> None:
     assert bool(sims_without_number([device], [sim], [], NOW)) is held_up
 
 

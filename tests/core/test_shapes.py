@@ -288,7 +288,7 @@ def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
 
 
 @pytest.mark.parametrize(("character", "raw_kept"), [("₵", True), ("😀", True), ("\x01", False)])
-def test_the_largest_payload_stays_within_20_kilobytes(character: str, raw_kept: bool) -> None:
+def test_the_largest_payload_stays_within_20_kilobytes(character: str, *, raw_kept: bool) -> None:
     request = rows.verified(
         meta=json.dumps({"m": "x" * 4080}, separators=(",", ":")),
         client_reference="₵" * 100,
@@ -483,7 +483,7 @@ def test_an_event_carries_the_transaction_it_is_about() -> None:
         (9, 51, 2, False, True),
     ],
 )
-def test_pagination(page: int, total: int, pages: int, has_next: bool, has_prev: bool) -> None:
+def test_pagination(page: int, total: int, pages: int, *, has_next: bool, has_prev: bool) -> None:
     assert shapes.pagination(page, 50, total) == {
         "page": page,
         "per_page": 50,

@@ -1,0 +1,158 @@
+"""The real API of a small shop, on a real TCP port and a real Unix socket, and callers of every kind."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from daemon import wire
+from daemon.api import app as api
+from daemon.api.listeners import Listeners
+from daemon.config import Config
+from daemon.core.access import KEY_SCOPES, KeyKind, hash_key, make_key
+from daemon.core.model import Shop
+from daemon.store import api_keys
+from daemon.store import shop as shops
+from daemon.store.engine import Tx
+from daemon.wire import Mode, Scope
+from tests.fakes.entropy import FakeEntropy
+from tests.fakes.shop import FakeShop
+
+PUBLIC = "93.184.215.14"
+REQUEST_ID = r"req_[0-9a-f]{32}"
+
+
+@dataclass
+class FakeLog:
+    """Keeps what was logged."""
+
+    lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def error(self, event: str, **fields: Any) -> None:
+        self.lines.append((event, fields))
+
+
+@dataclass
+class FakeResolver:
+    """Knows two names; every other one cannot be looked up."""
+
+    names: dict[str, Sequence[str]] = field(
+        default_factory=lambda: {"shop.example": [PUBLIC], "inside.example": ["10.0.0.7"]}
+    )
+    asked: list[str] = field(default_factory=list)
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        assert port > 0
+        self.asked.append(host)
+        if host not in self.names:
+            raise OSError(host)
+        return self.names[host]
+
+
+class FakeApi:
+    """A running API."""
+
+    def __init__(self, shop: FakeShop, listeners: Listeners, home: Path) -> None:
+        self.shop = shop
+        self.listeners = listeners
+        self.home = home
+        self.log = FakeLog()
+        self.resolver = FakeResolver()
+        self.stops = 0
+        self._entropy = FakeEntropy(7)
+        self._stack = AsyncExitStack()
+        self.live: httpx.AsyncClient
+        self.test: httpx.AsyncClient
+        self.local: httpx.AsyncClient
+
+    @property
+    def base_url(self) -> str:
+        return f"http://{self.listeners.http_address}"
+
+    @property
+    def socket_path(self) -> str:
+        return wire.places({"MOMO_HOME": str(self.home)}, 0, "/tmp").socket
+
+    async def open(self) -> None:
+        self.live = await self.client(await self.key())
+        self.test = await self.client(await self.key(Mode.TEST))
+        self.local = await self._enter(
+            httpx.AsyncClient(
+                transport=httpx.AsyncHTTPTransport(uds=self.socket_path),
+                base_url=f"http://{wire.SOCKET_HOST}",
+            )
+        )
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+    async def client(self, key: str | None = None) -> httpx.AsyncClient:
+        """Return a caller over TCP."""
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return await self._enter(httpx.AsyncClient(base_url=self.base_url, headers=headers))
+
+    async def _enter(self, client: httpx.AsyncClient) -> httpx.AsyncClient:
+        return await self._stack.enter_async_context(client)
+
+    async def key(
+        self,
+        mode: Mode = Mode.LIVE,
+        *scopes: Scope,
+        kind: KeyKind = KeyKind.SECRET,
+        **changes: Any,
+    ) -> str:
+        """Make an API key; without scopes it has all."""
+        key = make_key(mode, kind, self._entropy.below)
+        now = self.shop.clock.now_us()
+        row = {
+            "id": self.shop.env.new_id(),
+            "name": "test",
+            "mode": mode,
+            "kind": kind,
+            "hint": key[-4:],
+            "sha256": hash_key(key),
+            "scopes": json.dumps(sorted(scopes or KEY_SCOPES)),
+            "created_at": now,
+            "expires_at": None,
+            "revoked_at": None,
+            "last_used_at": None,
+        }
+        await self.shop.env.store.write(lambda tx: api_keys.add(tx, row | changes))
+        return key
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, config: Config | None = None, **listening: Any
+) -> AsyncIterator[FakeApi]:
+    """Run the API of a new shop; one SIM with an MTN number is in its phone."""
+    shop = await FakeShop.make(folder, config)
+    await shop.env.store.write(lambda tx: _open_shop(tx, shop.clock.now_us()))
+    places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
+    listeners = Listeners(socket_path=places.socket, http="127.0.0.1:0", **listening)
+    made = FakeApi(shop, listeners, folder)
+
+    def stop() -> None:
+        made.stops += 1
+
+    await listeners.bind()
+    hooks = api.Hooks(on_shutdown=stop, resolver=made.resolver, log=made.log)
+    task = asyncio.create_task(listeners.serve(api.build(shop.env, hooks)))
+    await listeners.ready()
+    await made.open()
+    try:
+        yield made
+    finally:
+        await made.close()
+        await listeners.stop()
+        await task
+        shop.close()
+
+
+def _open_shop(tx: Tx, now: int) -> None:
+    shops.add(tx, Shop("Ama Provisions", "Africa/Accra", None, "hash", "6b" * 32, now))
