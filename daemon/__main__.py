@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--json", action="store_true")
     demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
+    demo.add_argument("--picture", metavar="FILE.svg", default="")
     return parser
 
 
@@ -95,7 +96,12 @@ def _demo(options: argparse.Namespace) -> int:
     # Ctrl-C ends the demo, not this program's clean-up.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return tell(DemoOptions(keep=options.keep), Console(highlight=False))
+        if not options.picture:
+            return tell(DemoOptions(keep=options.keep), Console(highlight=False))
+        console = Console(highlight=False, record=True, width=100, force_terminal=True)
+        code = tell(DemoOptions(), console)
+        console.save_svg(options.picture, title="momo demo")
+        return code
     except KeyboardInterrupt:
         return 130
 

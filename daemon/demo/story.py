@@ -11,17 +11,18 @@ from typing import Final
 
 from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table
 
 from daemon.demo.receiver import Received, Receiver
 from daemon.demo.shop import DemoError, Shop
 from daemon.modem.pdu import encode_deliver
+from parsers.money import read_api_amount, render
 
 AMOUNT: Final = "25.00"
 CUSTOMER: Final = "Kofi Boateng"
 CUSTOMER_PHONE: Final = "0244123456"
 SHOP_PHONE: Final = "0244124567"
 SMSC: Final = "+233244500000"
+WALLET_HELD_MINOR: Final = 10_000
 WAIT_S: Final = 20.0
 
 
@@ -30,11 +31,12 @@ class DemoOptions:
     """`momo demo`."""
 
     keep: bool = False
+    """Leave the shop running to play with."""
 
 
 def receipt(code: str, amount: str, telco_id: str) -> str:
     """Return MTN's receipt for an on-net payment, as it reads in 2026. Its balance fits a wallet that held GHS 100."""
-    balance = f"{float(amount) + 100:.2f}"
+    balance = render((read_api_amount(amount) or 0) + WALLET_HELD_MINOR)
     return (
         f"Payment received for GHS {amount} from {CUSTOMER.upper()}  Current Balance: GHS {balance} . "
         f"Available Balance: GHS {balance}. Reference: {code}. Transaction ID: {telco_id}. TRANSACTION FEE: 0.00"
@@ -121,7 +123,7 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
             "The web server got signed webhooks",
             f"the first one {took_ms:.0f} ms after the SMS, its signature verified",
         )
-        console.print(_webhooks(received))
+        _show(console, received)
         if not all(item.verified for item in received):
             raise DemoError("a signature did not verify")
         console.print(
@@ -163,21 +165,19 @@ def _wait_for(receiver: Receiver) -> list[Received]:
     return received
 
 
-def _webhooks(received: list[Received]) -> Table:
-    table = Table(title="What the web server received", title_justify="left")
-    for heading in ("event", "webhook id", "amount", "payer", "status", "signature"):
-        table.add_column(heading)
+def _show(console: Console, received: list[Received]) -> None:
+    """Print what the web server was told, one webhook under the other: ids must not be cut."""
+    console.print("\n  [bold]What the web server received[/bold]")
     for item in received:
         data = item.data
-        table.add_row(
-            item.event,
-            item.webhook_id,
-            f"{data['currency']} {data['actual_amount']}",
-            data["payer"]["name"] or "",
-            data["status"],
-            "verified" if item.verified else "WRONG",
+        mark = (
+            "[green]signature verified[/green]" if item.verified else "[red]SIGNATURE WRONG[/red]"
         )
-    return table
+        console.print(
+            f"  {item.event:<24}{data['currency']} {data['actual_amount']} from {data['payer']['name']}, "
+            f"{data['status']}, {mark}\n  [dim]{item.webhook_id}[/dim]"
+        )
+    console.print()
 
 
 def _keep(shop: Shop, console: Console, reference: str) -> None:
