@@ -1,7 +1,7 @@
-"""The AT line: bytes in, lines out, and what the lines say. Never raises, whatever comes.
+r"""The AT line: bytes in, lines out, and what the lines say. Never raises, whatever comes.
 
 Framing and answers follow ITU-T V.250 clause 5 and 3GPP TS 27.005 / 27.007, read as loosely as
-real phones speak: echoes, `\\r\\r\\n`, lone `\\n`, missing blank lines, words for error numbers,
+real phones speak: echoes, `\r\r\n`, lone `\n`, missing blank lines, words for error numbers,
 other lines in the middle of an answer. Bytes are taken as latin-1, so that none can be illegal.
 """
 
@@ -305,7 +305,7 @@ def operator_name(line: str) -> str | None:
 
 _DIGITS: Final = re.compile(r"(?<![0-9])([0-9]{14,17})(?![0-9])", re.ASCII)
 _IMSI: Final = re.compile(r"(?<![0-9])([0-9]{14,15})(?![0-9])", re.ASCII)
-_ICCID: Final = re.compile(r'(?:\^|\+)?[A-Z]*:? *"?([0-9]{18,20}[Ff]{0,2})"?', re.ASCII)
+_ICCID: Final = re.compile(r'(?:\^|\+)?[A-Z]*:? *"?([0-9]{18}[0-9Ff]{0,4})"?', re.ASCII)
 _CRSM: Final = re.compile(r'\+CRSM: *144 *, *[0-9]+ *, *"?([0-9A-Fa-f]{20})"?', re.ASCII)
 
 
