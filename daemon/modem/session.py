@@ -304,7 +304,7 @@ class Session:
         self._move(Cause.SET_UP)
         self._work.begin(outcome, now)
         self._setup = outcome
-        self._events += (outcome.identity, Ready(outcome.announces, outcome.storages))
+        self._events += (outcome.identity, Ready(outcome.announces, outcome.offered))
         self._hand_out_direct()
 
     # --- when no answer comes --------------------------------------------------------------
@@ -321,19 +321,20 @@ class Session:
             self._wake(now)
             return
         self._misses += 1
-        if self.state is State.STARTING:
+        often = self._missed_often(ask)
+        if self.state is State.STARTING and not ask.needed and self._misses_of[ask.name] > 1:
             self._mute.add(ask.text)
-        if self._misses >= MISSES_MAX or self._missed_often(ask):
-            self._give_up(f"no answer to {ask.text.partition('=')[0]} {MISSES_MAX} times")
+            often = False
+        if self._misses >= MISSES_MAX or often:
+            self._give_up(f"no answer to {ask.name} {MISSES_MAX} times")
             return
         self._wakes = 0
         self._out_of_step(Cause.SILENT, now)
 
     def _missed_often(self, ask: Ask) -> bool:
         """Count the misses of one command: some phones answer all but a list, until a reset."""
-        name = ask.text.partition("=")[0]
-        self._misses_of[name] = self._misses_of.get(name, 0) + 1
-        return self._misses_of[name] >= MISSES_MAX
+        self._misses_of[ask.name] = self._misses_of.get(ask.name, 0) + 1
+        return self._misses_of[ask.name] >= MISSES_MAX
 
     def _out_of_step(self, cause: Cause, now: float) -> None:
         self._ask = None
@@ -388,13 +389,13 @@ class Session:
             return
         self._misses = 0
         if self.state is State.STARTING:
-            self._misses_of.pop(ask.text.partition("=")[0], None)
+            self._misses_of.pop(ask.name, None)
             self._run(Answer(answer.ok, answer.error, tuple(self._lines)), now)
             return
         self._work.done(answer)
         if not self._work.confused:
             if self._misses_of:
-                self._misses_of.pop(ask.text.partition("=")[0], None)
+                self._misses_of.pop(ask.name, None)
             self._advance(now)
             return
         self._work.confused = False

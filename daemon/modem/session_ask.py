@@ -14,11 +14,18 @@ class Ask:
         text: Without its line end.
         prefix: How lines of its answer begin; empty takes every line that is no known notice.
         timeout_s: None is as long as the settings say.
+        needed: The start cannot go on without its answer.
     """
 
     text: str
     prefix: str = ""
     timeout_s: float | None = None
+    needed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the command without its arguments."""
+        return self.text.partition("=")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,9 @@ class Setup:
     """What the start found out for the work that follows.
 
     Attributes:
-        storages: Those to read; the first is selected and receives.
+        storages: Those to read; the first is selected and receives. Also one that was not
+            offered, since the offer may have come garbled: a refusal at work costs nothing.
+        offered: Those of them that the phone says it has.
         notices: What `AT+CNMI?` said after it was set; empty when the phone cannot say.
         announces: It took a form of `AT+CNMI`; if not, only polling finds messages.
         fill: Used and total slots of the first storage, None when it did not say.
@@ -47,6 +49,7 @@ class Setup:
 
     identity: Identified
     storages: tuple[str, ...]
+    offered: tuple[str, ...]
     notices: str
     announces: bool
     fill: at.Fill | None
@@ -70,16 +73,16 @@ def start() -> Script:
     radio = yield Ask("AT+CFUN?", "+CFUN:")
     if radio.ok and at.bare(radio.first) in {"0", "4"}:
         yield Ask("AT+CFUN=1", timeout_s=15.0)
-    mode = yield from _patiently(Ask("AT+CMGF=0"))
+    mode = yield from _patiently(Ask("AT+CMGF=0", needed=True))
     if not mode.ok:
         return f"the phone refuses PDU mode: {mode.why}"
     yield Ask("AT+CSMS=0")
-    storages, fill = yield from _storages()
+    storages, offered, fill = yield from _storages()
     for _ in range(BUSY_TRIES_MAX):
         if storages:
             break
         yield Wait(BUSY_RETRY_S)
-        storages, fill = yield from _storages()
+        storages, offered, fill = yield from _storages()
     if not storages:
         return "the phone offers no storage for messages"
     notices, announces = yield from _ask_for_notices()
@@ -98,7 +101,7 @@ def start() -> Script:
         smsc=_field(centre.first, 0),
         own_number=_field(own.first, 1),
     )
-    return Setup(identity, storages, notices, announces, fill)
+    return Setup(identity, storages, offered, notices, announces, fill)
 
 
 def _text(*commands: str) -> _Fact:
@@ -156,7 +159,9 @@ def _patiently(ask: Ask) -> _Questions:
 
 
 def _storages() -> Generator[
-    Ask | Wait | PinNeeded | SimAbsent, Answer, tuple[tuple[str, ...], at.Fill | None]
+    Ask | Wait | PinNeeded | SimAbsent,
+    Answer,
+    tuple[tuple[str, ...], tuple[str, ...], at.Fill | None],
 ]:
     """Select the SIM's storage if there is one; return all to read, the selected one first."""
     answer = yield Ask("AT+CPMS=?", "+CPMS:")
@@ -169,11 +174,11 @@ def _storages() -> Generator[
         # offered: some makes refuse the whole command then.
         places = [name if name in group else "" for group in offered] or [name] * 3
         for arguments in dict.fromkeys((_quoted(places), _quoted([name]))):
-            chosen = yield Ask(f"AT+CPMS={arguments}", "+CPMS:")
+            chosen = yield Ask(f"AT+CPMS={arguments}", "+CPMS:", needed=True)
             if chosen.ok:
-                others = tuple(other for other in wanted if other != name)
-                return (name, *others), next(iter(at.cpms_fills(chosen.first)), None)
-    return (), None
+                fill = next(iter(at.cpms_fills(chosen.first)), None)
+                return tuple(dict.fromkeys((name, *wanted, *_STORAGES))), tuple(wanted), fill
+    return (), (), None
 
 
 def _quoted(places: list[str]) -> str:

@@ -22,7 +22,6 @@ from daemon.modem.session_values import (
     Freed,
     Health,
     KeptOnPhone,
-    Noted,
     PartsRead,
     Registration,
     SessionSettings,
@@ -101,7 +100,10 @@ class Work:
         self._events = events
         self._slots = Slots(delete=settings.delete)
         self._identity: tuple[str | None, str | None] | None = None
+        self._all: tuple[str, ...] = ()
         self._storages: tuple[str, ...] = ()
+        """All but those that the phone refused since the last sweep; the first one receives."""
+        self._refused: set[str] = set()
         self._selected = ""
         self._baseline = ""
         self._notices: dict[Key, int] = {}
@@ -140,7 +142,8 @@ class Work:
             self._slots.clear()
             self._damaged.clear()
         self._identity = identity
-        self._storages, self._baseline = setup.storages, setup.notices
+        self._all = self._storages = setup.storages
+        self._baseline = setup.notices
         self._selected = setup.storages[0]
         self._own.clear()
         self._fill = setup.fill
@@ -190,6 +193,8 @@ class Work:
             return
         if now >= due[Kind.LIST]:
             due[Kind.LIST] = now + settings.sweep_s
+            self._storages = self._all
+            self._refused.clear()
             self.sweep()
             self._chore(now, Kind.OPERATOR)
         if now >= due[Kind.COUNT]:
@@ -223,7 +228,11 @@ class Work:
             return self._on(part.storage) or self._command(
                 Ask(f"AT+CMGD={part.index}", "+CMGD:"), Kind.DELETE, part.storage, part
             )
-        if (part := self._slots.next_to_free(self._selected)) is not None:
+        while (part := self._slots.next_to_free(self._selected)) is not None:
+            if part.storage in self._refused:
+                self._slots.keep(part)
+                self._kept(part, f"the phone refuses to select its storage {part.storage}")
+                continue
             if (select := self._on(part.storage)) is not None:
                 self._slots.again(part)
                 return select
@@ -446,12 +455,15 @@ class Work:
             self._to_list[storage] = None
 
     def _unusable(self, storage: str) -> None:
-        """Go on without a storage that the phone refuses; without the first one there is nothing."""
+        """Go on without a storage that the phone refuses; without the first, start over."""
         if storage == self._storages[0]:
             self.rebooted = True
             return
-        self._events.append(Noted(f"+CPMS: {storage} refused"))
+        self._refused.add(storage)
         self._storages = tuple(name for name in self._storages if name != storage)
+        if self._verified is not None and self._verified.storage == storage:
+            self._slots.again(self._verified)
+            self._verified = None
         self._to_list.pop(storage, None)
         self._notices = {k: tries for k, tries in self._notices.items() if k[0] != storage}
 

@@ -304,6 +304,7 @@ def test_a_backlog_costs_one_list_and_two_commands_a_message() -> None:
     work = [c for c in phone.commands if c.startswith(("AT+CMG", "AT+CPMS")) and "CMGF" not in c]
     assert work[2:] == [
         "AT+CMGL=4",
+        'AT+CPMS="ME"',  # not offered by this phone, but the offer may have come garbled
         *(f"AT+CMG{verb}={n}" for n in range(1, 201) for verb in "RD"),
     ]
     before = phone.command_count
@@ -326,6 +327,33 @@ def test_a_message_that_comes_during_a_backlog_is_read_next() -> None:
     phone.receive_data(b"AT+CMGR=1\r")
     shop.session.receive_data(phone.data_to_send(), shop.now)
     assert shop.session.data_to_send() == b"AT+CMGR=101\r"
+
+
+def test_a_storage_that_the_phone_does_not_have_holds_up_nothing() -> None:
+    shop = ready()
+    shop.say(b'\r\n+CMTI: "BM",1\r\n')
+    shop.phone.deliver(pdu(7))
+    shop.talk()
+    assert shop.read == [part(7, 1)]
+
+
+def test_a_slot_of_a_storage_that_is_refused_by_now_is_kept() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)], "ME")
+    shop = ready(phone, store=False)
+    phone.deliver(pdu(2))
+    shop.talk()
+    storage = phone._handset.messages.storages.pop("ME")
+    shop.store = True
+    shop.session.stored(shop.read)
+    shop.wait(0.0)
+    assert shop.of(KeptOnPhone, Freed) == [
+        Freed(part(2, 1)),
+        KeptOnPhone(part(1, 1, "ME"), "the phone refuses to select its storage ME"),
+    ]
+    phone._handset.messages.storages["ME"] = storage
+    shop.wait(301.0)
+    assert shop.of(Freed) == [Freed(part(2, 1)), Freed(part(1, 1, "ME"))]
 
 
 # --- deleting ----------------------------------------------------------------------------------
