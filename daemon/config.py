@@ -36,8 +36,6 @@ class Http:
     bind: str = DEFAULT_HTTP
     public_base_url: str = ""
     insecure_http: bool = False
-    cert_file: str = ""
-    key_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +213,6 @@ def _file(value: str) -> str:
 _RULES: Final[dict[str, Rule]] = {
     "http.bind": _address,
     "http.public_base_url": _url("http", "https"),
-    "http.cert_file": _file,
-    "http.key_file": _file,
     "webhooks.allow_private_hosts": _host,
     "webhooks.allow_private_cidrs": _network,
     "webhooks.ca_file": _file,
@@ -288,9 +284,32 @@ def parse(text: str, path: str = "config.toml") -> Config:
 def _config(values: Values) -> Config:
     kinds = get_type_hints(Config)
     config = Config(**{section: kinds[section](**values[section]) for section in values})
-    if bool(config.http.cert_file) != bool(config.http.key_file):
-        raise ConfigError("[http] cert_file and key_file go together: give both or none")
+    check_exposure(config.http, config.http.bind)
     return config
+
+
+def check_exposure(http: Http, address: str) -> None:
+    """Refuse to speak plain HTTP to a network: keys and payers' data would pass in the clear.
+
+    Args:
+        http: The section.
+        address: `HOST:PORT` that is to be listened on, or `off`.
+
+    Raises:
+        ConfigError: The host is not this machine alone, and `insecure_http` does not allow it.
+    """
+    host = address.rpartition(":")[0].strip("[]")
+    if address == "off" or http.insecure_http or host == "localhost":
+        return
+    try:
+        inside = ip_address(host).is_loopback
+    except ValueError:
+        inside = False
+    if not inside:
+        raise ConfigError(
+            f"{address} can be reached from other machines, without encryption: listen on 127.0.0.1 behind a "
+            "TLS proxy, or set insecure_http = true under [http]"
+        )
 
 
 class _File:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.config import Config, ConfigError, load, parse
+from daemon.config import Config, ConfigError, Http, check_exposure, load, parse
 
 EXAMPLES = {
     "http": 'bind = "0.0.0.0:80"\npublic_base_url = "https://pay.ama.example"\ninsecure_http = true',
@@ -122,7 +122,7 @@ def test_wrong_type_names_the_line_and_the_type(text: str, says: str) -> None:
         'http.public_base_url = "ftp://pay.ama.example"',
         'http.public_base_url = "https://user:pw@pay.ama.example"',
         'http.public_base_url = "https://[::1"',
-        'http.cert_file = "relative.pem"',
+        'webhooks.ca_file = "relative.pem"',
         'webhooks.default_url = "http://shop.example"',
         'webhooks.ca_file = "/no/such/file.pem"',
         'webhooks.allow_private_hosts = ["https://till.lan"]',
@@ -164,10 +164,19 @@ def test_ipv6_address_with_a_port_is_an_address_to_listen_on() -> None:
     assert parse('[http]\nbind = "off"').http.bind == "off"
 
 
-def test_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
-    certificate = tmp_path / "cert.pem"
-    certificate.write_text("")
-    assert "go together" in why(f'http.cert_file = "{certificate}"')
+@pytest.mark.parametrize("address", ["0.0.0.0:80", "[::]:80", "192.168.1.5:8420", "till.lan:8420"])
+def test_plain_http_to_a_network_must_be_asked_for(address: str) -> None:
+    assert "without encryption" in why(f'http.bind = "{address}"')
+    with pytest.raises(ConfigError):
+        check_exposure(Http(), address)
+    assert parse(f'[http]\nbind = "{address}"\ninsecure_http = true').http.bind == address
+
+
+@pytest.mark.parametrize(
+    "address", ["off", "127.0.0.1:0", "127.8.8.8:1", "[::1]:80", "localhost:80"]
+)
+def test_plain_http_within_the_machine_is_fine(address: str) -> None:
+    check_exposure(Http(), address)
 
 
 @pytest.mark.parametrize(
