@@ -95,7 +95,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.TRANSACTION_ID_ALREADY_USED: Row(
         exits.REFUSED,
         "that payment was already used for another order: do not hand over goods",
-        ("momo tx list",),
+        ("momo tx show {used_by_reference}",),
     ),
     _E.ALREADY_VERIFIED: Row(
         exits.REFUSED, "this order is already paid", ("momo tx show {reference}",)
