@@ -1,0 +1,171 @@
+"""The deliver loop: what is owed goes out at once, fairly, and a graceful stop loses nothing."""
+
+import asyncio
+import contextlib
+import io
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.delivery import Outcome
+from daemon.core.model import Delivery
+from daemon.log import Log
+from daemon.loops.deliver import DeliverLoop
+from daemon.wire import DeliveryStatus
+from tests.fakes.receipts import mtn
+from tests.fakes.sender import FakeSender, answered
+from tests.fakes.shop import FakeShop
+
+SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    made = await FakeShop.make(tmp_path)
+    yield made
+    made.close()
+
+
+async def add_endpoint(shop: FakeShop, endpoint_id: str) -> None:
+    sealed = shop.env.vault.seal(SECRET.encode(), "webhook-secret")
+
+    def job(tx: Any) -> None:
+        tx.run(
+            "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
+            "is_active, consecutive_failures, created_at, updated_at) VALUES (:id, 'endpoint', 'live', :url, :url, '', "
+            "'[\"transaction.forwarded\"]', 1, 0, 1, 0, 1, 1)",
+            {"id": endpoint_id, "url": f"https://{endpoint_id}.example/hook"},
+        )
+        tx.run(
+            "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:id, :sealed, 1)",
+            {"id": endpoint_id, "sealed": sealed},
+        )
+
+    await shop.env.store.write(job)
+
+
+async def owe(shop: FakeShop, count: int) -> None:
+    receipts = [
+        mtn(100 + number, "KOFI ANTWI BADU", 90_000, "food", f"9321450{number:04d}", concatenation=number % 256)
+        for number in range(count)
+    ]  # fmt: skip
+    await shop.read(*receipts)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    shop: FakeShop, answer: Callable[[str], Outcome]
+) -> AsyncIterator[tuple[DeliverLoop, list[str], list[FakeSender]]]:
+    posts: list[str] = []
+    senders: list[FakeSender] = []
+
+    def make() -> Any:
+        senders.append(FakeSender(answer, posts))
+        return senders[-1]
+
+    loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
+    task = asyncio.create_task(loop.run())
+    try:
+        yield loop, posts, senders
+    finally:
+        await loop.stop()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(10):
+        while not await condition():
+            await asyncio.sleep(0.005)
+
+
+async def statuses(shop: FakeShop) -> list[DeliveryStatus]:
+    return [row.status for row in await shop.rows(Delivery, "deliveries")]
+
+
+async def test_a_new_delivery_goes_out_at_once(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
+        await owe(shop, 1)
+
+        async def done() -> bool:
+            return await statuses(shop) == [DeliveryStatus.DELIVERED]
+
+        await until(done)
+        assert len(posts) == 1
+
+
+async def test_each_delivery_is_sent_once_when_all_is_well(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    await add_endpoint(shop, "e2")
+    await owe(shop, 30)
+    async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
+
+        async def done() -> bool:
+            return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
+
+        await until(done)
+    assert len(posts) == len(set(posts)) == 60
+
+
+async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> None:
+    await add_endpoint(shop, "slow")
+    await add_endpoint(shop, "quick")
+    await owe(shop, 12)
+    never = asyncio.Event()
+
+    class Hanging(FakeSender):
+        async def post(self, url: str, headers: Any, body: bytes) -> Outcome:
+            if "slow" in url:
+                await never.wait()
+            return await super().post(url, headers, body)
+
+    loop = DeliverLoop(
+        shop.env,
+        lambda: Hanging(lambda url: answered(200), []),
+        Log(io.StringIO()),  # type: ignore[arg-type, return-value]
+    )
+    task = asyncio.create_task(loop.run())
+
+    async def quick_done() -> bool:
+        rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'quick'")
+        return all(row.status is DeliveryStatus.DELIVERED for row in rows)
+
+    await until(quick_done)
+    rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'slow'")
+    assert (
+        sum(row.leased_until is not None for row in rows) == shop.env.config.webhooks.per_endpoint
+    )
+    never.set()
+    await loop.stop()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_graceful_stop_lets_attempts_in_flight_finish(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    await owe(shop, 1)
+    gate = asyncio.Event()
+    posts: list[str] = []
+
+    def make() -> Any:
+        sender = FakeSender(lambda url: answered(200), posts)
+        sender.gate = gate
+        return sender
+
+    loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
+    task = asyncio.create_task(loop.run())
+
+    async def sending() -> bool:
+        return len(posts) == 1
+
+    await until(sending)
+    stopping = asyncio.create_task(loop.stop())
+    await asyncio.sleep(0)
+    gate.set()
+    await stopping
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await statuses(shop) == [DeliveryStatus.DELIVERED]
