@@ -15,16 +15,20 @@ writes is in `shop.log`, of all its runs. Benchmarks use this too.
 """
 
 import contextlib
+import datetime
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -81,6 +85,7 @@ class RealShop:
         self.home = folder
         self.phone = phone
         self.log = folder / "daemon.log"
+        self._begin = 0
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
         """The daemon itself, also when it runs under another program."""
@@ -167,28 +172,49 @@ class RealShop:
         Raises:
             NotStarted: It ended, or was not ready in time.
         """
+        self.spawn(http=http, prefix=prefix, arguments=arguments, user=user)
+        return self.wait_ready()
+
+    def spawn(
+        self,
+        *,
+        http: str = "127.0.0.1:0",
+        prefix: Sequence[str] = (),
+        arguments: Sequence[str] = (),
+        user: int | None = None,
+    ) -> None:
+        """Start the daemon as `start` does and do not wait for it."""
         assert self.process is None, "it runs already"
         flags = [] if self.phone is None else ["--modem", str(self.phone)]
         with self.log.open("ab") as log:
-            begin = log.tell()
-            process = self.process = subprocess.Popen(
+            self._begin = log.tell()
+            self.process = subprocess.Popen(
                 [*prefix, sys.executable, "-m", "daemon", "run", "--http", http, *flags, *arguments],
                 cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 user=user,
             )  # fmt: skip
+
+    def wait_ready(self) -> Self:
+        """Wait for the line `ready` of a spawned daemon.
+
+        Raises:
+            NotStarted: It ended, or was not ready in time.
+        """
+        process = self.process
+        assert process is not None, "it was not spawned"
         until = _now() + START_S
         while True:
-            said = self.log.read_bytes()[begin:].decode(errors="replace")
-            ready = next((line for line in said.splitlines(True) if line.startswith("ready ")), "")
+            lines = self.said_now().splitlines(keepends=True)
+            ready = next((line for line in lines if line.startswith("ready ")), "")
             if ready.endswith("\n"):
                 break
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = process.wait(0.01)
                 self.process = None
-                raise NotStarted(f"exit {code}: {self.log.read_bytes()[begin:].decode()}")
+                raise NotStarted(f"exit {code}: {self.said_now()}")
             if _now() > until:
                 self.kill()
-                raise NotStarted(f"not ready in {START_S} s: {said}")
+                raise NotStarted(f"not ready in {START_S} s: {self.said_now()}")
         words = dict(word.split("=", 1) for word in ready.split()[1:])
         self.pid = int(words["pid"])
         self.http = words["http"]
@@ -233,6 +259,10 @@ class RealShop:
     def said(self) -> str:
         """Return everything that the daemon wrote, in all its runs."""
         return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def said_now(self) -> str:
+        """Return what the daemon wrote since it was last started."""
+        return self.log.read_bytes()[self._begin :].decode(errors="replace")
 
     # The API, over the Unix socket.
 
@@ -313,22 +343,33 @@ class RealShop:
         found: dict[str, Any] = self.ask("GET", f"/v1/transactions/{reference}")
         return found
 
-    # The database, read only: what is durable, whether the daemon runs or not.
+    # The database: what is durable, whether the daemon runs or not.
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT."""
-        with self._database() as database:
-            return database.execute(statement, parameters).fetchall()
+        """Return the rows of a SELECT. After a kill the daemon finds the files as it left them."""
+        if self.process is not None:
+            return _select(Path(self.places.database), statement, parameters)
+        with tempfile.TemporaryDirectory() as folder:
+            # Opening the files would recover and empty the log, which the next start has to do.
+            for end in ("", "-wal"):
+                source = Path(self.places.database + end)
+                if source.exists():
+                    shutil.copy(source, Path(folder) / f"copy{end}")
+            return _select(Path(folder) / "copy", statement, parameters)
 
-    @contextlib.contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
-        # Not mode=ro: after a SIGKILL the log of the database must be recovered by whoever comes first.
-        connection = sqlite3.connect(self.places.database, timeout=10)
-        try:
-            connection.execute("PRAGMA query_only=ON")
-            yield connection
-        finally:
-            connection.close()
+
+def _select(database: Path, statement: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(database, timeout=10)
+    try:
+        connection.execute("PRAGMA query_only=ON")
+        return connection.execute(statement, parameters).fetchall()
+    finally:
+        connection.close()
+
+
+def utc_now() -> datetime.datetime:
+    """Return the time that the daemon sees too."""
+    return datetime.datetime.fromtimestamp(time.time_ns() // 1_000_000_000, datetime.UTC)
 
 
 def wait_until(look: Callable[[], Found | None], timeout_s: float, what: str) -> Found:
@@ -338,19 +379,16 @@ def wait_until(look: Callable[[], Found | None], timeout_s: float, what: str) ->
         AssertionError: It was not in time.
     """
     until = _now() + timeout_s
-    pause = socket.socketpair()
-    try:
-        pause[0].settimeout(0.02)
-        while True:
-            found = look()
-            if found:
-                return found
-            assert _now() < until, f"{what}: not in {timeout_s} s"
-            with contextlib.suppress(TimeoutError):
-                pause[0].recv(1)
-    finally:
-        for end in pause:
-            end.close()
+    while not (found := look()):
+        assert _now() < until, f"{what}: not in {timeout_s} s"
+        pause(0.02)
+    return found
+
+
+def pause(seconds: float) -> None:
+    """Let real time pass: real programs cannot be told the time."""
+    if seconds > 0:
+        threading.Event().wait(seconds)
 
 
 def _now() -> float:

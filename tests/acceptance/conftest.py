@@ -1,0 +1,49 @@
+"""One shop of real programs for each test that asks: a phone on a pty, a receiver over TLS, and the daemon."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop
+from tests.fakes.receiver import Receiver
+
+SHOP_NUMBER = "0244124567"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What plays together."""
+
+    shop: RealShop
+    phone: PhoneProcess
+    receiver: Receiver
+
+    def open_for_business(self) -> None:
+        """Start the daemon, put the shop's number on the SIM and tell the receiver its secrets."""
+        self.shop.start()
+        self.shop.assign(SHOP_NUMBER)
+        secret = self.shop.add_endpoint(self.receiver.url())
+        self.receiver.secrets = [secret, self.shop.keys.webhook_secret]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    """A shop that was set up; its daemon is not started yet."""
+    with (
+        Receiver(tmp_path / "receiver") as receiver,
+        PhoneProcess(tmp_path / "tty") as phone,
+        RealShop(
+            tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True
+        ) as shop,
+    ):
+        yield Scene(shop, phone, receiver)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[RealShop]:
+    """A shop that was set up and has no phone."""
+    with RealShop(tmp_path / "shop", phone=tmp_path / "no-phone") as made:
+        yield made

@@ -1,0 +1,203 @@
+"""Nothing lost, nothing twice: the daemon is killed at random moments while receipts arrive."""
+
+import json
+import os
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from daemon import wire
+from tests.acceptance.conftest import Scene
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
+from tests.fakes.receipts import Receipt, mtn_receipts
+from tests.fakes.receiver import DROP, Answer, Request
+
+COMMAND_S = 0.004
+"""The phone takes so long for each command, so that kills fall between them."""
+EVERY = 3
+"""One receipt of so many carries the code of a request."""
+
+
+@pytest.mark.timeout(100)
+def test_kills_lose_nothing_and_double_nothing(scene: Scene) -> None:
+    _run(scene, kills=5, receipts=30)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_sixty_kills_during_three_hundred_receipts_lose_nothing_and_double_nothing(
+    scene: Scene,
+) -> None:
+    _run(scene, kills=60, receipts=300)
+
+
+def _run(scene: Scene, *, kills: int, receipts: int) -> None:
+    seed = int(os.environ.get("MOMO_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
+    print(f"MOMO_TEST_SEED={seed}")  # shown when the test fails
+    dice = random.Random(seed)
+    scene.receiver.choose = _ill_now_and_then(random.Random(seed + 1))
+    scene.open_for_business()
+    plan, requests = _orders(scene.shop, receipts, seed)
+    scene.phone.ask("latency", latency_s=COMMAND_S)
+
+    deletions = _Deletions(scene.phone)
+    parts = [pdu for receipt in plan for pdu in receipt.pdus]
+    scene.shop.kill()
+    for number in range(kills):
+        share = parts[len(parts) * number // kills : len(parts) * (number + 1) // kills]
+        _play_and_kill(scene, share, dice)
+        deletions.were_all_durable(scene.shop)
+    scene.shop.start()
+    _wait_until_quiet(scene, receipts + len(requests))
+    scene.shop.stop()
+    deletions.were_all_durable(scene.shop)
+
+    _payments_are_the_receipts(scene.shop, plan, requests)
+    _requests_are_verified_once(scene.shop, plan, requests)
+    _phone_is_empty_and_only_stored_parts_were_deleted(scene.phone, parts)
+    _receiver_got_everything_under_one_id(scene, plan, requests)
+
+
+def _ill_now_and_then(dice: random.Random) -> Callable[[Request], Answer]:
+    return lambda _: dice.choices([Answer(), Answer(503), DROP], [90, 7, 3])[0]
+
+
+def _orders(shop: RealShop, count: int, seed: int) -> tuple[list[Receipt], dict[str, str]]:
+    """Make the requests and the receipts; returns the receipts and telco ID -> reference."""
+    now = utc_now()
+    # The same dice give the same amounts whatever the references are.
+    drafts = list(mtn_receipts(count, seed, started=now))
+    references, requests = [draft.reference for draft in drafts], dict[str, str]()
+    for number in range(0, count, EVERY):
+        made = shop.request(_amount(drafts[number].amount_minor))
+        references[number] = made["svc_code"]
+        requests[drafts[number].telco_id] = made["reference"]
+    return list(mtn_receipts(count, seed, started=now, references=references)), requests
+
+
+def _play_and_kill(scene: Scene, parts: Sequence[str], dice: random.Random) -> None:
+    """Start the daemon, let the parts arrive at random moments, and kill it at another."""
+    scene.shop.spawn()
+    # Now and then it dies while it starts; mostly while it works.
+    if dice.random() < 0.8:
+        scene.shop.wait_ready()
+        lasts_s = dice.uniform(0.02, 0.6)
+    else:
+        lasts_s = dice.uniform(0.1, 0.9)
+    moments = sorted(dice.uniform(0, lasts_s) for _ in parts)
+    passed_s = 0.0
+    for moment_s, pdu in zip(moments, parts, strict=True):
+        pause(moment_s - passed_s)
+        passed_s = moment_s
+        scene.phone.deliver([pdu])
+    pause(lasts_s - passed_s)
+    assert scene.shop.running(), f"it ended by itself: {scene.shop.said_now()}"
+    scene.shop.kill()
+
+
+class _Deletions:
+    """What the phone deleted so far must be in the database, whatever moment the daemon died at."""
+
+    def __init__(self, phone: PhoneProcess) -> None:
+        self._phone = phone
+        self._checked = 0
+
+    def were_all_durable(self, shop: RealShop) -> None:
+        deleted = self._phone.state(self._checked, 0)["deleted"]
+        self._checked += len(deleted)
+        stored = {pdu for (pdu,) in shop.rows("SELECT pdu FROM sms_parts")}
+        assert [entry for entry in deleted if entry["pdu"] not in stored] == []
+
+
+def _wait_until_quiet(scene: Scene, deliveries: int) -> None:
+    def quiet() -> bool:
+        state = scene.phone.state(0, 0)
+        if state["stored"] or state["held"]:
+            return False
+        found = scene.shop.rows("SELECT status, COUNT(*) FROM deliveries GROUP BY status")
+        return found == [("delivered", deliveries)]
+
+    wait_until(quiet, 60, "the phone is empty and all is delivered")
+
+
+def _payments_are_the_receipts(
+    shop: RealShop, plan: Sequence[Receipt], requests: dict[str, str]
+) -> None:
+    found = shop.rows(
+        "SELECT telco_transaction_id, amount_minor, payer_name, reference_text, standing, "
+        "payment_method_id IS NOT NULL FROM payments ORDER BY telco_transaction_id"
+    )
+    assert found == [
+        (
+            item.telco_id,
+            item.amount_minor,
+            item.name,
+            item.reference,
+            "used" if item.telco_id in requests else "open",
+            1,
+        )
+        for item in sorted(plan, key=lambda item: item.telco_id)
+    ]
+    assert shop.rows("SELECT state, COUNT(*) FROM messages GROUP BY state") == [
+        (wire.MessageState.PAYMENT, len(plan))
+    ]
+    assert shop.rows("SELECT COUNT(*) FROM reviews") == [(0,)]
+
+
+def _requests_are_verified_once(
+    shop: RealShop, plan: Sequence[Receipt], requests: dict[str, str]
+) -> None:
+    ids = {reference.removeprefix("svc_trx_"): reference for reference in requests.values()}
+    found = shop.rows(
+        "SELECT t.id, t.status, t.matched_by, p.telco_transaction_id, t.origin "
+        "FROM transactions t JOIN payments p ON p.id = t.payment_id"
+    )
+    paid = {
+        telco_id: ids[transaction_id.replace("-", "")]
+        for transaction_id, status, matched_by, telco_id, origin in found
+        if (status, matched_by, origin) == ("SUCCESS", "code", "request")
+    }
+    assert paid == requests
+    # Every other payment has a holder of its own, and no transaction is without a payment.
+    assert len(found) == len(plan)
+    assert shop.rows("SELECT COUNT(*) FROM transactions") == [(len(plan),)]
+    journal = shop.rows(
+        "SELECT COUNT(*) FROM events WHERE type = 'transaction.verified' "
+        "AND transaction_id IN (SELECT id FROM transactions WHERE origin = 'request') "
+        "GROUP BY transaction_id"
+    )
+    assert journal == [(1,)] * len(requests)
+
+
+def _phone_is_empty_and_only_stored_parts_were_deleted(
+    phone: PhoneProcess, parts: Sequence[str]
+) -> None:
+    state = phone.state(0, 0)
+    assert (state["stored"], state["held"], state["displaced"]) == ([], [], [])
+    assert Counter(entry["pdu"] for entry in state["deleted"]) == Counter(parts)
+
+
+def _receiver_got_everything_under_one_id(
+    scene: Scene, plan: Sequence[Receipt], requests: dict[str, str]
+) -> None:
+    accepted = defaultdict[tuple[str, str], set[str]](set)
+    bodies = defaultdict[str, set[bytes]](set)
+    for request in scene.receiver.requests:
+        assert request.verified
+        event = json.loads(request.body)
+        accepted[event["type"], event["data"]["telco"]["transaction_id"]].add(request.webhook_id)
+        bodies[request.webhook_id].add(request.body)
+        assert event["webhook_id"] == request.webhook_id
+    wanted = [("transaction.forwarded", item.telco_id) for item in plan]
+    wanted += [("transaction.completed", telco_id) for telco_id in requests]
+    assert sorted(accepted) == sorted(wanted)
+    assert [found for found in accepted.values() if len(found) != 1] == []
+    assert len(bodies) == len(wanted), "one webhook id names two different events"
+    assert [found for found in bodies.values() if len(found) != 1] == []
+
+
+def _amount(minor: int) -> str:
+    return f"{minor // 100}.{minor % 100:02d}"
