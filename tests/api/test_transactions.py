@@ -1,0 +1,294 @@
+"""GET of transactions: the three single retrievals and the list."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.core.access import KeyKind
+from daemon.wire import Mode, Scope
+from tests.fakes.api import FakeApi
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import FakeShop
+
+ID = "93214500001"
+EMPTY_PAGE = {
+    "page": 1,
+    "per_page": 50,
+    "total": 0,
+    "total_pages": 0,
+    "has_next": False,
+    "has_prev": False,
+}
+
+
+async def pay(shop: FakeShop, code: str, amount: int = 2500, telco_id: str = ID) -> None:
+    await shop.read(mtn(amount, "KOFI ANTWI BADU", 90_000, code, telco_id))
+
+
+async def references(client: httpx.AsyncClient, **query: Any) -> list[str]:
+    answer = await client.get("/v1/transactions", params=query)
+    assert answer.status_code == 200, answer.text
+    return [item["reference"] for item in answer.json()["data"]]
+
+
+async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
+    request = await api.shop.request(2500, customer_name="Kofi", client_reference="o-1", meta='{"a":1}')
+    answer = await api.live.get(f"/v1/transactions/{request.reference}")
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "success": True,
+        "data": {
+            "reference": request.reference,
+            "svc_code": request.svc_code,
+            "status": "PENDING",
+            "expected_amount": "25.00",
+            "actual_amount": None,
+            "difference": None,
+            "difference_type": None,
+            "currency": "GHS",
+            "client_reference": "o-1",
+            "processing_time_ms": None,
+            "payer": {"phone_number": "+233241234567", "name": "Kofi"},
+            "telco": {"provider": None, "transaction_id": None, "timestamp": None},
+            "meta": {"a": 1},
+            "timeline": {
+                "created_at": "2026-11-21T08:00:30.000Z",
+                "pending_at": "2026-11-21T08:00:30.000Z",
+                "processing_at": None,
+                "completed_at": None,
+            },
+            "payer_source": "request",
+            "origin": "request",
+            "test": False,
+            "matched_by": None,
+            "late": False,
+            "rejected": False,
+            "cancelled_at": None,
+            "reversed_at": None,
+            "merged_into": None,
+        },
+    }
+
+
+async def test_a_paid_request_by_reference_code_and_client_reference(api: FakeApi) -> None:
+    request = await api.shop.request(2500, client_reference="a/b c")
+    assert request.svc_code is not None
+    await pay(api.shop, request.svc_code)
+    by_reference = await api.live.get(f"/v1/transactions/{request.reference}")
+    by_code = await api.live.get(f"/v1/transactions/by-svc/{request.svc_code.lower()}")
+    by_client = await api.live.get("/v1/transactions/by-client-ref/a%2Fb%20c")
+    data = by_reference.json()["data"]
+    assert (data["status"], data["actual_amount"], data["difference_type"]) == (
+        "SUCCESS",
+        "25.00",
+        "EXACT",
+    )
+    assert data["telco"]["transaction_id"] == ID
+    assert data["telco"]["provider"] == "mtn"
+    assert by_code.json() == by_reference.json()
+    assert by_client.json() == {**by_reference.json(), "meta": {"matches": 1}}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "svc_trx_" + "0" * 32,
+        "svc_trx_0",
+        "by-svc/A7K2M9",
+        "by-svc/way-too-long",
+        "by-client-ref/nobody",
+    ],
+)
+async def test_what_is_not_there_is_404(api: FakeApi, path: str) -> None:
+    answer = await api.live.get(f"/v1/transactions/{path}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "TRANSACTION_NOT_FOUND")
+
+
+async def test_by_client_reference_prefers_verified_then_open_then_newest(api: FakeApi) -> None:
+    first = await api.shop.request(2500, client_reference="o", expires_in_hours=1)
+    api.shop.clock.advance(3601)
+    second = await api.shop.request(2500, client_reference="o")
+    third = await api.shop.request(2500, client_reference="o")
+
+    async def best() -> tuple[str, int]:
+        body = (await api.live.get("/v1/transactions/by-client-ref/o")).json()
+        return body["data"]["reference"], body["meta"]["matches"]
+
+    assert await best() == (third.reference, 3)
+    await pay(api.shop, "food")
+    await api.shop.reconcile(second.reference, ID)
+    assert await best() == (second.reference, 3)
+    assert first.reference != second.reference
+
+
+async def test_a_publishable_keys_request_cannot_pose_under_a_client_reference(api: FakeApi) -> None:
+    request = await api.shop.request(2500, client_reference="o")
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE transactions SET created_with = 'publishable'")
+    )
+    assert (await api.live.get("/v1/transactions/by-client-ref/o")).status_code == 404
+    assert (await api.live.get(f"/v1/transactions/{request.reference}")).status_code == 200
+
+
+async def test_a_request_is_expired_on_read_and_in_filters_before_any_sweep(api: FakeApi) -> None:
+    request = await api.shop.request(2500, expires_in_hours=1)
+    api.shop.clock.advance(3600)
+    single = await api.live.get(f"/v1/transactions/{request.reference}")
+    assert single.json()["data"]["status"] == "EXPIRED"
+    assert await references(api.live, status="EXPIRED") == [request.reference]
+    assert await references(api.live, status="PENDING") == []
+
+
+# The list -------------------------------------------------------------------------------------------------
+
+
+async def test_an_empty_list(api: FakeApi) -> None:
+    answer = await api.live.get("/v1/transactions")
+    assert answer.json() == {"success": True, "data": [], "pagination": EMPTY_PAGE}
+
+
+async def test_the_list_is_newest_first_with_pagination(api: FakeApi) -> None:
+    made = [(await api.shop.request(2500)).reference for _ in range(5)]
+    answer = await api.live.get("/v1/transactions", params={"page": 2, "per_page": 2})
+    assert [item["reference"] for item in answer.json()["data"]] == [made[2], made[1]]
+    assert answer.json()["pagination"] == {
+        "page": 2,
+        "per_page": 2,
+        "total": 5,
+        "total_pages": 3,
+        "has_next": True,
+        "has_prev": True,
+    }
+    past = (await api.live.get("/v1/transactions", params={"page": 9})).json()
+    assert (past["data"], past["pagination"]["has_prev"]) == ([], True)
+
+
+async def test_an_item_has_the_fields_of_the_specification(api: FakeApi) -> None:
+    request = await api.shop.request(2500)
+    assert request.svc_code is not None
+    await pay(api.shop, request.svc_code, 2400)
+    item = (await api.live.get("/v1/transactions")).json()["data"][0]
+    assert item == {
+        "reference": request.reference,
+        "svc_code": request.svc_code,
+        "status": "PARTIAL",
+        "expected_amount": "25.00",
+        "actual_amount": "24.00",
+        "difference": "-1.00",
+        "difference_type": "UNDERPAID",
+        "currency": "GHS",
+        "payer_phone": "+233241234567",
+        "payer_name": "KOFI ANTWI BADU",
+        "created_at": "2026-11-21T08:00:30.000Z",
+        "completed_at": "2026-11-21T08:00:30.000Z",
+        "origin": "request",
+        "test": False,
+    }
+
+
+async def test_filters(api: FakeApi) -> None:
+    early = await api.shop.request(2500)
+    api.shop.clock.advance(60)
+    late = await api.shop.request(2500)
+    assert late.svc_code is not None
+    await pay(api.shop, late.svc_code)
+    assert await references(api.live, status="SUCCESS") == [late.reference]
+    assert await references(api.live, status="PROCESSING") == []
+    assert await references(api.live, **{"from": "2026-11-21T08:01:30Z"}) == [late.reference]
+    assert await references(api.live, to="2026-11-21T10:01:30.000+02:00") == [early.reference]
+    assert await references(api.live, phone_number="024 123 4567") == [
+        late.reference,
+        early.reference,
+    ]
+    assert await references(api.live, phone_number="+233201000456") == []
+
+
+async def test_the_payers_number_of_the_receipt_counts_before_the_requests(api: FakeApi) -> None:
+    request = await api.shop.request(2500)
+    assert request.svc_code is not None
+    await pay(api.shop, request.svc_code)
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET payer_phone = '+233201000456'")
+    )
+    assert await references(api.live, phone_number="0201000456") == [request.reference]
+    assert await references(api.live, phone_number="0241234567") == []
+
+
+async def test_a_walk_in_is_listed_only_when_asked_for(api: FakeApi) -> None:
+    request = await api.shop.request(2500)
+    await pay(api.shop, "food")
+    holder = await references(api.live, origin="open")
+    assert len(holder) == 1
+    assert await references(api.live) == [request.reference]
+    assert sorted(await references(api.live, origin="all")) == sorted([*holder, request.reference])
+    data = (await api.live.get(f"/v1/transactions/{holder[0]}")).json()["data"]
+    assert (data["origin"], data["status"], data["svc_code"], data["expected_amount"]) == (
+        "open",
+        "SUCCESS",
+        None,
+        None,
+    )
+    assert (data["difference"], data["difference_type"], data["actual_amount"]) == (
+        None,
+        None,
+        "25.00",
+    )
+    await api.shop.reconcile(request.reference, ID)
+    assert await references(api.live, origin="all") == [request.reference]
+    merged = (await api.live.get(f"/v1/transactions/{holder[0]}")).json()["data"]
+    assert merged["merged_into"] == request.reference
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("page=0", "page"),
+        ("page=x", "page"),
+        ("page=1.5", "page"),
+        ("per_page=0", "per_page"),
+        ("per_page=-1", "per_page"),
+        ("status=PAID", "status"),
+        ("status=pending", "status"),
+        ("from=2026-11-21", "from"),
+        ("from=2026-11-21T08:00:00", "from"),
+        ("to=yesterday", "to"),
+        ("phone_number=12", "phone_number"),
+        ("origin=both", "origin"),
+    ],
+)
+async def test_wrong_queries_are_422(api: FakeApi, query: str, named: str) -> None:
+    answer = await api.live.get(f"/v1/transactions?{query}")
+    assert answer.status_code == 422
+    assert [entry["field"] for entry in answer.json()["details"]] == [named]
+
+
+async def test_all_wrong_members_of_a_query_are_named(api: FakeApi) -> None:
+    answer = await api.live.get("/v1/transactions?page=0&per_page=no&status=no")
+    assert [entry["field"] for entry in answer.json()["details"]] == ["page", "per_page", "status"]
+
+
+async def test_a_page_that_is_too_large_is_lowered_and_told(api: FakeApi) -> None:
+    body = (await api.live.get("/v1/transactions?per_page=1000")).json()
+    assert body["pagination"]["per_page"] == 100
+    assert body["meta"] == {"warnings": ["`per_page` was lowered to 100."]}
+    assert (await api.live.get("/v1/transactions?page=99999999999999999")).status_code == 200
+
+
+async def test_each_mode_sees_its_own_and_the_socket_both(api: FakeApi) -> None:
+    live = await api.shop.request(2500)
+    made = await api.test.post(
+        "/v1/transactions/initialize", json={"amount": "1.00", "phone_number": "0241234567"}
+    )
+    test = made.json()["data"]["reference"]
+    assert await references(api.live) == [live.reference]
+    assert await references(api.test) == [test]
+    assert await references(api.local) == [test, live.reference]
+
+
+async def test_reading_needs_its_scope(api: FakeApi) -> None:
+    client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_WRITE))
+    refused = await client.get("/v1/transactions")
+    assert refused.json()["required_scopes"] == ["transactions:read"]
+    publishable = await api.client(await api.key(kind=KeyKind.PUBLISHABLE))
+    assert (await publishable.get("/v1/transactions")).status_code == 403
