@@ -164,6 +164,7 @@ class Session:
         self._early: list[StoredPart] = []
         """Such messages that came before the phone had said who it is."""
         self._noted: set[str] = set()
+        self._echoed = False
         self._wake(now)
 
     # --- what the caller does --------------------------------------------------------------
@@ -304,6 +305,7 @@ class Session:
         self._move(Cause.SET_UP)
         self._work.begin(outcome, now)
         self._setup = outcome
+        self._echoed = False
         self._events += (outcome.identity, Ready(outcome.announces, outcome.offered))
         self._hand_out_direct()
 
@@ -437,7 +439,10 @@ class Session:
         if kind in {at.Unasked.KNOWN, at.Unasked.REBOOTED, at.Unasked.FULL}:
             return
         if self.state is State.READY and line.upper().startswith("AT"):
-            self._work.check(now)  # an echo, though it was switched off
+            # An echo, though it was switched off: the phone has forgotten, or never cared.
+            if not self._echoed:
+                self._echoed = True
+                self._work.check(now)
             return
         name = line.partition(":")[0][:40]
         if self.state is State.READY and name not in self._noted and len(self._noted) < NOTED_MAX:

@@ -32,6 +32,8 @@ BATCH: Final = 64
 """Parts handed out together while a list is still coming."""
 LIST_TIMEOUT_S: Final = 30.0
 """Until the next entry of a list, not for the whole of it."""
+DELETE_TIMEOUT_S: Final = 10.0
+"""A SIM takes 1 to 5 s to delete."""
 RETRY_S: Final = 5.0
 """A storage that could not be read is looked at again so soon."""
 CHECK_S: Final = 60.0
@@ -39,6 +41,8 @@ CHECK_S: Final = 60.0
 NOTICES_MAX: Final = 4096
 """More notices than that are read by a sweep."""
 TRIES_MAX: Final = 2
+UNCLEAN_MAX: Final = 3
+"""So many lists in a row with something unreadable: it will stay so, and lists are dear."""
 _OWN: Final = frozenset({2, 3})
 """`<stat>` of messages that were written here, to be sent or sent (27.005 clause 3.1)."""
 _REGISTRATIONS: Final = {  # 27.007 clause 7.2; 6, 7 are SMS only, 9, 10 are CSFB not preferred
@@ -115,6 +119,7 @@ class Work:
         self._chores: dict[tuple[Kind, str], None] = {}
         self._chores_since = 0.0
         self._own: dict[str, int] = {}
+        self._unclean: dict[str, int] = {}
         self._due = {Kind.COUNT: 0.0, Kind.LIST: 0.0, Kind.SIGNAL: 0.0, Kind.CHECK: 0.0}
         self._now = 0.0
         # The command under way, and what came of it so far.
@@ -146,6 +151,7 @@ class Work:
         self._baseline = setup.notices
         self._selected = setup.storages[0]
         self._own.clear()
+        self._unclean.clear()
         self._fill = setup.fill
         self.confused = self.rebooted = False
         self._forget_command()
@@ -226,7 +232,10 @@ class Work:
             return self._on(key[0]) or self._read(Kind.READ, key)
         if (part := self._verified) is not None:
             return self._on(part.storage) or self._command(
-                Ask(f"AT+CMGD={part.index}", "+CMGD:"), Kind.DELETE, part.storage, part
+                Ask(f"AT+CMGD={part.index}", "+CMGD:", DELETE_TIMEOUT_S),
+                Kind.DELETE,
+                part.storage,
+                part,
             )
         while (part := self._slots.next_to_free(self._selected)) is not None:
             if part.storage in self._refused:
@@ -428,12 +437,27 @@ class Work:
             self._chore(self._now, Kind.CHECK)
             self._soon()
             return
+        self._own[self._where] = self._own_seen
         if self._entries.clean:
-            self._own[self._where] = self._own_seen
+            self._unclean.pop(self._where, None)
             self._slots.settle(self._where, self._seen)
-            self._due[Kind.COUNT] = max(self._due[Kind.COUNT], self._now + self._settings.poll_s)
+            if not self._unclean:
+                due = self._now + self._settings.poll_s
+                self._due[Kind.COUNT] = max(self._due[Kind.COUNT], due)
         else:
+            self._unreadable(self._where, self._entries.headers - len(self._seen))
+
+    def _unreadable(self, storage: str, count: int) -> None:
+        """Look again at what a list did not show well, more and more patiently."""
+        times = self._unclean[storage] = self._unclean.get(storage, 0) + 1
+        if times == 1:
             self._soon()
+        elif times >= UNCLEAN_MAX:
+            # The counts would ask for a list at each poll; the slow sweep is enough now.
+            self._own[storage] += max(0, count)
+            if times == UNCLEAN_MAX:
+                nameless = StoredPart(storage, -1, 0, 0, "")
+                self._kept(nameless, f"{max(1, count)} of its messages cannot be read")
 
     def _done_count(self, kind: Kind, answer: Answer) -> None:
         storage = self._where
@@ -450,7 +474,7 @@ class Work:
             return
         if storage == self._storages[0]:
             self._fill = fill
-        known = self._slots.count(storage) + self._own.get(storage, 0)
+        known = self._slots.count(storage) + self._own.get(storage, 0) + len(self._notices)
         if polled and (fill is None or fill.used > known):
             self._to_list[storage] = None
 

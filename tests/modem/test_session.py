@@ -557,15 +557,38 @@ def test_echo_that_never_stops_does_no_harm() -> None:
     shop.talk()
     assert shop.read == [part(1, 1)]
     assert phone.stored() == {}
+    assert [*phone.commands].count("AT+CNMI?") == 2
 
 
 def test_a_header_without_its_message_is_read_by_a_later_sweep() -> None:
-    phone = Phone()
-    shop = ready(phone)
-    phone.faults.lose_notices = True
-    phone.deliver(pdu(1))
-    shop.say(b"\r\n+CMTI: ,-1\r\n")
+    shop = ready()
+    shop.phone.faults.lose_notices = True
+    shop.phone.deliver(pdu(1))
+    shop.session.receive_data(b"\r\n+CMTI: ,-1\r\n", shop.now)
+    assert shop.session.data_to_send() == b"AT+CMGL=4\r"
+    shop.say(b"\r\n+CMGL: 1,0,,59\r\nnot hex\r\nOK\r\n")
+    assert shop.read == []
+    shop.wait(6.0)
     assert shop.read == [part(1, 1)]
+
+
+class Blank:
+    """A line on which the PDU in slot 1 never arrives."""
+
+    def __call__(self, data: bytes) -> list[bytes]:
+        return [data.replace(b"\r\n" + pdu(1).encode() + b"\r\n", b"\r\n")]
+
+
+def test_a_message_that_can_never_be_read_is_told_and_not_listed_without_end() -> None:
+    phone = Phone(storages={"SM": 10})
+    phone.preload([pdu(1), pdu(2)])
+    shop = ready(phone, cut=Blank())
+    shop.wait(250.0)
+    why = "1 of its messages cannot be read"
+    assert shop.of(KeptOnPhone) == [KeptOnPhone(StoredPart("SM", -1, 0, 0, ""), why)]
+    assert shop.read == [part(2, 2)]
+    assert [*phone.commands].count("AT+CMGL=4") == 3
+    assert phone.stored() == {("SM", 1): pdu(1)}
 
 
 def test_a_message_shorter_than_its_header_says_is_read_again_before_it_counts() -> None:
