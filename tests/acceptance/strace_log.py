@@ -1,0 +1,176 @@
+"""Read what strace wrote: which bytes went where, and what of the database's log was on the disk by then.
+
+The proof that "stored first, deleted after" holds is an order of three things in one trace:
+
+1. a commit in the write-ahead log whose pages hold the text in question. A commit is a run of frames of which the last
+   names the size of the database (sqlite.org/fileformat2.html, section 4.1); a run without that end is no commit.
+2. an `fdatasync` of that file which *began* after the commit's last page was written and has *returned* 0;
+3. only then the write that tells the world: `AT+CMGD` to the tty, or `HTTP/1.1 2..` to a socket.
+
+strace logs a system call of one thread that others interrupt as two lines, `<unfinished ...>` and `resumed`: a call
+counts as begun at the first and as done at the second.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+ARGUMENTS = (
+    "strace", "--daemonize", "--follow-forks", "--decode-fds=path", "--strings-in-hex=non-ascii",
+    "--string-limit=100000", "--quiet=attach", "--seccomp-bpf",
+    "--trace=write,writev,pwrite64,pwritev,sendto,sendmsg,sendmmsg,fdatasync,fsync",
+)  # fmt: skip
+"""Run a program under strace with these, then `--output=FILE`; it stays our own child (`--daemonize`)."""
+
+WAL_HEADER_BYTES = 32
+FRAME_HEADER_BYTES = 24
+
+_LINE = re.compile(r"^(?P<thread>\d+) +(?P<rest>.*)$")
+_CALL = re.compile(r"^(?P<name>\w+)\((?P<fd>\d+)<(?P<path>[^>]*)>(?P<arguments>.*)$")
+_RESUMED = re.compile(r"^<\.\.\. (?P<name>\w+) resumed>(?P<rest>.*)$")
+_RESULT = re.compile(r"\) += (?P<result>-?\d+)")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\.\.\.)?')
+_UNFINISHED = "<unfinished ...>"
+
+
+class TraceUnreadable(Exception):
+    """The trace does not say what the proof needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One system call.
+
+    Attributes:
+        name: Such as `write`.
+        path: What its descriptor is.
+        data: The bytes written; empty for a sync.
+        begun: The line where it began.
+        done: The line where it had returned; None when the trace ends before.
+        result: What it returned.
+    """
+
+    name: str
+    path: str
+    data: bytes
+    begun: int
+    done: int | None
+    result: int | None
+
+    @property
+    def is_sync(self) -> bool:
+        return self.name in {"fdatasync", "fsync"}
+
+
+def calls(lines: Iterable[str]) -> list[Call]:
+    """Return the calls in the order in which they began.
+
+    Raises:
+        TraceUnreadable: A string was cut short.
+    """
+    found: list[Call] = []
+    open_calls: dict[str, tuple[int, int, str]] = {}
+    for number, line in enumerate(lines):
+        match = _LINE.match(line.rstrip("\n"))
+        if match is None:
+            continue
+        thread, rest = match["thread"], match["rest"]
+        resumed = _RESUMED.match(rest)
+        if resumed is not None:
+            place, begun, text = open_calls.pop(thread)
+            found[place] = _call(text + resumed["rest"], begun, number)
+        elif rest.endswith(_UNFINISHED):
+            text = rest.removesuffix(_UNFINISHED)
+            if _CALL.match(text):
+                open_calls[thread] = (len(found), number, text)
+                found.append(_call(text, number, None))
+        elif _CALL.match(rest):
+            found.append(_call(rest, number, number))
+    return found
+
+
+def _call(text: str, begun: int, done: int | None) -> Call:
+    match = _CALL.match(text)
+    assert match is not None
+    strings = _STRING.findall(match["arguments"])
+    if any(cut for _, cut in strings):
+        raise TraceUnreadable("a string was cut short: raise --string-limit")
+    data = b"".join(codecs.escape_decode(string)[0] for string, _ in strings)
+    result = _RESULT.search(match["arguments"])
+    return Call(
+        match["name"], match["path"], data, begun, done,
+        None if result is None or done is None else int(result["result"]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit in the log of the database.
+
+    Attributes:
+        pages: What its frames hold.
+        written: The line where its last frame had been written.
+        durable: The line where the first sync that covers it had returned 0; None when none did.
+    """
+
+    pages: tuple[bytes, ...]
+    written: int
+    durable: int | None
+
+
+def commits(trace: Iterable[Call], wal: str) -> list[Commit]:
+    """Return the commits of a write-ahead log in order.
+
+    Raises:
+        TraceUnreadable: The writes are not those of a write-ahead log.
+    """
+    trace = [call for call in trace if call.path == wal]
+    syncs = [call for call in trace if call.is_sync and call.result == 0]
+    found: list[Commit] = []
+    for pages, written in _written(call for call in trace if not call.is_sync):
+        done = [sync.done for sync in syncs if sync.begun > written and sync.done is not None]
+        found.append(Commit(pages, written, min(done, default=None)))
+    return found
+
+
+def _written(writes: Iterable[Call]) -> Iterator[tuple[tuple[bytes, ...], int]]:
+    """Yield the pages of each commit and the line where the last of them was written."""
+    pages: list[bytes] = []
+    ends_commit: bool | None = None
+    for write in writes:
+        if write.name != "pwrite64" or write.done is None or write.result != len(write.data):
+            raise TraceUnreadable(f"an unexpected write to the log: {write.name} {write.result}")
+        if len(write.data) == WAL_HEADER_BYTES:
+            continue
+        if len(write.data) == FRAME_HEADER_BYTES:
+            if ends_commit is not None:
+                raise TraceUnreadable("two frame headers without a page between them")
+            ends_commit = int.from_bytes(write.data[4:8], "big") != 0
+            continue
+        if ends_commit is None:
+            raise TraceUnreadable(f"{len(write.data)} bytes without a frame header before them")
+        pages.append(write.data)
+        if ends_commit:
+            yield tuple(pages), write.done
+            pages = []
+        ends_commit = None
+
+
+def durable_at(found: Iterable[Commit], text: bytes) -> int | None:
+    """Return the line where the first commit that holds `text` was durable; None when it never was."""
+    first = next((one for one in found if any(text in page for page in one.pages)), None)
+    return None if first is None else first.durable
+
+
+def told_too_early(
+    trace: Iterable[Call], wal: str, told: Iterable[tuple[Call, bytes]]
+) -> list[tuple[Call, bytes]]:
+    """Return those of `told` whose write began before the commit that holds its text was durable."""
+    found = commits(trace, wal)
+    early = []
+    for write, text in told:
+        durable = durable_at(found, text)
+        if durable is None or durable >= write.begun:
+            early.append((write, text))
+    return early

@@ -1,0 +1,85 @@
+"""The judge must be able to say no: traces in which something is told too early."""
+
+import pytest
+
+from tests.acceptance.strace_log import TraceUnreadable, calls, commits, durable_at, told_too_early
+
+WAL = "/shop/momo.db-wal"
+PDU = b"0791332204000099"
+
+
+def _hex(data: bytes) -> str:
+    return '"' + "".join(f"\\x{byte:02x}" for byte in data) + '"'
+
+
+def _frame(page: bytes, *, last: bool) -> list[str]:
+    header = (7).to_bytes(4, "big") + (9 if last else 0).to_bytes(4, "big") + bytes(16)
+    return [
+        f"11 pwrite64(5<{WAL}>, {_hex(header)}, 24, 32) = 24",
+        f"11 pwrite64(5<{WAL}>, {_hex(page)}, {len(page)}, 56) = {len(page)}",
+    ]
+
+
+STORED = _frame(b"other rows" + bytes(30), last=False) + _frame(PDU + bytes(30), last=True)
+SYNC = [f"11 fdatasync(5<{WAL}>) = 0"]
+SYNC_BEGINS = [f"11 fdatasync(5<{WAL}> <unfinished ...>"]
+SYNC_ENDS = ["11 <... fdatasync resumed>) = 0"]
+DELETE = [f"10 write(9</dev/pts/3>, {_hex(b'AT+CMGD=1' + bytes([13]))}, 10) = 10"]
+
+
+def _verdict(*lines: list[str]) -> bool:
+    """Say whether the trace proves that the PDU was durable before the delete."""
+    trace = calls(line for part in lines for line in part)
+    delete = next(call for call in trace if call.data.startswith(b"AT+CMGD"))
+    return told_too_early(trace, WAL, [(delete, PDU)]) == []
+
+
+def test_a_delete_after_the_sync_is_proven() -> None:
+    assert _verdict(STORED, SYNC, DELETE)
+    assert _verdict(STORED, SYNC_BEGINS, SYNC_ENDS, DELETE)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param((DELETE, STORED, SYNC), id="delete before the write"),
+        pytest.param((STORED, DELETE, SYNC), id="delete before the sync"),
+        pytest.param((STORED, SYNC_BEGINS, DELETE, SYNC_ENDS), id="delete during the sync"),
+        pytest.param((SYNC_BEGINS, STORED, SYNC_ENDS, DELETE), id="the sync began too early"),
+        pytest.param((SYNC, STORED, DELETE), id="the sync was of what came before"),
+        pytest.param((STORED, DELETE), id="no sync at all"),
+        pytest.param((SYNC, DELETE), id="nothing stored"),
+        pytest.param((STORED[:2], STORED[2:3], SYNC, DELETE), id="the last page is missing"),
+        pytest.param((_frame(PDU, last=False), SYNC, DELETE), id="no commit"),
+        pytest.param((STORED, ["11 fdatasync(6</shop/momo.db>) = 0"], DELETE), id="another file"),
+        pytest.param(
+            (STORED, [f"11 fdatasync(5<{WAL}>) = -1 EIO (Input/output error)"], DELETE),
+            id="the sync failed",
+        ),
+        pytest.param((STORED, SYNC_BEGINS, DELETE), id="the sync never came back"),
+    ],
+)
+def test_what_is_told_too_early_is_found(lines: tuple[list[str], ...]) -> None:
+    assert not _verdict(*lines)
+
+
+def test_a_later_sync_does_not_excuse_the_first_commit() -> None:
+    again = _frame(PDU + b"again", last=True)
+    assert not _verdict(STORED, DELETE, again, SYNC)
+
+
+def test_each_commit_has_its_own_sync() -> None:
+    trace = calls([*STORED, *SYNC, *_frame(b"second", last=True), *SYNC])
+    found = commits(trace, WAL)
+    assert [(len(one.pages), one.written, one.durable) for one in found] == [(2, 3, 4), (1, 6, 7)]
+    assert durable_at(found, b"second") == 7
+    assert durable_at(found, b"nowhere") is None
+
+
+def test_a_trace_that_says_too_little_is_refused() -> None:
+    with pytest.raises(TraceUnreadable, match="cut short"):
+        calls([f'11 pwrite64(5<{WAL}>, "\\x00"..., 4096, 0) = 4096'])
+    with pytest.raises(TraceUnreadable, match="without a frame header"):
+        commits(calls([STORED[1]]), WAL)
+    with pytest.raises(TraceUnreadable, match="without a page"):
+        commits(calls([STORED[0], STORED[0]]), WAL)
