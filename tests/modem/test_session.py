@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.modem.emulated import Family, Identity, Phone
+from daemon.modem.emulated_answers import Refusal
 from daemon.modem.session import (
     TRANSITIONS,
     Cause,
@@ -19,10 +20,12 @@ from daemon.modem.session import (
     KeptOnPhone,
     Noted,
     PartsRead,
+    PinNeeded,
     Ready,
     Registration,
     Session,
     SessionSettings,
+    SimAbsent,
     State,
     StoredPart,
 )
@@ -104,6 +107,9 @@ class Shop:
     def of(self, *kinds: type) -> list[Event]:
         return [event for event in self.happened if isinstance(event, kinds)]
 
+    def state(self) -> State:
+        return self.session.state
+
     @property
     def read(self) -> list[StoredPart]:
         return [part for e in self.happened if isinstance(e, PartsRead) for part in e.parts]
@@ -116,7 +122,7 @@ class Shop:
 def ready(phone: Phone | None = None, **options: object) -> Shop:
     shop = Shop(phone, **options)  # type: ignore[arg-type]
     shop.wait(1.0)
-    assert shop.session.state is State.READY
+    assert shop.state() is State.READY
     return shop
 
 
@@ -173,7 +179,7 @@ def test_a_phone_that_wakes_late_is_served() -> None:
     shop.wait(3.5)
     phone.faults.silent = False
     shop.wait(3.0)
-    assert shop.session.state is State.READY
+    assert shop.state() is State.READY
 
 
 def test_a_phone_with_one_storage_is_read() -> None:
@@ -194,6 +200,131 @@ def test_both_storages_are_swept_at_the_start() -> None:
 def test_the_iccid_is_found_by_whichever_command_the_phone_knows(command: str) -> None:
     shop = ready(Phone(family=Family(iccid_commands=(command,))))
     assert [e.iccid for e in shop.happened if isinstance(e, Identified)] == ["8923301000000000019"]
+
+
+def test_a_locked_sim_is_told_once_and_served_once_it_is_open() -> None:
+    phone = Phone()
+    table = phone._handset.table
+    was, table["+CPIN"] = table["+CPIN"], lambda _operator, _argument: ["+CPIN: SIM PIN"]
+    shop = Shop(phone)
+    shop.wait(20.0)
+    assert shop.happened == [PinNeeded("SIM PIN")]
+    assert not any(command.startswith("AT+CPIN=") for command in phone.commands)
+    table["+CPIN"] = was
+    shop.wait(6.0)
+    assert shop.state() is State.READY
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [(10, [SimAbsent("+CME ERROR: 10")]), (11, [PinNeeded("SIM PIN")]), (14, [])],
+)
+def test_a_sim_that_does_not_work_is_waited_for(code: int, told: list[Event]) -> None:
+    def refuse(_operator: str, _argument: str) -> list[str]:
+        raise Refusal("CME", code)
+
+    phone = Phone()
+    table = phone._handset.table
+    was, table["+CPIN"] = table["+CPIN"], refuse
+    shop = Shop(phone)
+    shop.wait(20.0)
+    assert shop.happened == told
+    assert shop.state() is State.WAITING
+    table["+CPIN"] = was
+    shop.wait(6.0)
+    assert shop.state() is State.READY
+
+
+def test_a_phone_that_needs_a_minute_for_pdu_mode_gets_it() -> None:
+    phone = Phone()
+    table = phone._handset.table
+    was = table.pop("+CMGF")
+    shop = Shop(phone)
+    shop.wait(50.0)
+    assert shop.state() is State.WAITING
+    table["+CMGF"] = was
+    shop.wait(3.0)
+    assert shop.state() is State.READY
+
+
+def test_a_phone_without_pdu_mode_is_given_up() -> None:
+    phone = Phone()
+    del phone._handset.table["+CMGF"]
+    shop = Shop(phone)
+    shop.wait(70.0)
+    assert shop.happened == [Hung("the phone refuses PDU mode: +CME ERROR: 100")]
+
+
+@pytest.mark.parametrize(
+    ("takes", "chosen"), [("2,1,0,2,0", 1), ("1,1,0,0,0", 3), ("2,1", 5), ("none", None)]
+)
+def test_the_form_of_notices_is_what_the_phone_takes(takes: str, chosen: int | None) -> None:
+    asked = []
+
+    def notify(operator: str, argument: str) -> list[str]:
+        if operator == "?":
+            return ["+CNMI: 2,1,0,0,0"]
+        asked.append(argument)
+        if argument != takes:
+            raise Refusal("CMS", 302)
+        return []
+
+    phone = Phone()
+    phone._handset.table["+CNMI"] = notify
+    shop = ready(phone)
+    assert len(asked) == (6 if chosen is None else chosen + 1)
+    assert shop.of(Ready) == [Ready(notices=chosen is not None, storages=("SM", "ME"))]
+
+
+def test_a_phone_without_notices_is_polled() -> None:
+    phone = Phone()
+    del phone._handset.table["+CNMI"]
+    shop = ready(phone)
+    phone.deliver(pdu(1))
+    shop.wait(31.0)
+    assert shop.read == [part(1, 1)]
+
+
+def test_a_flash_message_waits_until_it_is_known_whose_it_is() -> None:
+    phone = Phone()
+    shop = Shop(phone)
+    text = pdu(9)
+    shop.session.receive_data(f"\r\n+CMT: ,59\r\n{text}\r\n".encode(), shop.now)
+    shop.wait(1.0)
+    assert [type(e) for e in shop.happened[:3]] == [Identified, Ready, PartsRead]
+    assert shop.read == [part(9, -1, "")]
+
+
+class Deaf(Phone):
+    """Answers all but one command."""
+
+    def __init__(self, deaf_to: bytes) -> None:
+        super().__init__()
+        self.deaf_to = deaf_to
+
+    def feed(self, data: bytes) -> None:
+        if not data.startswith(self.deaf_to):
+            super().feed(data)
+
+
+def test_a_phone_that_never_answers_a_list_is_hung() -> None:
+    shop = Shop(Deaf(b"AT+CMGL"))
+    shop.wait(120.0)
+    assert shop.happened[-1] == Hung("no answer to AT+CMGL 3 times")
+
+
+@pytest.mark.parametrize("command", [b"AT+CSCA?", b"AT+CNUM", b"AT+CPIN?", b"AT+CGSN"])
+def test_a_question_that_is_never_answered_is_left_out(command: bytes) -> None:
+    shop = Shop(Deaf(command))
+    shop.wait(60.0)
+    assert shop.state() is State.READY
+
+
+def test_a_phone_that_answers_other_commands_is_hung_in_the_end() -> None:
+    shop = ready()
+    shop.phone._handset.table["+CSQ"] = lambda _o, _a: ["+CPMS: 1,2"]
+    shop.wait(120.0)
+    assert shop.happened[-1] == Hung("the phone answers other commands than it is asked")
 
 
 # --- receiving ---------------------------------------------------------------------------------
@@ -266,7 +397,7 @@ def test_a_notice_of_an_empty_slot_is_nothing(error: bool) -> None:  # noqa: FBT
     before = len(shop.happened)
     shop.say(b'\r\n+CMTI: "SM",5\r\n')
     assert shop.happened[before:] == []
-    assert shop.session.state is State.READY
+    assert shop.state() is State.READY
 
 
 def test_messages_that_were_written_here_are_left_alone() -> None:
@@ -459,10 +590,10 @@ def test_one_missed_answer_is_made_up_for() -> None:
     shop = ready()
     shop.phone.faults.silent = True
     shop.wait(32.0)
-    assert shop.session.state is State.RECOVERING or shop.session.state is State.READY
+    assert shop.state() is State.RECOVERING or shop.state() is State.READY
     shop.phone.faults.silent = False
     shop.wait(12.0)
-    assert shop.session.state is State.READY
+    assert shop.state() is State.READY
     assert shop.of(Hung) == []
     shop.phone.deliver(pdu(3))
     shop.wait(1.0)
@@ -522,7 +653,7 @@ def test_an_open_prompt_is_left_by_escape() -> None:
     shop.phone.receive_data(b"AT+CMGS=20\r")
     shop.talk()
     shop.wait(2.0)
-    assert shop.session.state is State.READY
+    assert shop.state() is State.READY
     assert shop.phone.sent == []
     shop.phone.deliver(pdu(3))
     shop.talk()
@@ -671,7 +802,7 @@ def through_a_bad_line(seed: int, rare: int) -> None:
     phone.deliver(pdu(6))
     shop.wait(40.0)
     line.rare = 0
-    if shop.session.state is State.HUNG:
+    if shop.state() is State.HUNG:
         before = shop.read
         shop = Shop(phone, command_timeout_s=5.0)
         shop.happened.insert(0, PartsRead(tuple(before)))
