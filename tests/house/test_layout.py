@@ -1,0 +1,69 @@
+"""The house has no room without a floor."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("momo_cli", "daemon", "parsers")
+
+
+def contract(name: str) -> dict[str, Any]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    found = [one for one in settings["tool"]["importlinter"]["contracts"] if one["id"] == name]
+    assert len(found) == 1
+    return dict(found[0])
+
+
+def rooms() -> set[str]:
+    """Every module and folder right under `daemon`."""
+    files = {path.stem for path in (ROOT / "daemon").glob("*.py")} - {"__init__"}
+    folders = {path.parent.name for path in (ROOT / "daemon").glob("*/*.py")}
+    return files | folders
+
+
+def test_every_room_of_the_daemon_has_a_floor_and_every_floor_a_room() -> None:
+    floors = {room.strip() for layer in contract("floors")["layers"] for room in layer.split("|")}
+    assert floors == rooms()
+    assert contract("floors")["exhaustive"]
+
+
+def test_command_line_may_see_one_room_of_the_daemon() -> None:
+    hidden = {name.removeprefix("daemon.") for name in contract("window")["forbidden_modules"]}
+    assert rooms() - hidden == {"wire"}
+
+
+def test_codecs_of_the_modem_are_pure_and_its_ports_are_the_exception() -> None:
+    pure = {name for name in contract("pure")["source_modules"] if name.startswith("daemon.modem.")}
+    files = {f"daemon.modem.{path.stem}" for path in (ROOT / "daemon/modem").glob("[!_]*.py")}
+    ports = {"port", "port_holders", "discovery", "emulated_port", "emulated_pty"}
+    assert files - pure == {f"daemon.modem.{name}" for name in ports}
+
+
+def test_every_folder_with_modules_is_a_package_with_an_empty_init() -> None:
+    for package in PACKAGES:
+        for folder in {path.parent for path in (ROOT / package).rglob("*.py")}:
+            init = folder / "__init__.py"
+            assert init.is_file(), folder
+            # The table of commands is the one exception: help reads it, and it imports nothing.
+            if folder != ROOT / "momo_cli/commands":
+                assert init.read_text() == "", init
+
+
+def test_every_folder_of_tests_is_named_after_what_it_tests() -> None:
+    known = {path.name for package in PACKAGES for path in (ROOT / package).iterdir()}
+    own = {"cli", "core", "daemon", "parsers", "acceptance", "house", "fakes", "corpus"}
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
+    assert folders <= known | own
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_long_file_says_why_it_is_long(package: str) -> None:
+    for path in (ROOT / package).rglob("*.py"):
+        text = path.read_text()
+        if text.count("\n") > 300:
+            head = text.partition('"""\n')[0].lower()
+            assert re.search(r"lines|table|length|longer", head), path

@@ -1,0 +1,79 @@
+"""What is in the repository speaks of the project alone, and what it installs is pinned."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+REQUIREMENTS = ("requirements/runtime.txt", "requirements/dev.txt")
+MACHINE = re.compile(
+    r"(?<![\w.~$})])/(?:work|workspace|opt|mnt|srv|root|home|Users)/\w|find[-]links|extra[-]index"
+)
+"""Places that are on somebody's machine and on no other."""
+
+
+def committed() -> list[Path]:
+    """Every text file that is committed, or would be with the next commit."""
+    try:
+        done = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    paths = [ROOT / name for name in done.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file() and path.suffix not in {".png", ".db"}]
+
+
+def test_no_file_names_a_machine_or_an_index() -> None:
+    found = []
+    for path in committed():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if MACHINE.search(line.replace("--no-emit-find-links", "")):
+                found.append(f"{path.relative_to(ROOT)}:{number}")
+    assert found == []
+
+
+def pins(name: str) -> dict[str, str]:
+    """Package -> version of one set of requirements."""
+    text = (ROOT / name).read_text()
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_pin_has_hashes_and_says_nothing_else(name: str) -> None:
+    text = (ROOT / name).read_text()
+    entries = re.split(r"^(?=\S)", text, flags=re.MULTILINE)[1:]
+    assert len(entries) == len(pins(name))
+    for entry in entries:
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry.splitlines()[0]
+    assert "://" not in text
+    assert not re.search(r"^-", text, re.MULTILINE)
+
+
+def test_both_sets_agree_on_every_version() -> None:
+    runtime, dev = pins(REQUIREMENTS[0]), pins(REQUIREMENTS[1])
+    assert runtime.items() <= dev.items()
+
+
+def test_every_requirement_of_the_project_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = project["project"]["dependencies"]
+    names = {re.split(r"[<>=;! ]", line)[0].lower() for line in wanted}
+    assert names <= set(pins(REQUIREMENTS[0]))
+    for_tests = project["dependency-groups"]["dev"]
+    assert {re.split(r"[<>=;! ]", line)[0].lower() for line in for_tests} <= set(
+        pins(REQUIREMENTS[1])
+    )
+
+
+def test_make_says_what_each_target_is_for() -> None:
+    text = (ROOT / "Makefile").read_text()
+    for target in ("demo", "check", "test", "test-slow", "bench", "constraints", "clean"):
+        assert re.search(rf"^{target}:.*## \S", text, re.MULTILINE), target
