@@ -132,6 +132,8 @@ class PortLoop:
                         f"the SIM asks for {pin}",
                         "unlock the SIM in a phone, or switch its PIN off",
                     )
+                case said.SimAbsent(why=why):
+                    self._say("no_sim", why, "put the SIM in and plug the modem in again")
                 case said.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
                 case said.Noted(line=line):
