@@ -302,6 +302,11 @@ class Session:
         if isinstance(outcome, str):
             self._give_up(outcome)
             return
+        if self._setup is not None and _who(self._setup) != _who(outcome):
+            # What was read before and is not stored yet belongs to the other SIM, so the caller
+            # must forget it; it is still on that SIM, and read again when the SIM is back.
+            self._give_up("there is another SIM in the phone now")
+            return
         self._move(Cause.SET_UP)
         self._work.begin(outcome, now)
         self._setup = outcome
@@ -388,6 +393,7 @@ class Session:
             self._settled_by = now + SETTLE_S_MAX
             self._deadline = now + QUIET_S
             self._misses = 0
+            self._misses_of.pop(ask.name, None)
             return
         self._misses = 0
         if self.state is State.STARTING:
@@ -448,3 +454,7 @@ class Session:
         if self.state is State.READY and name not in self._noted and len(self._noted) < NOTED_MAX:
             self._noted.add(name)
             self._events.append(Noted(line))
+
+
+def _who(setup: Setup) -> tuple[str | None, ...]:
+    return setup.identity.imei, setup.identity.iccid, setup.identity.imsi

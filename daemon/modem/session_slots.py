@@ -42,13 +42,6 @@ class Slots:
         """Return how many slots of that storage are in the book."""
         return self._counts.get(storage, 0)
 
-    def clear(self) -> None:
-        """Forget all: another SIM, another book."""
-        self._held.clear()
-        self._counts.clear()
-        self._unstored.clear()
-        self._queues.clear()
-
     def hand_out(self, part: StoredPart) -> tuple[bool, StoredPart | None]:
         """Enter what a slot holds.
 

@@ -17,6 +17,8 @@ SIM_RETRY_S: Final = 5.0
 BUSY_RETRY_S: Final = 2.0
 BUSY_TRIES_MAX: Final = 30
 """So a minute: SIM800 and Qualcomm firmware say ERROR or busy for so long after power-on."""
+FACT_TRIES_MAX: Final = 5
+"""A SIM that is busy for a moment must not pass for another SIM: messages are known by it."""
 
 _STORAGES: Final = ("SM", "ME")
 _NOTICES: Final = ("2,1,0,1,0", "2,1,0,2,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
@@ -115,6 +117,11 @@ def _text(*commands: str) -> _Fact:
 def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) -> _Fact:
     for command in commands:
         answer = yield Ask(command)
+        for _ in range(FACT_TRIES_MAX):
+            if answer.error is None or not at.is_busy(answer.error):
+                break
+            yield Wait(BUSY_RETRY_S)
+            answer = yield Ask(command)
         if answer.ok:
             for line in answer.lines:
                 if (fact := reader(line)) is not None:
@@ -126,7 +133,7 @@ def _unlocked() -> Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, None]:
     """Wait until the SIM is there and open. No PIN is tried: three wrong ones lock the SIM."""
     told: PinNeeded | SimAbsent | None = None
     while True:
-        answer = yield Ask("AT+CPIN?", "+CPIN:")
+        answer = yield Ask("AT+CPIN?", "+CPIN:", timeout_s=10.0)
         state, error = at.bare(answer.first), answer.error
         wanted: PinNeeded | SimAbsent | None = None
         if state.upper() not in {"", "READY"}:

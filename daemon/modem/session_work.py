@@ -103,7 +103,6 @@ class Work:
         self._settings = settings
         self._events = events
         self._slots = Slots(delete=settings.delete)
-        self._identity: tuple[str | None, str | None] | None = None
         self._all: tuple[str, ...] = ()
         self._storages: tuple[str, ...] = ()
         """All but those that the phone refused since the last sweep; the first one receives."""
@@ -142,11 +141,6 @@ class Work:
 
     def begin(self, setup: Setup, now: float) -> None:
         """Go to work on a phone that was just set up: sweep all, ask for health."""
-        identity = (setup.identity.imei, setup.identity.iccid)
-        if identity != self._identity:
-            self._slots.clear()
-            self._damaged.clear()
-        self._identity = identity
         self._all = self._storages = setup.storages
         self._baseline = setup.notices
         self._selected = setup.storages[0]

@@ -637,7 +637,7 @@ def test_a_phone_that_says_that_it_rebooted_is_set_up_again_at_once() -> None:
     assert len(shop.of(Ready)) == 2
 
 
-def test_another_sim_in_the_phone_is_another_book_of_slots() -> None:
+def test_another_sim_in_the_phone_ends_the_session() -> None:
     phone = Phone()
     phone.preload([pdu(1)])
     shop = ready(phone, store=False)
@@ -645,7 +645,8 @@ def test_another_sim_in_the_phone_is_another_book_of_slots() -> None:
     other.preload([pdu(1)])
     shop.phone = other
     shop.wait(62.0)
-    assert shop.read == [part(1, 1), part(1, 1)]
+    assert shop.happened[-1] == Hung("there is another SIM in the phone now")
+    assert shop.read == [part(1, 1)]
 
 
 def test_an_open_prompt_is_left_by_escape() -> None:
