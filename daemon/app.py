@@ -89,9 +89,9 @@ def open_doors(places: wire.Places, environ: Mapping[str, str], clock: Clock) ->
     Raises:
         StartError: With the exit code and what to type next.
     """
-    Path(places.home).mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = HomeLock(places.lock)
     try:
+        Path(places.home).mkdir(parents=True, exist_ok=True, mode=0o700)
         config = load(places.config, environ)
         lock.take()
         store = Store.open(places.database, now_us=clock.now_us())

@@ -15,8 +15,8 @@ from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import Receipt, mtn_receipts
 from tests.fakes.receiver import DROP, Answer, Request
 
-COMMAND_S = 0.004
-"""The phone takes so long for each command, so that kills fall between them."""
+COMMAND_S = (0.0, 0.001, 0.004, 0.02)
+"""The phone takes one of these for each command, so that kills fall between and into all of them."""
 EVERY = 3
 """One receipt of so many carries the code of a request."""
 
@@ -41,7 +41,6 @@ def _run(scene: Scene, *, kills: int, receipts: int) -> None:
     scene.receiver.choose = _ill_now_and_then(random.Random(seed + 1))
     scene.open_for_business()
     plan, requests = _orders(scene.shop, receipts, seed)
-    scene.phone.ask("latency", latency_s=COMMAND_S)
 
     deletions = _Deletions(scene.phone)
     parts = [pdu for receipt in plan for pdu in receipt.pdus]
@@ -50,6 +49,7 @@ def _run(scene: Scene, *, kills: int, receipts: int) -> None:
         share = parts[len(parts) * number // kills : len(parts) * (number + 1) // kills]
         _play_and_kill(scene, share, dice)
         deletions.were_all_durable(scene.shop)
+    scene.phone.ask("latency", latency_s=0)
     scene.shop.start()
     _wait_until_quiet(scene, receipts + len(requests))
     scene.shop.stop()
@@ -80,6 +80,7 @@ def _orders(shop: RealShop, count: int, seed: int) -> tuple[list[Receipt], dict[
 
 def _play_and_kill(scene: Scene, parts: Sequence[str], dice: random.Random) -> None:
     """Start the daemon, let the parts arrive at random moments, and kill it at another."""
+    scene.phone.ask("latency", latency_s=dice.choice(COMMAND_S))
     scene.shop.spawn()
     # Now and then it dies while it starts; mostly while it works.
     if dice.random() < 0.8:

@@ -1,0 +1,171 @@
+"""What stops the daemon from starting, and what it says then: exit code, code, reason and what to type."""
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.real_shop import ROOT, NotStarted, RealShop
+
+
+def test_a_second_daemon_is_refused_at_once(shop: RealShop) -> None:
+    shop.start()
+    took_s = list[float]()
+    # The best of a few: a busy machine may be slow, a daemon that waits is slow each time.
+    while len(took_s) < 5 and min(took_s, default=9) >= 1:
+        begun = time.perf_counter()
+        second = shop.program("run", "--http", "127.0.0.1:0")
+        took_s.append(time.perf_counter() - begun)
+    assert second.returncode == 75
+    assert second.stderr == (
+        f"error: process {shop.pid} already runs this shop ({shop.places.lock})  [LOCKED]\n"
+        "next:  momo daemon status\n"
+    )
+    assert min(took_s) < 1
+    # The first one goes on.
+    assert shop.ask("GET", "/local/v1/status")["pid"] == shop.pid
+
+
+def test_setup_beside_a_running_daemon_changes_nothing(shop: RealShop) -> None:
+    shop.start()
+    done = shop.program("setup", "--shop", "Another", "--json")
+    assert (done.returncode, shop.ask("GET", "/local/v1/status")["pid"]) == (75, shop.pid)
+
+
+def test_a_killed_daemon_leaves_no_lock_behind(shop: RealShop) -> None:
+    shop.start()
+    shop.kill()
+    shop.start()
+    shop.stop()
+
+
+def test_a_shop_that_was_not_set_up_says_so(tmp_path: Path) -> None:
+    done = _run(tmp_path / "empty")
+    assert (done.returncode, done.stderr) == (
+        78,
+        "error: there is no shop here yet  [NOT_SET_UP]\nnext:  momo setup\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("[modems]\npoll_s = = 3\n", "line 2: not valid TOML", id="no TOML"),
+        pytest.param(
+            "[modems]\n\npol_s = 3\n", "line 3: unknown key pol_s; did you mean poll_s?", id="typo"
+        ),
+        pytest.param(
+            "[webhooks]\ntimeout_s = 'soon'\n",
+            "line 2: timeout_s takes a number, not 'soon'",
+            id="type",
+        ),
+        pytest.param(
+            "[webhooks]\nca_file = '/nowhere/ca.pem'\n",
+            "line 2: ca_file names a file that is not there",
+            id="missing file",
+        ),
+    ],
+)
+def test_bad_settings_are_named_by_line(shop: RealShop, text: str, said: str) -> None:
+    Path(shop.places.config).write_text(text, encoding="utf-8")
+    done = shop.program("run", "--http", "127.0.0.1:0")
+    assert done.returncode == 78
+    assert f"error: {shop.places.config}, {said}" in done.stderr
+    assert done.stderr.splitlines()[-1] == f"next:  edit {shop.places.config}"
+
+
+def test_a_damaged_database_is_left_as_it_is(shop: RealShop) -> None:
+    database = Path(shop.places.database)
+    whole = database.read_bytes()
+    broken = whole[:4096] + b"\xff" * 4096 + whole[8192:]
+    database.write_bytes(broken)
+    done = shop.program("run", "--http", "127.0.0.1:0")
+    assert done.returncode == 74
+    assert "error: the database is damaged and was left as it is:" in done.stderr
+    assert "[DATABASE_DAMAGED]\nnext:  copy the file away" in done.stderr
+    assert database.read_bytes() == broken
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(shop: RealShop) -> None:
+    database = Path(shop.places.database)
+    database.write_bytes(b"my shopping list\n" * 1000)
+    done = shop.program("run", "--http", "127.0.0.1:0")
+    assert done.returncode == 74
+    assert database.read_bytes() == b"my shopping list\n" * 1000
+
+
+def test_a_database_of_a_newer_momo_is_left_as_it_is(shop: RealShop) -> None:
+    with sqlite3.connect(shop.places.database) as database:
+        database.execute("PRAGMA user_version = 900")
+    database.close()
+    before = Path(shop.places.database).read_bytes()
+    done = shop.program("run", "--http", "127.0.0.1:0")
+    assert done.returncode == 78
+    assert "the database has schema 900" in done.stderr
+    assert done.stderr.endswith("[DATABASE_NEWER]\nnext:  momo version\n")
+    assert Path(shop.places.database).read_bytes() == before
+
+
+def test_a_port_in_use_is_named(shop: RealShop) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(NotStarted) as ended:
+            shop.start(http=address)
+    said = str(ended.value)
+    assert said.startswith("exit 78: error: ")
+    assert address in said
+    assert "another program has it" in said
+    # Nothing is left behind that would hold up the next start.
+    shop.start()
+    shop.stop()
+
+
+def test_a_socket_left_by_a_killed_daemon_is_replaced_and_a_polite_end_removes_it(
+    shop: RealShop,
+) -> None:
+    shop.start()
+    shop.kill()
+    assert Path(shop.places.socket).exists()
+    shop.start()
+    mode = Path(shop.places.socket).stat().st_mode & 0o777
+    folder = Path(shop.places.socket).parent.stat().st_mode & 0o777
+    assert (oct(mode), oct(folder)) == ("0o600", "0o700")
+    shop.stop()
+    assert not Path(shop.places.socket).exists()
+
+
+def test_without_assertions_it_does_not_run(shop: RealShop) -> None:
+    done = subprocess.run(
+        [sys.executable, "-O", "-m", "daemon", "run"],
+        cwd=ROOT, env=shop.environ, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "error: python -O is not supported\n",
+    )
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    done = _run(tmp_path / "file" / "shop")
+    assert done.returncode == 1
+    home = tmp_path / "file" / "shop"
+    assert f"error: the shop's folder cannot be used: [Errno 20] Not a directory: '{home}'" in (
+        done.stderr
+    )
+    assert done.stderr.endswith(f"[UNAVAILABLE]\nnext:  check the disk and the rights of {home}\n")
+
+
+def _run(home: Path) -> subprocess.CompletedProcess[str]:
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("MOMO_")}
+    return subprocess.run(
+        [sys.executable, "-m", "daemon", "run", "--http", "127.0.0.1:0"],
+        cwd=ROOT, env={**environ, "MOMO_HOME": str(home)}, capture_output=True, text=True,
+        timeout=30, check=False,
+    )  # fmt: skip
