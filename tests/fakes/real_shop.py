@@ -71,6 +71,7 @@ class RealShop:
         settings: Settings | None = None,
         short_schedule: bool = False,
         name: str = "Ama Provisions",
+        like: "RealShop | None" = None,
     ) -> None:
         """Make the shop: its folder, its settings and its keys. The daemon is not started yet.
 
@@ -81,6 +82,7 @@ class RealShop:
             settings: Sections and keys of `config.toml`, over those that the harness sets.
             short_schedule: Retry deliveries within seconds.
             name: The shop's name.
+            like: A shop whose daemon never ran: this one starts as its copy, which spares running `setup`.
         """
         self.home = folder
         self.phone = phone
@@ -105,7 +107,12 @@ class RealShop:
         for section, values in (settings or {}).items():
             merged.setdefault(section, {}).update(values)
         self.write_settings(merged)
-        self.keys = self._set_up(name)
+        if like is None:
+            self.keys = self._set_up(name)
+        else:
+            self.keys = like.keys
+            for copied in ("database", "master_key"):
+                shutil.copy2(getattr(like.places, copied), getattr(self.places, copied))
 
     def __enter__(self) -> Self:
         return self
