@@ -11,7 +11,7 @@ already stored and its slot empty, as in life; and `together`, both parts in one
 The floor does for the same parts what cannot be left out, one after the other in one thread with no queue and no
 decision: on a phone of its own the same commands (read, read again, delete; for both parts when they come together),
 three bare commits (SQLite, WAL, synchronous=FULL), and one POST of a signed body of the same size by the daemon's own
-client on a warm connection to the same receiver. Rounds of the two take turns.
+client on a warm connection to the same receiver. The two take turns, receipt by receipt.
 """
 
 import argparse
@@ -156,13 +156,15 @@ def measure(daemon: Daemon, floor: Floor, rounds: int, receipts: int) -> dict[bo
             floor.run(apart=apart)
     for number in range(rounds):
         for apart, times in found.items():
-            both = []
+            both, bare = [], []
             for _ in range(receipts):
+                # One of each in turn: what else the machine does meets both alike.
                 pause(SETTLE_S)
                 both.append(daemon.run(apart=apart))
+                bare.append(floor.run(apart=apart))
             times.first.append([first for first, _ in both])
             times.last.append([last for _, last in both])
-            times.floor.append([floor.run(apart=apart) for _ in range(receipts)])
+            times.floor.append(bare)
         progress(f"round {number + 1} of {rounds}")
     return found
 

@@ -4,7 +4,8 @@ A crash between any two of these is safe: the lease runs out (or is given back a
 out again under the same `webhook_id`: at least once (decisions.md section 7).
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from daemon.core import signing
@@ -29,23 +30,51 @@ class Leased:
     sealed_secrets: tuple[str, ...]
 
 
-async def lease(env: Env, *, limit: int, full: Sequence[str]) -> list[Leased]:
-    """Lease what is due now, oldest first, leaving out endpoints that are `full`."""
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What may go out now, and when to look again.
+
+    Attributes:
+        leased: Oldest first.
+        next_at: When the next delivery is due that an endpoint has room for, in microseconds; None when
+            none waits, or `limit` was reached.
+    """
+
+    leased: tuple[Leased, ...]
+    next_at: int | None
+
+
+async def lease(env: Env, *, limit: int, per_endpoint: int, running: Mapping[str, int]) -> Due:
+    """Lease what is due now, oldest first, in one commit: a webhook waits for this one.
+
+    Args:
+        env: The doors.
+        limit: How many at most.
+        per_endpoint: How many attempts one endpoint may have at the same time.
+        running: How many each endpoint has already.
+    """
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> list[Leased]:
-        found = deliveries.lease_due(
-            tx, now=now, until=now + LEASE_US, limit=limit, full=tuple(full)
-        )
-        return [
-            Leased(
-                delivery,
-                endpoint,
-                number,
-                tuple(webhook_secrets.valid_at(tx, webhook_secrets.owner_of(endpoint), now)),
-            )
-            for delivery, endpoint, number in found
-        ]
+    def job(tx: Tx) -> Due:
+        counts = Counter(running)
+        leased: list[Leased] = []
+        next_at = None
+        while len(leased) < limit:
+            # One at a time, so that a long queue of one endpoint takes no other's place.
+            full = tuple(key for key, count in counts.items() if count >= per_endpoint)
+            first = deliveries.first_waiting(tx, now=now, full=full)
+            if first is None:
+                break
+            delivery, endpoint = first
+            next_at = delivery.next_attempt_at
+            if next_at is None or next_at > now:
+                break
+            number = deliveries.lease(tx, delivery, now=now, until=now + LEASE_US)
+            secrets = webhook_secrets.valid_at(tx, webhook_secrets.owner_of(endpoint), now)
+            leased.append(Leased(delivery, endpoint, number, tuple(secrets)))
+            counts[endpoint.id] += 1
+            next_at = None
+        return Due(tuple(leased), next_at)
 
     return await env.store.write(job)
 

@@ -55,7 +55,8 @@ class DeliverLoop:
                 self._wake.clear()
                 wait_s = await self._start_due()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), wait_s)
+                    async with asyncio.timeout(wait_s):
+                        await self._wake.wait()
         finally:
             unsubscribe()
 
@@ -76,42 +77,24 @@ class DeliverLoop:
         free = self._workers - len(self._running)
         if free <= 0:
             return LOOK_AGAIN_S
-        counts = Counter(self._running.values())
-        full = [key for key, count in counts.items() if count >= self._per_endpoint]
         try:
-            leased = await self._lease(free, full)
+            due = await deliver.lease(
+                self._env,
+                limit=free,
+                per_endpoint=self._per_endpoint,
+                running=Counter(self._running.values()),
+            )
         except Unavailable as error:
             self._log.warning("deliver.unavailable", why=error.why)
             return float(error.retry_after_s)
-        for item in leased:
+        for item in due.leased:
             task = asyncio.create_task(self._work(item))
             self._running[task] = item.endpoint.id
             task.add_done_callback(self._finished)
-        if leased:
-            return 0.0 if len(self._running) < self._workers else LOOK_AGAIN_S
-        next_at = await self._env.store.read(
-            lambda reader: deliveries.next_due_at(reader, tuple(full))
-        )
-        if next_at is None:
-            return LOOK_AGAIN_S
-        wait_s = (next_at - self._env.clock.now_us()) / SECOND_US
+        if due.next_at is None or len(self._running) >= self._workers:
+            return LOOK_AGAIN_S  # whoever finishes wakes us
+        wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
         return min(max(wait_s, 0.05), LOOK_AGAIN_S)
-
-    async def _lease(self, free: int, full: list[str]) -> list[deliver.Leased]:
-        """Lease at most what may run now: never more for one endpoint than it may have."""
-        leased: list[deliver.Leased] = []
-        counts = Counter(self._running.values())
-        while len(leased) < free:
-            # One of each endpoint's turn at a time, so that a long queue of one takes no other's place.
-            found = await deliver.lease(self._env, limit=1, full=full)
-            if not found:
-                break
-            leased += found
-            endpoint_id = found[0].endpoint.id
-            counts[endpoint_id] += 1
-            if counts[endpoint_id] >= self._per_endpoint:
-                full.append(endpoint_id)
-        return leased
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         del self._running[task]

@@ -12,6 +12,7 @@ TOPIC = "deliveries"
 _DELIVERY = columns(Delivery)
 _DELIVERY_D = columns(Delivery, "d.")
 _ENDPOINT_E = columns(Endpoint, "e.")
+_WIDTH = len(_DELIVERY.split(", "))
 _NAMES = [name for name in _DELIVERY.split(", ") if name != "seq"]
 
 
@@ -34,66 +35,53 @@ def get(reader: Reader, delivery_id: str) -> Delivery | None:
     )
 
 
-def lease_due(
-    tx: Tx, *, now: int, until: int, limit: int, full: tuple[str, ...]
-) -> list[tuple[Delivery, Endpoint, int]]:
-    """Lease what is due, oldest first, and record that an attempt begins.
+def first_waiting(
+    reader: Reader, *, now: int, full: tuple[str, ...]
+) -> tuple[Delivery, Endpoint] | None:
+    """Return the delivery that is due first, now or later, of active endpoints; None when none waits.
+
+    One look at each endpoint's own first one, so a long queue of an endpoint that is down or paused costs nothing.
 
     Args:
-        tx: The transaction.
-        now: Our time.
-        until: When the lease ends, so that a crash gives the row back.
-        limit: How many at most.
+        reader: The view.
+        now: Our time; what is leased beyond it is left out.
         full: Endpoints that already have as many attempts running as they may.
-
-    Returns:
-        For each, the delivery as it was, its endpoint, and the number of this attempt within the run.
     """
-    params: dict[str, Any] = {"now": now, "limit": limit}
-    busy = ""
-    if full:
-        names = []
-        for index, endpoint_id in enumerate(full):
-            params[f"full{index}"] = endpoint_id
-            names.append(f":full{index}")
-        busy = f"AND d.endpoint_id NOT IN ({', '.join(names)}) "
-    rows = tx.all(
-        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id "
-        "WHERE d.next_attempt_at <= :now AND (d.leased_until IS NULL OR d.leased_until <= :now) "
-        f"AND e.is_active = 1 AND e.deleted_at IS NULL {busy}"
-        "ORDER BY d.next_attempt_at, d.seq LIMIT :limit",
+    params: dict[str, Any] = {"now": now}
+    for index, endpoint_id in enumerate(full):
+        params[f"full{index}"] = endpoint_id
+    row = reader.one(
+        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM endpoints e JOIN deliveries d ON d.seq = "
+        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.next_attempt_at IS NOT NULL "
+        "AND (w.leased_until IS NULL OR w.leased_until <= :now) ORDER BY w.next_attempt_at, w.seq LIMIT 1) "
+        "WHERE e.is_active = 1 AND e.deleted_at IS NULL "
+        f"AND e.id NOT IN ({', '.join(f':full{index}' for index in range(len(full)))}) "
+        "ORDER BY d.next_attempt_at, d.seq LIMIT 1",
         params,
     )
-    width = len(_DELIVERY.split(", "))
-    found = []
-    for row in rows:
-        delivery = load(Delivery, row[:width])
-        leased = tx.one(
-            "UPDATE deliveries SET leased_until = :until, waiting = NULL WHERE id = :id AND (leased_until IS NULL OR leased_until <= :now) "
-            f"RETURNING {_DELIVERY}",
-            {"id": delivery.id, "until": until, "now": now},
-        )
-        if leased is None:
-            continue
-        delivery = load(Delivery, leased)
-        number = tx.value(
-            "INSERT INTO attempts (delivery_id, run, number, started_at) "
-            "SELECT :id, :run, COALESCE(MAX(number), 0) + 1, :now FROM attempts "
-            "WHERE delivery_id = :id AND run = :run RETURNING number",
-            {"id": delivery.id, "run": delivery.run, "now": now},
-        )
-        found.append((delivery, load(Endpoint, row[width:]), int(number)))
-    return found
+    return None if row is None else (load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:]))
 
 
-def next_due_at(reader: Reader, full: tuple[str, ...] = ()) -> int | None:
-    """Return when the next delivery to an active endpoint is due, leases counted; None when nothing waits."""
-    rows = reader.all(
-        "SELECT d.endpoint_id, MIN(CASE WHEN d.leased_until IS NULL OR d.leased_until < d.next_attempt_at "
-        "THEN d.next_attempt_at ELSE d.leased_until END) FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id "
-        "WHERE d.next_attempt_at IS NOT NULL AND e.is_active = 1 AND e.deleted_at IS NULL GROUP BY d.endpoint_id"
+def lease(tx: Tx, delivery: Delivery, *, now: int, until: int) -> int:
+    """Keep a delivery for ourselves and record that an attempt begins; return its number within the run.
+
+    Args:
+        tx: The transaction, in which the delivery was found free.
+        delivery: What is leased.
+        now: Our time.
+        until: When the lease ends, so that a crash gives the row back.
+    """
+    tx.run(
+        "UPDATE deliveries SET leased_until = :until, waiting = NULL WHERE id = :id",
+        {"id": delivery.id, "until": until},
     )
-    return min((row[1] for row in rows if row[0] not in full), default=None)
+    number = tx.value(
+        "INSERT INTO attempts (delivery_id, run, number, started_at) "
+        "SELECT :id, :run, COALESCE(MAX(number), 0) + 1, :now FROM attempts "
+        "WHERE delivery_id = :id AND run = :run RETURNING number",
+        {"id": delivery.id, "run": delivery.run, "now": now},
+    )
+    return int(number)
 
 
 def release_leases(tx: Tx) -> int:
@@ -159,7 +147,7 @@ def give_back(
     )
 
 
-def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:  # noqa: A002
+def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:
     """Make the dead letter of a failed delivery, or open its old one again."""
     tx.run(
         "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count) "

@@ -54,8 +54,13 @@ async def owe(shop: FakeShop, telco_id: str = ID) -> None:
 
 
 async def lease_one(shop: FakeShop) -> deliver.Leased:
-    (leased,) = await deliver.lease(shop.env, limit=1, full=())
+    (leased,) = await lease(shop, limit=1)
     return leased
+
+
+async def lease(shop: FakeShop, limit: int = 5) -> list[deliver.Leased]:
+    due = await deliver.lease(shop.env, limit=limit, per_endpoint=5, running={})
+    return list(due.leased)
 
 
 async def only(shop: FakeShop) -> Delivery:
@@ -115,12 +120,29 @@ async def test_what_went_out_under_the_holder_is_not_forwarded_again(shop: FakeS
 async def test_a_lease_is_exclusive_until_it_ends(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    assert len(await deliver.lease(shop.env, limit=5, full=())) == 1
-    assert await deliver.lease(shop.env, limit=5, full=()) == []
+    assert len(await lease(shop)) == 1
+    assert await lease(shop) == []
     shop.clock.advance(60)
     again = await lease_one(shop)
     assert again.number == 2
     assert again.delivery.webhook_id == (await only(shop)).webhook_id
+
+
+async def test_a_lease_says_when_the_next_delivery_is_due(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
+    due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
+    assert due == deliver.Due((), (await only(shop)).next_attempt_at)
+
+
+async def test_an_endpoint_gets_no_more_attempts_at_a_time_than_it_may_have(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for number in range(4):
+        await owe(shop, f"9321450000{number}")
+    due = await deliver.lease(shop.env, limit=5, per_endpoint=3, running={"e1": 1})
+    assert [item.delivery.seq for item in due.leased] == [1, 2]
+    assert due.next_at is None
 
 
 async def test_a_restart_gives_every_lease_back_at_once(shop: FakeShop) -> None:
@@ -134,7 +156,7 @@ async def test_a_restart_gives_every_lease_back_at_once(shop: FakeShop) -> None:
 async def test_a_paused_endpoint_gets_nothing_and_loses_nothing(shop: FakeShop) -> None:
     await add_endpoint(shop, is_active=0)
     await owe(shop)
-    assert await deliver.lease(shop.env, limit=5, full=()) == []
+    assert await lease(shop) == []
     assert (await only(shop)).status is DeliveryStatus.PENDING
 
 
@@ -149,7 +171,7 @@ async def test_a_2xx_delivers(shop: FakeShop) -> None:
         shop.clock.now_us(),
         None,
     )
-    assert await deliver.lease(shop.env, limit=5, full=()) == []
+    assert await lease(shop) == []
 
 
 async def test_a_4xx_is_a_dead_letter_at_once(shop: FakeShop) -> None:
@@ -191,12 +213,12 @@ async def test_the_first_2xx_after_an_outage_flushes_what_waits(shop: FakeShop) 
     for _attempt in range(4):
         leased = await lease_one(shop)
         await deliver.record(shop.env, leased, outcome(500), link=LINK, policy=POLICY)
-    assert await deliver.lease(shop.env, limit=5, full=()) == []
+    assert await lease(shop) == []
     soonest = min(row.next_attempt_at or 0 for row in await shop.rows(Delivery, "deliveries"))
     shop.clock.advance((soonest - shop.clock.now_us()) / 1_000_000)
-    first = (await deliver.lease(shop.env, limit=1, full=()))[0]
+    first = await lease_one(shop)
     await deliver.record(shop.env, first, outcome(200), link=LINK, policy=POLICY)
-    rest = await deliver.lease(shop.env, limit=5, full=())
+    rest = await lease(shop)
     assert len(rest) == 3
     assert [item.delivery.seq for item in rest] == sorted(item.delivery.seq for item in rest)
     # The attempt that the flush brought forward uses up no step.
