@@ -22,7 +22,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_tables_made_from_the_code_are_up_to_date(path: Path) -> None:
     text = path.read_text()
-    assert doc_tables.filled(text) == text, "run: python -m tests.house.doc_tables"
+    assert doc_tables.filled(text) == text, "run: make docs"
 
 
 def test_every_table_stands_in_a_document() -> None:
