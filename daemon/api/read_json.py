@@ -17,6 +17,9 @@ from daemon.wire import ErrorCode
 
 DEPTH_MAX: Final = 32
 """Nobody nests `meta` deeper, and whoever reads a webhook can recurse so far."""
+DISCARD_BYTES_MAX: Final = 1024 * 1024
+"""Of a body that is too large so much is read and thrown away: closing on unread bytes would reset the connection,
+and the caller would never see why."""
 _CLOSE: Final = {"Connection": "close"}
 
 
@@ -40,25 +43,29 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     """
     kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE, headers=_CLOSE)
+        raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
     return parse(await _read(scope, receive))
 
 
 async def _read(scope: Scope, receive: Receive) -> bytes:
     length = header(scope, b"content-length") or "0"
-    if len(length) > 7 or int(length) > BODY_BYTES_MAX:
-        # The rest is never read, so the connection cannot go on.
+    if len(length) > 7 or int(length) > DISCARD_BYTES_MAX:
         raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
-    body = b""
+    if int(length) > BODY_BYTES_MAX and header(scope, b"expect") is not None:
+        # It is not on its way yet; asking for it now would be rude.
+        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+    body, size = b"", 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
         part: bytes = message.get("body", b"")
-        body += part
-        if len(body) > BODY_BYTES_MAX:
+        size += len(part)
+        body = body + part if size <= BODY_BYTES_MAX else b""
+        more = message.get("more_body", False)
+        if size > BODY_BYTES_MAX and (not more or size > DISCARD_BYTES_MAX):
             raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
-        if not message.get("more_body", False):
+        if not more:
             return body
 
 

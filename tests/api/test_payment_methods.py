@@ -315,9 +315,7 @@ async def test_lines_count_what_matched_no_number_for_30_days(api: FakeApi) -> N
                 "device_id": api.shop.source.device_id,
                 "name": lines["data"]["phones"][0]["name"],
                 "reads_payments": True,
-                "sims": [
-                    {"slot_index": 0, "network": "MTN", "unplaced_payments": 1, "line": None}
-                ],
+                "sims": [{"slot_index": 0, "network": "MTN", "unplaced_payments": 1, "line": None}],
             }
         ],
     }

@@ -17,7 +17,9 @@ async def order(api: FakeApi) -> str:
     return (await api.shop.request(2500)).reference
 
 
-async def pay(api: FakeApi, amount: int = 2500, telco_id: str = ID, reference: str = "food") -> None:
+async def pay(
+    api: FakeApi, amount: int = 2500, telco_id: str = ID, reference: str = "food"
+) -> None:
     await api.shop.read(mtn(amount, "KOFI ANTWI BADU", 90_000, reference, telco_id))
 
 
@@ -71,7 +73,9 @@ async def test_another_amount_changes_nothing(api: FakeApi) -> None:
     assert (answer.status_code, body["error"]["code"]) == (422, "AMOUNT_MISMATCH")
     assert (body["claimed_amount"], body["matched_amount"]) == ("25.00", "24.00")
     assert body["error"]["claimed_amount"] == "25.00"
-    assert (await api.live.get(f"/v1/transactions/{reference}")).json()["data"]["status"] == "PENDING"
+    assert (await api.live.get(f"/v1/transactions/{reference}")).json()["data"][
+        "status"
+    ] == "PENDING"
 
 
 async def test_a_number_is_judged_by_how_it_is_written(api: FakeApi) -> None:
@@ -123,7 +127,10 @@ async def test_an_unknown_reference_is_404(api: FakeApi, reference: str) -> None
 async def test_the_refusals_of_the_specification(api: FakeApi) -> None:
     paid, other = await order(api), await order(api)
     missing = await post(api, paid, {"transaction_id": ID})
-    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "NO_MATCHING_TRANSACTION")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (
+        404,
+        "NO_MATCHING_TRANSACTION",
+    )
     await pay(api)
     assert (await post(api, paid, {"transaction_id": ID})).status_code == 200
     again = await post(api, paid, {"transaction_id": ID})

@@ -33,7 +33,9 @@ async def references(client: httpx.AsyncClient, **query: Any) -> list[str]:
 
 
 async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
-    request = await api.shop.request(2500, customer_name="Kofi", client_reference="o-1", meta='{"a":1}')
+    request = await api.shop.request(
+        2500, customer_name="Kofi", client_reference="o-1", meta='{"a":1}'
+    )
     answer = await api.live.get(f"/v1/transactions/{request.reference}")
     assert answer.status_code == 200
     assert answer.json() == {
@@ -122,7 +124,9 @@ async def test_by_client_reference_prefers_verified_then_open_then_newest(api: F
     assert first.reference != second.reference
 
 
-async def test_a_publishable_keys_request_cannot_pose_under_a_client_reference(api: FakeApi) -> None:
+async def test_a_publishable_keys_request_cannot_pose_under_a_client_reference(
+    api: FakeApi,
+) -> None:
     request = await api.shop.request(2500, client_reference="o")
     await api.shop.env.store.write(
         lambda tx: tx.run("UPDATE transactions SET created_with = 'publishable'")

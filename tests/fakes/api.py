@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from tests.fakes.entropy import FakeEntropy
 from tests.fakes.shop import FakeShop
 
 PUBLIC = "93.184.215.14"
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""One for all: httpx makes one for each client, and that takes longer than the test."""
 REQUEST_ID = r"req_[0-9a-f]{32}"
 
 
@@ -83,7 +86,7 @@ class FakeApi:
         self.test = await self.client(await self.key(Mode.TEST))
         self.local = await self._enter(
             httpx.AsyncClient(
-                transport=httpx.AsyncHTTPTransport(uds=self.socket_path),
+                transport=httpx.AsyncHTTPTransport(uds=self.socket_path, verify=NO_TLS),
                 base_url=f"http://{wire.SOCKET_HOST}",
             )
         )
@@ -94,7 +97,9 @@ class FakeApi:
     async def client(self, key: str | None = None) -> httpx.AsyncClient:
         """Return a caller over TCP."""
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        return await self._enter(httpx.AsyncClient(base_url=self.base_url, headers=headers))
+        return await self._enter(
+            httpx.AsyncClient(base_url=self.base_url, headers=headers, verify=NO_TLS)
+        )
 
     async def _enter(self, client: httpx.AsyncClient) -> httpx.AsyncClient:
         return await self._stack.enter_async_context(client)

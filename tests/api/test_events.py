@@ -1,0 +1,156 @@
+"""The journal as a stream of server-sent events."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fakes.api import FakeApi
+from tests.fakes.receipts import mtn
+
+PATH = "/local/v1/events"
+
+
+async def read(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    """Read a stream by the rules of the HTML standard; a comment comes as {}."""
+    event: dict[str, Any] = {}
+    async for line in response.aiter_lines():
+        if line.startswith(":"):
+            yield {}
+        elif line:
+            name, _, value = line.partition(": ")
+            event[name] = json.loads(value) if name == "data" else value
+        elif event:
+            yield event
+            event = {}
+
+
+async def test_what_was_before_and_what_comes_after(api: FakeApi) -> None:
+    before = (await api.shop.values("SELECT MAX(seq) FROM events"))[0]
+    request = await api.shop.request(2500)
+    async with asyncio.timeout(10), api.local.stream("GET", f"{PATH}?since={before}") as response:
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+        events = read(response)
+        assert await anext(events) == {}
+        first = await anext(events)
+        assert first == {
+            "id": first["id"],
+            "event": "transaction.created",
+            "data": {
+                "id": first["id"],
+                "type": "transaction.created",
+                "at": "2026-11-21T08:00:30.000Z",
+                "actor": "socket:0",
+                "test": False,
+                "reference": request.reference,
+                "svc_code": request.svc_code,
+                "status": "PENDING",
+                "expected_amount": "25.00",
+                "actual_amount": None,
+                "difference": None,
+                "difference_type": None,
+                "currency": "GHS",
+                "payer_phone": "+233241234567",
+                "payer_name": None,
+                "created_at": "2026-11-21T08:00:30.000Z",
+                "completed_at": None,
+                "origin": "request",
+                "transaction_id": request.id,
+                "payment_id": None,
+                "message_id": None,
+                "endpoint_id": None,
+                "details": {"expected_minor": 2500, "currency": "GHS"},
+            },
+        }
+        await api.shop.read(
+            mtn(2500, "KOFI ANTWI BADU", 90_000, str(request.svc_code), "93214500001")
+        )
+        seen = []
+        async for event in events:
+            seen.append(event)
+            if event["event"] == "transaction.verified":
+                break
+        assert seen[-1]["data"]["status"] == "SUCCESS"
+        ids = [int(event["id"]) for event in (first, *seen)]
+        assert ids == sorted(set(ids))
+
+
+async def test_without_since_it_begins_now(api: FakeApi) -> None:
+    await api.shop.request(2500)
+    async with asyncio.timeout(10), api.local.stream("GET", PATH) as response:
+        events = read(response)
+        assert await anext(events) == {}
+        request = await api.shop.request(900)
+        assert (await anext(events))["data"]["reference"] == request.reference
+
+
+async def test_last_event_id_goes_on_where_it_ended(api: FakeApi) -> None:
+    await api.shop.request(2500)
+    second = await api.shop.request(900)
+    last = (await api.shop.values("SELECT MAX(seq) FROM events"))[0]
+    headers = {"Last-Event-ID": str(last - 1)}
+    async with (
+        asyncio.timeout(10),
+        api.local.stream("GET", f"{PATH}?since=0", headers=headers) as response,
+    ):
+        events = read(response)
+        assert await anext(events) == {}
+        assert (await anext(events))["data"]["reference"] == second.reference
+
+
+async def test_one_order_can_be_followed(api: FakeApi) -> None:
+    await api.shop.request(2500)
+    wanted = await api.shop.request(900)
+    query = {"since": "0", "reference": wanted.reference}
+    async with asyncio.timeout(10), api.local.stream("GET", PATH, params=query) as response:
+        events = read(response)
+        assert await anext(events) == {}
+        assert (await anext(events))["data"]["reference"] == wanted.reference
+
+
+async def test_a_long_journal_comes_whole(api: FakeApi) -> None:
+    for _ in range(120):
+        await api.shop.request(100)
+    async with asyncio.timeout(20), api.local.stream("GET", f"{PATH}?since=0") as response:
+        references = set()
+        async for event in read(response):
+            if event:
+                references.add(event["data"].get("reference"))
+            if len(references) == 120:
+                break
+
+
+async def test_a_silent_stream_is_kept_alive(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.api.local_events.KEEP_ALIVE_S", 0.01)
+    async with asyncio.timeout(10), api.local.stream("GET", PATH) as response:
+        comments = []
+        async for line in response.aiter_lines():
+            if line:
+                comments.append(line)
+            if len(comments) == 3:
+                break
+    assert comments == [": open", ": still here", ": still here"]
+
+
+async def test_streams_end_when_the_daemon_stops(api: FakeApi) -> None:
+    async with asyncio.timeout(10), api.local.stream("GET", PATH) as response:
+        events = read(response)
+        assert await anext(events) == {}
+        await api.listeners.stop()
+        assert [event async for event in events] == []
+
+
+@pytest.mark.parametrize("since", ["x", "-1", "1.5"])
+async def test_a_wrong_since_is_422(api: FakeApi, since: str) -> None:
+    answer = await api.local.get(PATH, params={"since": since})
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("reference", ["nonsense", "svc_trx_" + "0" * 32])
+async def test_an_unknown_order_is_404(api: FakeApi, reference: str) -> None:
+    answer = await api.local.get(PATH, params={"reference": reference})
+    assert answer.json()["error"]["code"] == "TRANSACTION_NOT_FOUND"

@@ -1,0 +1,274 @@
+"""The two addresses: taking them, sharing them out, and letting go of them."""
+
+import asyncio
+import contextlib
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from daemon.api import listeners as module
+from daemon.api.listeners import ListenError, Listeners, split_address
+from tests.fakes.api import FakeApi, running
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+async def bind(path: Path, http: str | None = None) -> Listeners:
+    listeners = Listeners(socket_path=str(path), http=http)
+    await listeners.bind()
+    return listeners
+
+
+async def connect(api: FakeApi) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = split_address(api.listeners.http_address)
+    return await asyncio.open_connection(host, port)
+
+
+async def answer_to(api: FakeApi, request: bytes) -> bytes:
+    """Send bytes and read until the other side closes."""
+    reader, writer = await connect(api)
+    writer.write(request)
+    async with asyncio.timeout(10):
+        answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+async def read_one(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """Read one answer of a connection that stays open: status line and body."""
+    async with asyncio.timeout(10):
+        head = await reader.readuntil(b"\r\n\r\n")
+        fields = dict(
+            line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line
+        )
+        body = await reader.readexactly(int(fields[b"content-length"]))
+    return head.partition(b"\r\n")[0], body
+
+
+# Taking the addresses -------------------------------------------------------------------------------------------
+
+
+async def test_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "momo.sock"
+    path.parent.mkdir()
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(path))
+    dead.close()
+    listeners = await bind(path)
+    assert stat.S_ISSOCK(path.stat().st_mode)
+    await listeners.stop()
+    assert not path.exists()
+
+
+async def test_a_living_daemons_socket_is_left_alone(api: FakeApi) -> None:
+    with pytest.raises(ListenError, match="another daemon answers"):
+        await bind(Path(api.socket_path))
+    assert (await api.local.get("/healthz")).status_code == 200
+
+
+async def test_what_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "momo.sock"
+    path.parent.mkdir()
+    path.write_text("precious")
+    with pytest.raises(ListenError, match="is no socket"):
+        await bind(path)
+    assert path.read_text() == "precious"
+
+
+async def test_a_folder_that_others_may_enter_is_closed_to_them(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o755)
+    listeners = await bind(folder / "momo.sock")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    await listeners.stop()
+
+
+async def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ListenError, match="belongs to somebody else"):
+        await bind(tmp_path / "run" / "momo.sock")
+
+
+async def test_a_port_that_is_taken_leaves_no_socket_behind(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ListenError, match="another program has it"):
+            await bind(tmp_path / "run" / "momo.sock", f"127.0.0.1:{port}")
+    assert not (tmp_path / "run" / "momo.sock").exists()
+
+
+async def test_another_sockets_file_is_not_removed_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "momo.sock"
+    listeners = await bind(path)
+    path.unlink()
+    other = socket.socket(socket.AF_UNIX)
+    other.bind(str(path))
+    await listeners.stop()
+    assert path.exists()
+    other.close()
+
+
+async def test_port_0_becomes_a_real_one_and_no_tcp_is_possible(tmp_path: Path) -> None:
+    both = await bind(tmp_path / "a" / "s", "127.0.0.1:0")
+    assert split_address(both.http_address)[1] > 0
+    await both.stop()
+    none = await bind(tmp_path / "b" / "s")
+    assert none.http_address == ""
+    await none.stop()
+
+
+@pytest.mark.parametrize("text", ["8420", "localhost", ":80", "localhost:x", "localhost:70000", ""])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ListenError, match="is not HOST:PORT"):
+        split_address(text)
+
+
+def test_addresses_are_split() -> None:
+    assert split_address("127.0.0.1:8420") == ("127.0.0.1", 8420)
+    assert split_address("[::1]:0") == ("::1", 0)
+
+
+async def test_a_host_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ListenError, match=r"192\.0\.2\.1:0"):
+        await bind(tmp_path / "run" / "s", "192.0.2.1:0")
+
+
+# Difficult clients ------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_not_http_is_400_in_our_envelope(api: FakeApi) -> None:
+    for nonsense in (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"GET / FTP/9\r\n\r\n"):
+        answer = await answer_to(api, nonsense)
+        assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b'"code":"INVALID_JSON"' in answer
+        assert b"X-Request-Id: req_" in answer
+
+
+async def test_endless_headers_are_cut_off(api: FakeApi) -> None:
+    reader, writer = await connect(api)
+    writer.write(b"GET / HTTP/1.1\r\n")
+    answer = b""
+    # What was on its way when the other side closed may turn its answer into a reset.
+    with contextlib.suppress(ConnectionError):
+        for _ in range(40):
+            writer.write(b"X-Pad: " + b"a" * 1000 + b"\r\n")
+            await writer.drain()
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
+    writer.close()
+
+
+async def test_a_large_body_in_one_piece_is_no_endless_header(api: FakeApi) -> None:
+    body = b'{"amount":"1.00","phone_number":"0241234567","description":"' + b"x" * 50_000 + b'"}'
+    head = (
+        b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: %d\r\n\r\n"
+    ) % (api.live.headers["authorization"].encode(), len(body))
+    assert (await answer_to(api, head + body)).startswith(b"HTTP/1.1 422 ")
+
+
+@pytest.mark.parametrize("start", [b"", b"\r\n", b"GET / HT", HEALTH[:-2], HEALTH + b"GET"])
+async def test_a_slow_client_is_let_go(tmp_path: Path, start: bytes) -> None:
+    async with running(tmp_path) as api:
+        api.listeners._limits.request_s_max = 0.05
+        answer = await answer_to(api, start)
+        assert answer.count(b"HTTP/1.1 ") == start.count(HEALTH)
+
+
+async def test_a_slow_body_is_let_go_and_changes_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path) as api:
+        api.listeners._limits.request_s_max = 0.05
+        head = (
+            b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: 100\r\n\r\n{"
+        ) % api.live.headers["authorization"].encode()
+        assert await answer_to(api, head) == b""
+        assert api.log.lines == []
+
+
+async def test_a_silent_connection_is_closed_between_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEEP_ALIVE_S", 0.05)
+    async with running(tmp_path) as api:
+        assert (await answer_to(api, HEALTH)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_one_connection_too_many_is_refused_politely(tmp_path: Path) -> None:
+    async with running(tmp_path, connections=3) as api:
+        held = [await connect(api) for _ in range(3)]
+        for _ in range(50):  # until the server has seen them all
+            if api.listeners._limits.tcp_now == 3:
+                break
+            await asyncio.sleep(0.01)
+        answer = await answer_to(api, b"")
+        assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        assert b"Retry-After: 1\r\n" in answer
+        assert b'"code":"UNAVAILABLE"' in answer
+        # The shop's own people are never locked out.
+        assert (await api.local.get("/healthz")).status_code == 200
+        for _, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        reader, writer = await connect(api)
+        writer.write(HEALTH)
+        assert (await read_one(reader))[0] == b"HTTP/1.1 200 OK"
+        writer.close()
+
+
+async def test_pipelined_requests_are_answered_in_order(api: FakeApi) -> None:
+    reader, writer = await connect(api)
+    nowhere = HEALTH.replace(b"/healthz", b"/nowhere")
+    writer.write(HEALTH + nowhere + HEALTH)
+    statuses = [(await read_one(reader))[0] for _ in range(3)]
+    assert statuses == [b"HTTP/1.1 200 OK", b"HTTP/1.1 404 Not Found", b"HTTP/1.1 200 OK"]
+    writer.close()
+
+
+async def test_expect_100_continue_is_honoured(api: FakeApi) -> None:
+    body = b'{"amount":"1.00","phone_number":"0241234567"}'
+    reader, writer = await connect(api)
+    writer.write(
+        b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+        b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: %d\r\n\r\n"
+        % (api.live.headers["authorization"].encode(), len(body))
+    )
+    async with asyncio.timeout(10):
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    writer.write(body)
+    assert (await read_one(reader))[0] == b"HTTP/1.1 201 Created"
+    writer.close()
+
+
+async def test_an_upgrade_is_not_taken_up(api: FakeApi) -> None:
+    request = HEALTH[:-2] + b"Connection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+    assert (await answer_to(api, request)).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+async def test_stopping_lets_a_running_call_end(api: FakeApi) -> None:
+    body = b'{"amount":"1.00","phone_number":"0241234567"}'
+    reader, writer = await connect(api)
+    writer.write(
+        b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: %d\r\n\r\n"
+        % (api.live.headers["authorization"].encode(), len(body))
+    )
+    writer.write(body[:10])
+    await writer.drain()
+    while not api.listeners._limits.connections:
+        await asyncio.sleep(0)
+    await api.live.get("/healthz")
+    stopping = asyncio.create_task(api.listeners.stop())
+    await asyncio.sleep(0)
+    writer.write(body[10:])
+    assert (await read_one(reader))[0] == b"HTTP/1.1 201 Created"
+    await stopping
+    assert not Path(api.socket_path).exists()
+    writer.close()

@@ -1,0 +1,205 @@
+"""What only the Unix socket offers: status, messages, setup, shutdown."""
+
+import os
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.api.envelope import VERSION
+from tests.fakes.api import FakeApi
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import METHOD_ID
+
+NOBODY = "0f3c0000-0000-4000-8000-000000000009"
+LOCAL = [
+    ("GET", "/local/v1/status"),
+    ("GET", "/local/v1/messages"),
+    ("GET", f"/local/v1/messages/{NOBODY}"),
+    ("GET", "/local/v1/events"),
+    ("POST", "/local/v1/shutdown"),
+    ("POST", "/local/v1/setup"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), LOCAL)
+async def test_none_of_it_is_on_tcp(api: FakeApi, method: str, path: str) -> None:
+    answer = await api.live.request(method, path, json={} if method == "POST" else None)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "ROUTE_NOT_FOUND")
+    assert api.stops == 0
+
+
+@pytest.mark.parametrize(("method", "path"), LOCAL)
+async def test_a_key_on_the_socket_has_only_its_own_rights(
+    api: FakeApi, method: str, path: str
+) -> None:
+    headers = {"Authorization": api.live.headers["Authorization"]}
+    answer = await api.local.request(method, path, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "SESSION_REQUIRED")
+
+
+async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
+    request = await api.shop.request(2500)
+    await api.shop.request(900)
+    await api.live.post("/v1/open-collections/endpoints", json={"url": "https://shop.example/hook"})
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, str(request.svc_code), "93214500001"))
+    api.shop.clock.advance(90)
+    data = (await api.local.get("/local/v1/status")).json()["data"]
+    lines = (await api.local.get("/v1/open-collections/lines")).json()["data"]
+    endpoints = (await api.local.get("/v1/open-collections/endpoints")).json()["data"]
+    assert data.pop("disk_free_bytes") > 0
+    assert data["db"].pop("bytes") > 0
+    assert data == {
+        "version": VERSION,
+        "pid": os.getpid(),
+        "uptime_s": 90,
+        "http": "127.0.0.1:8420",
+        "shop": {"name": "Ama Provisions", "timezone": "Africa/Accra"},
+        "lines": lines,
+        "today": {
+            "paid": {"count": 1, "amount": "25.00", "currency": "GHS"},
+            "short": {"count": 0},
+            "over": {"count": 0},
+            "review": 0,
+            "waiting": 1,
+        },
+        # Forwarded, and completed too: nobody else hears it.
+        "endpoints": [{**endpoints[0], "queued": 2}],
+        "queue": {"pending": 2, "retrying": 0, "failed": 0, "dead_letters": 0},
+        "phones": [],
+        "db": {"path": api.shop.env.store.path, "schema": 1, "last_check": "ok"},
+        "secrets": "unlocked",
+    }
+
+
+async def test_yesterday_is_not_today(api: FakeApi) -> None:
+    request = await api.shop.request(2500)
+    await api.shop.read(mtn(2400, "KOFI ANTWI BADU", 90_000, str(request.svc_code), "93214500001"))
+    today = (await api.local.get("/local/v1/status")).json()["data"]["today"]
+    assert today["short"] == {"count": 1, "amount": "24.00", "currency": "GHS"}
+    api.shop.clock.advance(86_400)
+    tomorrow = (await api.local.get("/local/v1/status")).json()["data"]["today"]
+    assert tomorrow["short"] == {"count": 0}
+
+
+# Messages ---------------------------------------------------------------------------------------------------
+
+
+async def test_messages_are_shown_without_their_texts(api: FakeApi) -> None:
+    receipt = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001")
+    await api.shop.read(receipt)
+    body = (await api.local.get("/local/v1/messages")).json()
+    shown = body["data"][0]
+    payment_id = (await api.shop.payments())[0].id
+    assert body["meta"] == {"limit": 50, "offset": 0, "total": 1}
+    assert shown == {
+        "id": shown["id"],
+        "line": "+233244124567",
+        "device_id": api.shop.source.device_id,
+        "sender": "MobileMoney",
+        "smsc": shown["smsc"],
+        "smsc_ts": shown["smsc_ts"],
+        "received_at": "2026-11-21T08:00:30.000Z",
+        "state": "payment",
+        "kind": shown["kind"],
+        "provider": "momo_mtn",
+        "fields": shown["fields"],
+        "trusted": True,
+        "reasons": [],
+        "payment_id": payment_id,
+        "slot_index": 0,
+        "parts": {"total": 2, "seen": 2},
+        "test": False,
+    }
+    one = await api.local.get(f"/local/v1/messages/{shown['id']}", params={"show_body": 1})
+    assert one.json() == {"success": True, "data": {**shown, "body": receipt.text}}
+    listed = await api.local.get("/local/v1/messages?show_body=true")
+    assert listed.json()["data"][0]["body"] == receipt.text
+
+
+async def test_messages_are_filtered(api: FakeApi) -> None:
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+
+    async def total(**query: Any) -> int:
+        body = (await api.local.get("/local/v1/messages", params=query)).json()
+        found: int = body["meta"]["total"]
+        return found
+
+    assert await total(state="payment") == 1
+    assert await total(state="unparsed") == 0
+    assert await total(line="0244124567") == 1
+    assert await total(line=METHOD_ID) == 1
+    assert await total(line=NOBODY) == 0
+    assert await total(since="2026-11-21T08:00:30Z") == 1
+    assert await total(since="2026-11-21T08:00:31Z") == 0
+    assert await total(limit=1, offset=1) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("state=read", "state"),
+        ("line=front", "line"),
+        ("since=1h", "since"),
+        ("limit=0", "limit"),
+        ("show_body=perhaps", "show_body"),
+    ],
+)
+async def test_wrong_message_queries(api: FakeApi, query: str, named: str) -> None:
+    answer = await api.local.get(f"/local/v1/messages?{query}")
+    assert answer.status_code == 422
+    assert [entry["field"] for entry in answer.json()["details"]] == [named]
+
+
+@pytest.mark.parametrize("name", ["nonsense", NOBODY])
+async def test_an_unknown_message_is_404(api: FakeApi, name: str) -> None:
+    answer = await api.local.get(f"/local/v1/messages/{name}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "MESSAGE_NOT_FOUND")
+
+
+# Setup and shutdown -------------------------------------------------------------------------------------------
+
+
+async def setup(api: FakeApi, body: Any) -> httpx.Response:
+    return await api.local.post("/local/v1/setup", json=body)
+
+
+async def test_setup_through_the_daemon_makes_what_is_missing(api: FakeApi) -> None:
+    answer = await setup(api, {"shop": "Other", "tz": "Africa/Lagos", "password": "x" * 10})
+    data = answer.json()["data"]
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert data["shop"] == {"name": "Ama Provisions", "timezone": "Africa/Accra"}
+    assert (data["api_key"], data["test_api_key"]) == (None, None)
+    assert data["webhook_secret"].startswith("whsec_")
+    assert {step["id"]: step["status"] for step in data["steps"]} == {
+        "shop": "done",
+        "password": "done",
+        "keys": "done",
+        "webhook_secret": "done",
+        "modem": "done",
+    }
+    again = (await setup(api, {})).json()["data"]
+    assert again == {**data, "webhook_secret": None}
+
+
+async def test_setup_with_check_changes_nothing(api: FakeApi) -> None:
+    data = (await setup(api, {"check": True})).json()["data"]
+    assert [step["status"] for step in data["steps"]].count("needs_action") == 1
+    assert await api.shop.values("SELECT COUNT(*) FROM webhook_secrets") == [0]
+
+
+async def test_setup_refuses_wrong_types(api: FakeApi) -> None:
+    answer = await setup(api, {"shop": 1, "tz": [], "password": 7, "check": "no"})
+    assert [entry["field"] for entry in answer.json()["details"]] == [
+        "shop",
+        "tz",
+        "check",
+        "password",
+    ]
+
+
+async def test_shutdown_answers_and_then_stops(api: FakeApi) -> None:
+    answer = await api.local.post("/local/v1/shutdown")
+    assert answer.json() == {"success": True, "data": {"status": "stopping"}}
+    assert api.stops == 1
