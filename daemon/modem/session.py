@@ -302,7 +302,7 @@ class Session:
         if isinstance(outcome, str):
             self._give_up(outcome)
             return
-        if self._setup is not None and _who(self._setup) != _who(outcome):
+        if self._setup is not None and _differ(self._setup.identity, outcome.identity):
             # What was read before and is not stored yet belongs to the other SIM, so the caller
             # must forget it; it is still on that SIM, and read again when the SIM is back.
             self._give_up("there is another SIM in the phone now")
@@ -456,5 +456,7 @@ class Session:
             self._events.append(Noted(line))
 
 
-def _who(setup: Setup) -> tuple[str | None, ...]:
-    return setup.identity.imei, setup.identity.iccid, setup.identity.imsi
+def _differ(before: Identified, after: Identified) -> bool:
+    """Say whether these are two phones or two SIMs; what was not heard one time says nothing."""
+    pairs = ((before.imei, after.imei), (before.iccid, after.iccid), (before.imsi, after.imsi))
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)

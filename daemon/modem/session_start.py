@@ -18,7 +18,6 @@ BUSY_RETRY_S: Final = 2.0
 BUSY_TRIES_MAX: Final = 30
 """So a minute: SIM800 and Qualcomm firmware say ERROR or busy for so long after power-on."""
 FACT_TRIES_MAX: Final = 5
-"""A SIM that is busy for a moment must not pass for another SIM: messages are known by it."""
 
 _STORAGES: Final = ("SM", "ME")
 _NOTICES: Final = ("2,1,0,1,0", "2,1,0,2,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
@@ -115,17 +114,27 @@ def _text(*commands: str) -> _Fact:
 
 
 def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) -> _Fact:
+    """Return what the first command gives that gives it twice running.
+
+    Messages are known by SIM and phone. A digit that the line lost, or a SIM that was busy for a
+    moment, must not make them those of another SIM.
+    """
     for command in commands:
-        answer = yield Ask(command)
+        said: str | None = None
         for _ in range(FACT_TRIES_MAX):
-            if answer.error is None or not at.is_busy(answer.error):
-                break
-            yield Wait(BUSY_RETRY_S)
             answer = yield Ask(command)
-        if answer.ok:
-            for line in answer.lines:
-                if (fact := reader(line)) is not None:
-                    return fact
+            if answer.error is not None and at.is_busy(answer.error):
+                yield Wait(BUSY_RETRY_S)
+                continue
+            facts = (reader(line) for line in answer.lines) if answer.ok else iter(())
+            fact = next((fact for fact in facts if fact is not None), None)
+            if fact == said:
+                break
+            said = fact
+        else:
+            continue
+        if said is not None:
+            return said
     return None
 
 

@@ -803,7 +803,8 @@ def through_a_bad_line(seed: int, rare: int) -> None:
     phone.deliver(pdu(6))
     shop.wait(40.0)
     line.rare = 0
-    if shop.state() is State.HUNG:
+    shop.wait(10.0)
+    if shop.state() is State.HUNG:  # now, or by the last answer that the bad line spoiled
         before = shop.read
         shop = Shop(phone, command_timeout_s=5.0)
         shop.happened.insert(0, PartsRead(tuple(before)))
