@@ -3,6 +3,8 @@ r"""The AT line: bytes in, lines out, and what the lines say. Never raises, what
 Framing and answers follow ITU-T V.250 clause 5 and 3GPP TS 27.005 / 27.007, read as loosely as
 real phones speak: echoes, `\r\r\n`, lone `\n`, missing blank lines, words for error numbers,
 other lines in the middle of an answer. Bytes are taken as latin-1, so that none can be illegal.
+
+Longer than other files, since it is a list of small readers that share nothing but the line.
 """
 
 import re
