@@ -10,6 +10,8 @@ fall quiet, throws away what came, and only then goes on; what was under way is 
        +--- rebooted      RECOVERING -> RESETTLING            any -> HUNG
 
 Time is an argument: seconds of a clock that never runs backwards. Nothing a phone says raises.
+
+Longer than other files: the states, their table and the one who walks it are read together.
 """
 
 from collections.abc import Sequence
