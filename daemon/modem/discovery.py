@@ -7,6 +7,7 @@ ModemManager's udev rules and gammu's issues.
 """
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ MODEM_VENDORS: Final = {
     "1546": "u-blox",
 }
 _TTYS: Final = ("ttyUSB", "ttyACM")
+_BYTE: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
 _PARENTS_MAX: Final = 5
 """From a tty's device to its USB device it is one step (ttyACM) or two (ttyUSB)."""
 
@@ -129,7 +131,7 @@ class PortFinder:
         interface, kind = -1, ("", "", "")
         for place in (folder, *folder.parents[:_PARENTS_MAX]):
             if interface < 0 and (number := _word(place, "bInterfaceNumber")):
-                interface = int(number, 16) if number.isalnum() and len(number) == 2 else -1
+                interface = int(number, 16) if _BYTE.fullmatch(number) else -1
                 kind = (
                     _word(place, "bInterfaceClass"),
                     _word(place, "bInterfaceSubClass"),
