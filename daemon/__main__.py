@@ -101,9 +101,9 @@ def _demo(options: argparse.Namespace) -> int:
         console = Console(highlight=False, record=True, width=100, force_terminal=True)
         code = tell(DemoOptions(), console)
         console.save_svg(options.picture, title="momo demo")
-        return code
     except KeyboardInterrupt:
         return 130
+    return code
 
 
 async def _setup(options: argparse.Namespace, places: wire.Places) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from daemon import wire
 from daemon.api import app as api
 from daemon.api.listeners import ListenError, Listeners
-from daemon.config import Config, ConfigError, load
+from daemon.config import Config, ConfigError, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
 from daemon.lock import HomeLock, Locked
@@ -133,6 +133,8 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     doors = open_doors(places, environ, clock)
     log = Log.to_stderr(as_json=options.log_json)
     try:
+        if options.http is not None:
+            check_exposure(doors.config.http, options.http)
         here = await doors.store.read(shop.get)
         if here is None:
             raise StartError(
@@ -149,6 +151,10 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             http_address="" if options.http == "off" else (options.http or doors.config.http.bind),
         )
         return await _run(env, options, places, log)
+    except ConfigError as error:
+        raise StartError(
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo help files"
+        ) from error
     finally:
         doors.close()
 

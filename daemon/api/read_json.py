@@ -23,7 +23,7 @@ and the caller would never see why."""
 _CLOSE: Final = {"Connection": "close"}
 
 
-class ClientGone(Exception):  # noqa: N818 -- nobody is told of it
+class ClientGone(Exception):
     """The caller left before the request was whole."""
 
 

@@ -78,6 +78,18 @@ class ReadPart:
 
 
 @dataclass(frozen=True, slots=True)
+class PhoneIdentity:
+    """What a phone says of itself and of the SIM in it; None where it says nothing."""
+
+    port: str
+    imei: str | None
+    iccid: str | None
+    imsi: str | None
+    manufacturer: str | None
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where messages come from: the SIM in one slot of one phone.
 

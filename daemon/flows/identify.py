@@ -1,7 +1,7 @@
 """A phone has said who it is: note the phone, the SIM, and where the SIM moved from."""
 
 from daemon.core import ids
-from daemon.core.requests import Source
+from daemon.core.requests import PhoneIdentity, Source
 from daemon.env import Env
 from daemon.store import events, presence
 from daemon.store.engine import Tx
@@ -9,43 +9,36 @@ from daemon.wire import Mode
 from parsers.read import network_of_imsi
 
 
-async def identify(
-    env: Env,
-    *,
-    port: str,
-    imei: str | None,
-    iccid: str | None,
-    imsi: str | None,
-    manufacturer: str | None,
-    model: str | None,
-) -> Source:
+async def identify(env: Env, phone: PhoneIdentity) -> Source:
     """Store phone and SIM and return where its messages come from.
 
     The SIM is known by its ICCID, else its IMSI, else its place until the next unplug (decisions.md section 1). The
     number follows the SIM.
     """
     now = env.clock.now_us()
-    device_id = ids.device_id_of(imei or f"port:{port}")
+    device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
     slot_index = 0
-    sim_key = iccid or (f"imsi:{imsi}" if imsi else f"slot:{device_id}:{slot_index}")
+    sim_key = phone.iccid or (
+        f"imsi:{phone.imsi}" if phone.imsi else f"slot:{device_id}:{slot_index}"
+    )
 
     def job(tx: Tx) -> Source:
         presence.saw_device(
             tx,
             device_id=device_id,
-            imei=imei,
-            name=_name(manufacturer, model, device_id),
-            manufacturer=manufacturer,
-            model=model,
-            port=port,
+            imei=phone.imei,
+            name=_name(phone.manufacturer, phone.model, device_id),
+            manufacturer=phone.manufacturer,
+            model=phone.model,
+            port=phone.port,
             now=now,
         )
         sim, before = presence.saw_sim(
             tx,
             sim_key=sim_key,
-            iccid=iccid,
-            imsi=imsi,
-            network=network_of_imsi(imsi or ""),
+            iccid=phone.iccid,
+            imsi=phone.imsi,
+            network=network_of_imsi(phone.imsi or ""),
             device_id=device_id,
             slot_index=slot_index,
             now=now,

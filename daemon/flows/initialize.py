@@ -40,7 +40,7 @@ async def initialize(
     def create(tx: Tx) -> Answer:
         mode = caller.mode or Mode.LIVE
         waiting = _payment_expected(tx, mode, request, now)
-        transaction = _add(tx, env.entropy, outbox, caller, request, mode, now)
+        transaction = _add(tx, env, caller, request, mode, now)
         body = shapes.success(
             shapes.initialized(
                 transaction,
@@ -57,15 +57,10 @@ async def initialize(
 
 
 def _add(
-    tx: Tx,
-    entropy: Entropy,
-    outbox: Outbox,
-    caller: Caller,
-    request: InitializeRequest,
-    mode: Mode,
-    now: int,
+    tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mode, now: int
 ) -> Transaction:
-    transaction_id = outbox.new_id()
+    entropy = env.entropy
+    transaction_id = env.new_id()
     expires_at = now + request.expires_in_hours * limits.HOUR_US
     row: dict[str, Any] = {
         "id": transaction_id,

@@ -61,12 +61,19 @@ def take(desk: Desk, part: ReadPart) -> Whole | Unread | Waiting | None:
         return _store_unread(desk, part, sha256, f"garbled: {value.why}")
     if not isinstance(value, Deliver):
         return _store_unread(desk, part, sha256, f"not a received SMS: {type(value).__name__}")
-    sent_at = microseconds(value.sent_at)
     key = joining.key_of(desk.source.sim_key, value)
-    if key is None or value.concat is None:
-        message_id = _add_message(desk, value, sent_at, total=1)
-        _add_part(desk, part, value.pdu, sha256, (message_id, 1, sent_at))
-        return Whole(message_id, value, value.text, sent_at)
+    if key is not None:
+        return _take_one_of_many(desk, part, sha256, value, key)
+    sent_at = microseconds(value.sent_at)
+    message_id = _add_message(desk, value, sent_at, total=1)
+    _add_part(desk, part, value.pdu, sha256, (message_id, 1, sent_at))
+    return Whole(message_id, value, value.text, sent_at)
+
+
+def _take_one_of_many(
+    desk: Desk, part: ReadPart, sha256: str, value: Deliver, key: joining.PartKey
+) -> Whole | Waiting | None:
+    """Store a part of a long message with the other parts it belongs to."""
     known = messages.under_key(
         desk.tx,
         sim_key=key.iccid,
@@ -76,18 +83,18 @@ def take(desk: Desk, part: ReadPart) -> Whole | Unread | Waiting | None:
         total=key.total,
     )
     stored = [messages.parts_of(desk.tx, message.id) for message in known]
-    place = joining.place([_as_parts(rows) for rows in stored], joining.part_of(value))
+    new = joining.part_of(value)
+    place = joining.place([_as_parts(rows, new.position) for rows in stored], new)
     if place.fit is joining.Fit.REPEAT:
         return None
     have: list[Stored] = []
     if place.index is None:
-        message_id = _add_message(desk, value, sent_at, total=key.total)
+        message_id = _add_message(desk, value, new.sent_at_us, total=key.total)
     else:
         message_id, have = known[place.index].id, stored[place.index]
         messages.count_part(desk.tx, message_id)
-    position = value.concat.position
-    _add_part(desk, part, value.pdu, sha256, (message_id, position, sent_at))
-    have = sorted([*have, (position, value.pdu, sent_at)])
+    _add_part(desk, part, value.pdu, sha256, (message_id, new.position, new.sent_at_us))
+    have = sorted([*have, (new.position, value.pdu, new.sent_at_us)])
     if not joining.is_whole(key.total, (row[0] for row in have)):
         return Waiting(message_id)
     return Whole(message_id, value, joining.join_pdus([row[1] for row in have]), have[0][2])
@@ -178,11 +185,19 @@ def _digest(pdu: str) -> str:
     return hashlib.sha256(octets).hexdigest()
 
 
-def _as_parts(rows: Sequence[Stored]) -> list[joining.Part]:
-    """Return stored parts as `joining` wants them; what was stored decodes as it did then."""
-    found = []
-    for position, pdu, sent_at in rows:
-        value = codec.decode(pdu)
-        assert isinstance(value, Deliver)
-        found.append(joining.Part(position, sent_at, value.user_data))
-    return found
+def _as_parts(rows: Sequence[Stored], position: int) -> list[joining.Part]:
+    """Return stored parts as `joining` wants them.
+
+    Octets are compared with those of a part in the same place only, so only that one is decoded.
+    """
+    return [
+        joining.Part(row[0], row[2], _decode(row).user_data if row[0] == position else b"")
+        for row in rows
+    ]
+
+
+def _decode(row: Stored) -> Deliver:
+    """Decode a stored part, which decodes as it did when it was stored."""
+    value = codec.decode(row[1])
+    assert isinstance(value, Deliver)
+    return value

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from daemon.core.errors import Unavailable
-from daemon.core.requests import ReadPart, Source
+from daemon.core.requests import PhoneIdentity, ReadPart, Source
 from daemon.env import Env
 from daemon.flows import identify, ingest
 from daemon.log import Log
@@ -21,6 +21,9 @@ from daemon.modem.session import Session
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Between tries to open a port; a plugged-in modem needs seconds until it answers."""
+
+NOTED_MAX: Final = 200
+"""Unknown lines remembered per port, so that each is logged once and a storm fills nothing."""
 
 BATCH_MAX: Final = 64
 """Parts stored in one transaction."""
@@ -137,11 +140,15 @@ class PortLoop:
                 case said.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
                 case said.Noted(line=line):
-                    if line not in self.state.noted and len(self.state.noted) < 200:
-                        self.state.noted.add(line)
-                        self._log.info("modem.unknown_line", port=self._path, shape=_shape(line))
+                    self._note(line)
                 case _:
                     pass
+
+    def _note(self, line: str) -> None:
+        """Log a line nobody knows, once, and what it looks like rather than what it says."""
+        if line not in self.state.noted and len(self.state.noted) < NOTED_MAX:
+            self.state.noted.add(line)
+            self._log.info("modem.unknown_line", port=self._path, shape=_shape(line))
 
     async def _store(self, link: Link) -> None:
         """Store what was read, in the order it came, as batches; then tell the session that it is durable."""
@@ -178,12 +185,14 @@ class PortLoop:
             try:
                 self._source = await identify.identify(
                     self._env,
-                    port=self._path,
-                    imei=identity.imei,
-                    iccid=identity.iccid,
-                    imsi=identity.imsi,
-                    manufacturer=identity.manufacturer,
-                    model=identity.model,
+                    PhoneIdentity(
+                        port=self._path,
+                        imei=identity.imei,
+                        iccid=identity.iccid,
+                        imsi=identity.imsi,
+                        manufacturer=identity.manufacturer,
+                        model=identity.model,
+                    ),
                 )
             except Unavailable as error:
                 self._log.error("identify.unavailable", why=error.why)

@@ -48,7 +48,14 @@ class Outbox:
                 raw=raw if endpoint.include_raw else None,
             )
             owed += self._owe(
-                tx, endpoint, EventKind.FORWARDED, webhook_id, payment.id, transaction, body, now
+                tx,
+                endpoint,
+                kind=EventKind.FORWARDED,
+                webhook_id=webhook_id,
+                subject=payment.id,
+                transaction=transaction,
+                body=body,
+                now=now,
             )
         return owed
 
@@ -76,7 +83,14 @@ class Outbox:
                 supersedes_reference=supersedes_reference,
             )
             owed += self._owe(
-                tx, endpoint, EventKind.COMPLETED, webhook_id, payment.id, transaction, body, now
+                tx,
+                endpoint,
+                kind=EventKind.COMPLETED,
+                webhook_id=webhook_id,
+                subject=payment.id,
+                transaction=transaction,
+                body=body,
+                now=now,
             )
         return owed
 
@@ -108,6 +122,7 @@ class Outbox:
         self,
         tx: Tx,
         endpoint: Endpoint,
+        *,
         kind: EventKind,
         webhook_id: str,
         subject: str,

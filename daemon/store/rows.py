@@ -1,5 +1,6 @@
 """Rows to values: the one place that knows how a dataclass of `core.model` lies in a table."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from enum import Enum
@@ -10,6 +11,7 @@ T = TypeVar("T")
 _CONVERTERS: dict[type, tuple[tuple[int, Callable[[Any], Any]], ...]] = {}
 
 
+@functools.cache
 def columns(model: type, prefix: str = "") -> str:
     """Return the column list of a model, in the order that `load` expects, such as `t.seq, t.id`."""
     return ", ".join(f"{prefix}{field.name}" for field in fields(model))

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from daemon.core.requests import PhoneIdentity
 from daemon.flows import identify
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
@@ -21,12 +22,9 @@ async def second_phone(api: FakeApi) -> str:
     """Plug in a phone with a Telecel SIM and return its device id."""
     source = await identify.identify(
         api.shop.env,
-        port="/dev/ttyUSB1",
-        imei="356938035643817",
-        iccid="8923302000000000098",
-        imsi=TELECEL_IMSI,
-        manufacturer="zte",
-        model="MF823",
+        PhoneIdentity(
+            "/dev/ttyUSB1", "356938035643817", "8923302000000000098", TELECEL_IMSI, "zte", "MF823"
+        ),
     )
     return source.device_id
 
@@ -205,12 +203,14 @@ async def test_patch_with_the_same_slot_rebinds_to_the_sim_now_there(api: FakeAp
     sim = {"device_id": api.shop.source.device_id, "slot_index": 0}
     await identify.identify(
         api.shop.env,
-        port="/dev/ttyUSB0",
-        imei="356938035643809",
-        iccid="8923301000000000777",
-        imsi="620010000000777",
-        manufacturer="huawei",
-        model="E3131",
+        PhoneIdentity(
+            "/dev/ttyUSB0",
+            "356938035643809",
+            "8923301000000000777",
+            "620010000000777",
+            "huawei",
+            "E3131",
+        ),
     )
     api.shop.clock.advance(60)
     answer = await patch(api, {"sim": sim})

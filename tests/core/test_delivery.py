@@ -353,7 +353,7 @@ def test_what_is_not_over_is_always_due_again(
     failures: int,
     outcome: Outcome,
     link: Link,
-    extra: bool,  # noqa: FBT001
+    extra: bool,
     unit: float,
 ) -> None:
     before = DeliveryFacts(status, attempts, failures, extra)

@@ -286,7 +286,7 @@ class _Connection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is not one by class
         self._receiver._open.add(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def connection_lost(self, exc: Exception | None) -> None:
         self._receiver._open.discard(self)
 
     def data_received(self, data: bytes) -> None:

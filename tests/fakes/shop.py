@@ -9,9 +9,16 @@ from daemon import wire
 from daemon.config import Config
 from daemon.core.access import ALL_SCOPES, Caller, CallerKind
 from daemon.core.model import Payment, Transaction
-from daemon.core.requests import Answer, InitializeRequest, ReadPart, ReconcileRequest, Source
+from daemon.core.requests import (
+    Answer,
+    InitializeRequest,
+    PhoneIdentity,
+    ReadPart,
+    ReconcileRequest,
+    Source,
+)
 from daemon.env import Env
-from daemon.flows import identify, initialize, ingest, reconcile
+from daemon.flows import identify, ingest, initialize, reconcile
 from daemon.secrets import Vault
 from daemon.store.engine import Store
 from daemon.store.rows import columns, load_all
@@ -53,13 +60,7 @@ class FakeShop:
             http_address="127.0.0.1:8420",
         )
         source = await identify.identify(
-            env,
-            port="/dev/ttyUSB0",
-            imei=IMEI,
-            iccid=ICCID,
-            imsi=imsi,
-            manufacturer="huawei",
-            model="E3131",
+            env, PhoneIdentity("/dev/ttyUSB0", IMEI, ICCID, imsi, "huawei", "E3131")
         )
         shop = cls(env, clock, source)
         if line:
@@ -114,13 +115,15 @@ class FakeShop:
         )
 
     async def transaction(self, reference: str) -> Transaction:
-        rows = await self.rows(Transaction, "transactions", f"id = '{_uuid(reference)}'")
+        rows: list[Transaction] = await self.rows(
+            Transaction, "transactions", f"id = '{_uuid(reference)}'"
+        )
         return rows[0]
 
     async def payments(self) -> list[Payment]:
         return await self.rows(Payment, "payments")
 
-    async def rows(self, model: type[Any], table: str, where: str = "1 = 1") -> list[Any]:
+    async def rows(self, model: type, table: str, where: str = "1 = 1") -> list[Any]:
         sql = f"SELECT {columns(model)} FROM {table} WHERE {where} ORDER BY seq"
         return load_all(model, await self.env.store.read(lambda reader: reader.all(sql)))
 

@@ -183,8 +183,7 @@ async def test_a_fault_of_ours_loses_no_message(
 ) -> None:
     bad, good = paid("bad"), paid("good", telco_id="93214500002")
     from daemon.intake import conclude
-
-    real = conclude.read
+    from parsers.read import read as real
 
     def fail(sender: str | None, body: str, *, network: str | None = None) -> object:
         if "Reference: bad" in body:

@@ -60,7 +60,7 @@ async def test_a_code_is_given_out_again_only_after_its_rest(
         draws.append(code)
         return code
 
-    monkeypatch.setattr(initialize.svc_code, "make_code", draw)
+    monkeypatch.setattr(svc_code, "make_code", draw)
     first = await shop.request()
     draws.clear()
     second = await shop.request()

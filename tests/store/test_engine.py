@@ -150,7 +150,12 @@ def test_a_damaged_file_is_named_and_left_alone(path: str) -> None:
 
 async def test_a_torn_page_is_found_at_start(path: str) -> None:
     store = Store.open(path, now_us=NOW)
-    await store.write(lambda tx: [add_code(tx, f"{n}" + "x" * 300) for n in range(200)])
+
+    def many(tx: Tx) -> None:
+        for n in range(200):
+            add_code(tx, f"{n}" + "x" * 300)
+
+    await store.write(many)
     store.close()
     raw = bytearray(Path(path).read_bytes())
     raw[-4096:] = b"\xff" * 4096

@@ -8,7 +8,7 @@ import uvloop
 
 
 def pytest_asyncio_loop_factories(
-    config: pytest.Config,  # noqa: ARG001
-    item: pytest.Item,  # noqa: ARG001
+    config: pytest.Config,
+    item: pytest.Item,
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}

@@ -496,7 +496,7 @@ class FakeNames:
         self._answers = list(answers)
         self.asked: list[str] = []
 
-    async def __call__(self, host: str, port: int) -> Sequence[str]:  # noqa: ARG002
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
         self.asked.append(host)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, OSError):
@@ -607,7 +607,7 @@ async def test_a_hanging_look_up_is_a_dns_error(
 ) -> None:
     monkeypatch.setattr(dial, "RESOLVE_S", 0.1)
 
-    async def hang(host: str, port: int) -> Sequence[str]:  # noqa: ARG001
+    async def hang(host: str, port: int) -> Sequence[str]:
         await asyncio.Event().wait()
         raise AssertionError
 
