@@ -74,6 +74,7 @@ def _take_one_of_many(
     desk: Desk, part: ReadPart, sha256: str, value: Deliver, key: joining.PartKey
 ) -> Whole | Waiting | None:
     """Store a part of a long message with the other parts it belongs to."""
+    new = joining.part_of(value)
     known = messages.under_key(
         desk.tx,
         sim_key=key.iccid,
@@ -81,9 +82,9 @@ def _take_one_of_many(
         width=key.width,
         reference=key.reference,
         total=key.total,
+        sent_at=new.sent_at_us,
     )
     stored = [messages.parts_of(desk.tx, message.id) for message in known]
-    new = joining.part_of(value)
     place = joining.place([_as_parts(rows, new.position) for rows in stored], new)
     if place.fit is joining.Fit.REPEAT:
         return None
@@ -94,10 +95,11 @@ def _take_one_of_many(
         message_id, have = known[place.index].id, stored[place.index]
         messages.count_part(desk.tx, message_id)
     _add_part(desk, part, value.pdu, sha256, (message_id, new.position, new.sent_at_us))
-    have = sorted([*have, (new.position, value.pdu, new.sent_at_us)])
-    if not joining.is_whole(key.total, (row[0] for row in have)):
+    if not joining.is_whole(key.total, (new.position, *(row[0] for row in have))):
         return Waiting(message_id)
-    return Whole(message_id, value, joining.join_pdus([row[1] for row in have]), have[0][2])
+    body = joining.join([value, *(_decode(row) for row in have)])
+    first_at = min([*have, (new.position, value.pdu, new.sent_at_us)])[2]
+    return Whole(message_id, value, body, first_at)
 
 
 def take_unread(desk: Desk, part: ReadPart, why: str) -> Unread | None:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from daemon.core.limits import PARTS_APART_US
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
@@ -35,12 +36,24 @@ def add_part(tx: Tx, part: dict[str, Any]) -> None:
 
 
 def under_key(
-    reader: Reader, *, sim_key: str, sender: str, width: int, reference: int, total: int
+    reader: Reader,
+    *,
+    sim_key: str,
+    sender: str,
+    width: int,
+    reference: int,
+    total: int,
+    sent_at: int | None,
 ) -> list[Message]:
-    """Return the latest messages that a part with this key may belong to or repeat, oldest first."""
+    """Return the latest messages that a part with this key and time may belong to or repeat, oldest first.
+
+    Parts of one message are at most a day apart. A reference comes back after 256 messages, so without the time each
+    part of a busy line would be held against messages of other days.
+    """
     rows = reader.all(
         f"SELECT {_MESSAGE} FROM messages WHERE sim_key = :sim_key AND sender = :sender "
         "AND reference_width = :width AND reference = :reference AND parts_total = :total "
+        "AND (:sent_at IS NULL OR sent_at IS NULL OR ABS(sent_at - :sent_at) <= :apart) "
         "ORDER BY seq DESC LIMIT :limit",
         {
             "sim_key": sim_key,
@@ -48,6 +61,8 @@ def under_key(
             "width": width,
             "reference": reference,
             "total": total,
+            "sent_at": sent_at,
+            "apart": PARTS_APART_US,
             "limit": UNDER_KEY_MAX,
         },
     )

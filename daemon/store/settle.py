@@ -63,7 +63,7 @@ def verify(
         supersedes=None if holder is None else holder.id,
     )
     assert verified is not None, "the caller has just read the request inside this transaction"
-    transactions.keep_code_until(tx, request.id, now + limits.CODE_REST_US)
+    transactions.keep_code_until(tx, request, now + limits.CODE_REST_US)
     payments.set_standing(tx, payment.id, "used")
     messages.paid(tx, payment.message_id)
     # What went out under the holder's reference is not sent again: UNIQUE (target, kind, payment) sees to it.

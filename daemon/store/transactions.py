@@ -102,11 +102,12 @@ def take_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, 
     )
 
 
-def keep_code_until(tx: Tx, transaction_id: str, free_at: int) -> None:
-    """Move the moment from which a request's code may be given out again."""
+def keep_code_until(tx: Tx, request: Transaction, free_at: int) -> None:
+    """Move the moment from which a request's code may be given out again, if it still is the request's."""
     tx.run(
-        "UPDATE svc_codes SET free_at = :free_at WHERE transaction_id = :id",
-        {"id": transaction_id, "free_at": free_at},
+        "UPDATE svc_codes SET free_at = :free_at "
+        "WHERE mode = :mode AND code = :code AND transaction_id = :id",
+        {"mode": request.mode, "code": request.svc_code, "id": request.id, "free_at": free_at},
     )
 
 

@@ -205,6 +205,8 @@ CREATE INDEX transactions_by_created ON transactions (mode, origin, created_at, 
 CREATE INDEX transactions_by_client_reference ON transactions (client_reference)
     WHERE client_reference IS NOT NULL;
 CREATE INDEX transactions_expiring ON transactions (expires_at) WHERE status = 'PENDING';
+CREATE INDEX transactions_expecting ON transactions (mode, expected_telco_transaction_id, seq)
+    WHERE expected_telco_transaction_id IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_expected_id ON transactions (mode, expected_telco_transaction_id)
     WHERE expected_telco_transaction_id IS NOT NULL AND status = 'PENDING';
 

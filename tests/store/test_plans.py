@@ -1,0 +1,47 @@
+"""What a payment and its webhook ask of the database takes as long in a big shop as in a small one."""
+
+import sqlite3
+from pathlib import Path
+
+from daemon.core.delivery import SCHEDULE_S, Link, Outcome, RetryPolicy
+from daemon.flows import deliver
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import FakeShop
+
+SMALL = {"endpoints", "e", "webhook_secrets", "sims", "payment_methods"}
+"""A shop has a handful of these, however many payments it has."""
+OUTCOME = Outcome(
+    status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000
+)
+POLICY = RetryPolicy(tuple(SCHEDULE_S), 0.2, frozenset())
+
+
+async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    statements: set[str] = set()
+    request = await shop.request(webhook_url="https://shop.example/hook")
+    shop.env.store._writer.set_trace_callback(statements.add)
+    code = request.svc_code
+    assert code is not None
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, code, "93214500001"))
+    await shop.read(mtn(700, "KOFI ANTWI BADU", 90_700, "food", "93214500002", concatenation=1))
+    due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
+    for leased in due.leased:
+        await deliver.record(shop.env, leased, OUTCOME, link=Link(False, False), policy=POLICY)
+    assert len(due.leased) == 1
+    shop.env.store._writer.set_trace_callback(None)
+    shop.close()
+    with sqlite3.connect(tmp_path / "momo.db") as base:
+        scanned = {
+            (line[3].split()[1], statement)
+            for statement in statements
+            if statement.startswith(("SELECT", "INSERT", "UPDATE"))
+            for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
+            if line[3].startswith("SCAN") or "TEMP B-TREE" in line[3]
+        }
+    base.close()
+    assert len(statements) > 20
+    assert {
+        (table, statement) for table, statement in scanned if table not in SMALL | {"TEMP"}
+    } == set()
+    assert [s for table, s in scanned if table == "TEMP" and "FROM endpoints" not in s] == []
