@@ -41,8 +41,9 @@ class Keys:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._remembered: dict[str, ApiKey] = {}
+        self._remembered: dict[str, tuple[ApiKey, Caller]] = {}
         self._listening = False
+        self._changes = 0
 
     async def caller(self, authorization: str, now_us: int) -> Caller:
         """Return the caller behind an `Authorization` header.
@@ -56,26 +57,36 @@ class Keys:
         if parts is None:
             raise unauthorized()
         sha256 = hash_key(text)
-        key = self._remembered.get(sha256) or await self._look_up(sha256)
+        found = self._remembered.get(sha256) or await self._look_up(sha256)
+        if found is None:
+            raise unauthorized()
+        key, caller = found
         if (
-            key is None
-            or not hmac.compare_digest(key.sha256, sha256)
+            not hmac.compare_digest(key.sha256, sha256)
             or key.revoked_at is not None
             or (key.expires_at is not None and now_us >= key.expires_at)
         ):
             raise unauthorized()
-        return _caller(key)
+        return caller
 
-    async def _look_up(self, sha256: str) -> ApiKey | None:
+    async def _look_up(self, sha256: str) -> tuple[ApiKey, Caller] | None:
         if not self._listening:
             self._listening = True
-            self._store.subscribe(api_keys.TOPIC, self._remembered.clear)
+            self._store.subscribe(api_keys.TOPIC, self._forget)
+        before = self._changes
         key = await self._store.read(lambda reader: api_keys.with_hash(reader, sha256))
-        if key is not None:
-            if len(self._remembered) >= REMEMBERED_MAX:
-                self._remembered.clear()
-            self._remembered[sha256] = key
-        return key
+        if key is None:
+            return None
+        found = key, _caller(key)
+        if len(self._remembered) >= REMEMBERED_MAX:
+            self._remembered.clear()
+        if self._changes == before:  # else what we read may be what was just revoked
+            self._remembered[sha256] = found
+        return found
+
+    def _forget(self) -> None:
+        self._changes += 1
+        self._remembered.clear()
 
 
 def _caller(key: ApiKey) -> Caller:

@@ -12,7 +12,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.api.auth import unauthorized
-from daemon.api.read_json import ClientGone
+from daemon.api.read_json import ClientGoneError
 from daemon.api.service import Reply, Service, header
 from daemon.core import shapes
 from daemon.core.errors import Refusal, Unavailable
@@ -76,7 +76,7 @@ class Envelope:
             else:
                 self._check_host(scope)
             await self._app(scope, receive, send_with_headers)
-        except ClientGone:
+        except ClientGoneError:
             return
         except Exception as error:
             refusal = self._refusal(error, scope, request_id)

@@ -23,7 +23,7 @@ and the caller would never see why."""
 _CLOSE: Final = {"Connection": "close"}
 
 
-class ClientGone(Exception):
+class ClientGoneError(Exception):
     """The caller left before the request was whole."""
 
 
@@ -39,7 +39,7 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
 
     Raises:
         Refusal: UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_JSON.
-        ClientGone: The connection ended first.
+        ClientGoneError: The connection ended first.
     """
     kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -58,7 +58,7 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientGoneError
         part: bytes = message.get("body", b"")
         size += len(part)
         body = body + part if size <= BODY_BYTES_MAX else b""

@@ -2,6 +2,8 @@
 
 Keys stand in the order of interface.md; what decisions.md adds comes after them. Times leave as ISO 8601 UTC with
 milliseconds, money as decimal strings of two places. A stored JSON text (`meta`, `fields`) goes out as it is.
+
+Over 300 lines because it is a list of shapes: what a reader looks up here is one key in one object.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """What people look at: transactions, deliveries and messages, filtered, counted and a page at a time.
 
 A request that is past its time counts as EXPIRED here even before the sweep says so, in filters and in totals alike
-(decisions.md section 2). A holder whose payment went to a request is in no list.
+(decisions.md section 2). A holder whose payment went to a request is in no list. (A few lines over 300: the queries.)
 """
 
 from collections.abc import Iterable
