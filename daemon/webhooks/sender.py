@@ -15,10 +15,13 @@ tells repeats by `webhook-id` in any case).
 import asyncio
 import functools
 import http.cookiejar
+import importlib.util
 import logging
 import ssl
+import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
 
 from daemon.core.delivery import DeliveryError, Outcome
@@ -73,6 +76,10 @@ def _load(ca_file: str | None) -> ssl.SSLContext:
         import httpcore  # noqa: F401, PLC0415 - on first use: see above
         import httpx  # noqa: F401, PLC0415
 
+        if importlib.util.find_spec("sniffio") is None:
+            # httpcore tries to import it four times in each post, and looks through the whole path each time: a
+            # third of what a post costs. None says at once that it is not there.
+            sys.modules.setdefault("sniffio", cast(ModuleType, None))
         # They log each URL at INFO; an endpoint's URL may hold a token.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         logging.getLogger("httpcore").setLevel(logging.WARNING)
