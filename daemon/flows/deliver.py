@@ -118,6 +118,12 @@ async def _give_back(env: Env, leased: Leased, waiting: str) -> None:
     )
 
 
+async def unlock(env: Env) -> None:
+    """Make what waited for the master key due now: it can be had again."""
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: deliveries.make_due(tx, waiting="secrets_locked", now=now))
+
+
 async def give_back(env: Env, leased: Leased) -> None:
     """Return a delivery whose attempt our own shutdown cut off; it counts for nothing."""
     now = env.clock.now_us()

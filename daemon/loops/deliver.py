@@ -22,6 +22,9 @@ LOOK_AGAIN_S: Final = 30.0
 ANSWERED_S: Final = 60.0
 """Another host that answered within this time proves that our own link works (decisions.md section 7)."""
 
+LOCKED_S: Final = 1.0
+"""While the master key cannot be had, whether it can be had now is asked so often."""
+
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than any attempt may take."""
 
@@ -45,6 +48,7 @@ class DeliverLoop:
         self._answered: dict[str, float] = {}
         self._hosts: set[str] = set()
         self._stopping = False
+        self._locked = False
 
     async def run(self) -> None:
         """Run until cancelled or stopped."""
@@ -78,6 +82,12 @@ class DeliverLoop:
         if free <= 0:
             return LOOK_AGAIN_S
         try:
+            if self._locked:
+                # Leasing would only write down attempts that cannot be made.
+                if await self._is_locked():
+                    return LOCKED_S
+                await deliver.unlock(self._env)
+                self._locked = False
             due = await deliver.lease(
                 self._env,
                 limit=free,
@@ -96,6 +106,10 @@ class DeliverLoop:
         wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
         return min(max(wait_s, 0.05), LOOK_AGAIN_S)
 
+    async def _is_locked(self) -> bool:
+        """Ask in a thread: a keyring may take its time."""
+        return await asyncio.to_thread(self._env.vault.locked)
+
     def _finished(self, task: asyncio.Task[None]) -> None:
         del self._running[task]
         self._wake.set()
@@ -108,6 +122,8 @@ class DeliverLoop:
             outcome = await deliver.attempt(self._env, sender, leased)
             if outcome is None:
                 self._log.warning("deliver.secrets_locked", delivery=leased.delivery.id)
+                # A key that is there and does not fit is no reason to hold up the others.
+                self._locked = self._locked or await self._is_locked()
                 return
             link = self._link(leased.endpoint.url, connected=outcome.connected)
             decision = await deliver.record(

@@ -147,6 +147,15 @@ def give_back(
     )
 
 
+def make_due(tx: Tx, *, waiting: str, now: int) -> int:
+    """Make everything due that was held back for this reason; returns how many."""
+    return tx.run(
+        "UPDATE deliveries SET next_attempt_at = :now "
+        "WHERE waiting = :waiting AND next_attempt_at > :now",
+        {"waiting": waiting, "now": now},
+    )
+
+
 def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:
     """Make the dead letter of a failed delivery, or open its old one again."""
     tx.run(

@@ -1,0 +1,33 @@
+"""`momo demo`, as a newcomer runs it."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.fakes.real_shop import ROOT
+
+
+def test_the_demo_plays_one_payment_to_its_end_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "momo_cli", "demo"],
+        cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path), "COLUMNS": "160", "NO_COLOR": "1"},
+        capture_output=True, text=True, timeout=80, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    code = re.search(r"types the code ([0-9A-Z]{6}) as the reference", said)
+    assert code is not None
+    assert f"Reference: {code[1]}." in said, "the receipt carries the code"
+    assert "The request is SUCCESS received 25.00 of 25.00, MTN transaction 86105511902" in said
+    for event in ("transaction.forwarded", "transaction.completed"):
+        told = (
+            rf"{event} GHS 25\.00 from KOFI BOATENG, SUCCESS, signature verified ocl_[a-z0-9]{{24}}"
+        )
+        assert re.search(told, said), f"{event} was not told of"
+    assert said.endswith("Paid, recorded, and told to the shop's software.")
+    assert list(tmp_path.iterdir()) == [], "its folder is gone"
+    assert time.perf_counter() - begun < 60

@@ -1,0 +1,127 @@
+"""Secrets and privacy: SMS are read without the master key, and the log tells nothing of customers or keys."""
+
+import base64
+from pathlib import Path
+
+from daemon import wire
+from tests.acceptance.conftest import Scene
+from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.receipts import Receipt, mtn, telecel
+from tests.fakes.receiver import Answer
+
+
+def _paid(code: str) -> Receipt:
+    return mtn(2500, "KOFI AMOS MENSAH", 50_000, code, "93214500001", sent_at=utc_now())
+
+
+def _states(shop: RealShop) -> list[tuple[str, str | None]]:
+    return [(item["status"], item["waiting"]) for item in shop.ask("GET", wire.Path.DELIVERIES)]
+
+
+def _without_key(scene: Scene) -> str:
+    """Let a payment come in while the master key cannot be had; returns the order."""
+    order = scene.shop.request("25.00")
+    scene.phone.deliver(_paid(order["svc_code"]).pdus)
+    wait_until(lambda: _states(scene.shop) == [("pending", "secrets_locked")] * 2, 20, "they wait")
+    assert scene.shop.transaction(order["reference"])["status"] == "SUCCESS"
+    assert scene.shop.ask("GET", wire.Path.LOCAL_STATUS)["secrets"] == "locked"
+    assert scene.receiver.requests == []
+    assert not scene.phone.state()["stored"], "the phone is read to the end"
+    reference: str = order["reference"]
+    return reference
+
+
+def _delivered_with_key(scene: Scene) -> None:
+    scene.receiver.wait_for(2, 60)
+    wait_until(lambda: _states(scene.shop) == [("delivered", None)] * 2, 20, "all is delivered")
+    assert [request.verified for request in scene.receiver.requests] == [True, True]
+    counts = [item["attempt_count"] for item in scene.shop.ask("GET", wire.Path.DELIVERIES)]
+    assert counts == [1, 1], "waiting for the key used up no attempt"
+
+
+def test_without_the_master_key_sms_are_read_and_webhooks_wait_for_it(scene: Scene) -> None:
+    scene.open_for_business()
+    scene.shop.stop()
+    key = Path(scene.shop.places.master_key)
+    hidden = key.with_name("hidden")
+    key.rename(hidden)
+    scene.shop.start()
+    _without_key(scene)
+    hidden.rename(key)
+    _delivered_with_key(scene)
+
+
+def test_a_master_key_that_others_may_read_is_not_used_until_that_is_mended(scene: Scene) -> None:
+    scene.open_for_business()
+    scene.shop.stop()
+    key = Path(scene.shop.places.master_key)
+    key.chmod(0o644)
+    scene.shop.start()
+    _without_key(scene)
+    key.chmod(0o600)
+    _delivered_with_key(scene)
+
+
+def test_the_log_names_no_customer_no_message_and_no_secret(scene: Scene) -> None:
+    shop, phone = scene.shop, scene.phone
+    scene.receiver.script(Answer(500, body=b"ADWOA CANARY said hello"), Answer(404))
+    shop.start(arguments=["--log-json"])
+    shop.assign("0244124567", name="NAANA CANARY")
+    secret = shop.add_endpoint(scene.receiver.url("/hook?token=canarytoken"))
+    order = shop.request(
+        "25.00",
+        "0249998887",
+        customer_name="ADWOA CANARY",
+        description="canary cloth",
+        client_reference="canary-client",
+        meta={"note": "canary meta"},
+    )
+    receipts = [
+        mtn(2500, "ADWOA CANARY QUAYE", 50_000, order["svc_code"], "93214500001"),
+        mtn(700, "KOFI CANARY", 51_000, "canary typed this in the box", "93214500002",
+            concatenation=2),
+        # Not of this network, so it is not trusted; its sender and payer are nobody's business.
+        telecel(900, "YAW CANARY", 9_000, "canary", "0000015214500000",
+                payer_phone="233209998887", concatenation=3),
+    ]  # fmt: skip
+    for receipt in receipts:
+        phone.deliver(receipt.pdus)
+    phone.fault(noise='+CUSD: 0,"CANARY 233249998887"')
+    wait_until(lambda: shop.rows("SELECT COUNT(*) FROM messages") == [(3,)], 20, "all are read")
+    scene.receiver.wait_for(4)
+    _knock(shop, secret)
+    shop.stop()
+
+    said = shop.said()
+    assert said.count("\n") > 5
+    secrets = [secret, *_keys(shop)]
+    for private in (
+        "CANARY", "canary", "249998887", "209998887", "244124567", order["svc_code"],
+        *secrets, *(value[-16:] for value in secrets), *(pdu for r in receipts for pdu in r.pdus),
+    ):  # fmt: skip
+        assert private not in said, f"{private!r} is in the log"
+
+
+def _keys(shop: RealShop) -> list[str]:
+    master = Path(shop.places.master_key).read_text(encoding="ascii").strip()
+    return [
+        shop.keys.api,
+        shop.keys.test_api,
+        shop.keys.webhook_secret,
+        master,
+        base64.b64decode(master).hex(),
+    ]
+
+
+def _knock(shop: RealShop, secret: str) -> None:
+    """Make requests that are refused or odd, with private things in every place of them."""
+    odd = {"amount": "canary", "phone_number": "0249998887", "canary": secret}
+    for method, path, body in (
+        ("POST", wire.Path.INITIALIZE, odd),
+        ("GET", f"/v1/transactions/canary?key={secret}", None),
+        ("GET", "/v1/transactions/by-client-ref/canary-client", None),
+        ("POST", "/v1/canary", {"secret": secret}),
+        ("POST", wire.Path.ENDPOINTS, {"url": f"https://canary:{secret}@localhost/"}),
+    ):
+        headers = {"Authorization": f"Bearer {shop.keys.api}", "X-Request-Id": "canary"}
+        shop.api(method, path, body, headers=headers)
