@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -100,7 +101,10 @@ def _demo(options: argparse.Namespace) -> int:
             return tell(DemoOptions(keep=options.keep), Console(highlight=False))
         console = Console(highlight=False, record=True, width=100, force_terminal=True)
         code = tell(DemoOptions(), console)
-        console.save_svg(options.picture, title="momo demo")
+        svg = console.export_svg(title="momo demo")
+        # The picture must load nothing from anywhere; a reader's own fixed-width font will do.
+        svg = re.sub(r"@font-face\s*\{.*?\}", "", svg, flags=re.DOTALL)
+        Path(options.picture).write_text(svg, encoding="utf-8")
     except KeyboardInterrupt:
         return 130
     return code
