@@ -46,6 +46,12 @@ class Payment:
         fee: What the receiver was charged.
         printed_at: The time the receipt prints, aware, UTC.
         extra: What else it says, by the corpus's words (`via_network`, `agent`, `available_balance`, `tax`).
+        payer_phone_typed: The payer's number stands in a field that a payer of our own network could have typed, so it
+            proves nothing about who paid.
+        unverified: No genuine message of this wording has been seen, or the wording does not prove that it is whole:
+            it is read and shown, and never matched without a person.
+        shown: Field words whose printed form says more or less than the value can: a time without seconds or of another
+            zone, a balance with more decimals than the currency has.
     """
 
     kind: Kind
@@ -63,6 +69,9 @@ class Payment:
     fee: Money | None = None
     printed_at: datetime | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    payer_phone_typed: bool = False
+    unverified: bool = False
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +81,13 @@ class Reversal:
     Attributes:
         telco_id: The ID of the reversal itself.
         original_telco_id: The ID of the payment that is undone; None when the message does not name it.
+        amount: What was taken; None where the message names the payment and not the money.
         The others are those of `Payment`; `kind` is always `REVERSAL`.
     """
 
     network: str
     wording: str
-    amount: Money
+    amount: Money | None = None
     telco_id: str | None = None
     original_telco_id: str | None = None
     payer_name: str | None = None
@@ -87,6 +97,8 @@ class Reversal:
     fee: Money | None = None
     printed_at: datetime | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    unverified: bool = False
+    shown: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -120,13 +132,18 @@ class NotPayment:
     fee: Money | None = None
     printed_at: datetime | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """No wording reads it; `why` is one sentence part for a person."""
+    """No wording reads it; `why` is one sentence part for a person.
+
+    `seen` holds, by field word, what a message that was cut off still shows; nothing of it may be believed.
+    """
 
     why: str
+    seen: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -153,10 +170,10 @@ def fields(reading: Reading) -> dict[str, str | None]:
     """Return a reading by the corpus's field words; every word is there, None when the message does not say it.
 
     Amounts are decimal strings, names, phones and references as printed, `timestamp` the printed local time without a
-    zone.
+    zone, as exact as it was printed.
     """
     if isinstance(reading, Unreadable):
-        return dict.fromkeys(FIELD_WORDS)
+        return {word: reading.seen.get(word) for word in FIELD_WORDS}
     # What failed moved no money, so the balance it prints names no currency of the message.
     of = reading.balance if reading.kind is not Kind.FAILED else None
     money = reading.amount or of
@@ -171,6 +188,7 @@ def fields(reading: Reading) -> dict[str, str | None]:
         "balance": _render(reading.balance),
         "fee": _render(reading.fee),
         "timestamp": None if at is None else at.replace(tzinfo=None).isoformat(timespec="seconds"),
+        **reading.shown,
     }
 
 

@@ -13,6 +13,28 @@ _ISO: Final = re.compile(
     re.ASCII,
 )
 
+_DAY: Final = re.compile(
+    r"(\d{4}|\d{1,2})[/.\- ](\d{1,2}|[A-Za-z]{3,9})[/.\- ](\d{4}|\d{1,2})", re.ASCII
+)
+_CLOCK: Final = re.compile(
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?:\s{0,3}(?P<half>[aApP])\.?[mM]\.?)?",
+    re.ASCII,
+)
+_MONTHS: Final = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
+
 
 def read_printed(text: str) -> datetime | None:
     """Read a receipt's `2026-09-07 11:02:51`; Ghana's clock is UTC all year.
@@ -27,6 +49,52 @@ def read_printed(text: str) -> datetime | None:
         return datetime.fromisoformat(f"{match[1]}T{match[2]}+00:00").astimezone(UTC)
     except ValueError:
         return None
+
+
+def read_local(date: str, time: str, order: str = "dmy") -> tuple[datetime, str] | None:
+    """Read a local time as receipts around the world print it: `15/10/24` and `12:16 PM`, `17-JUL-26` and `21:00`.
+
+    Args:
+        date: Three parts; a month may be a word of three letters or more. A year of four digits in front is taken as
+            one whatever the order says.
+        time: Hours and minutes, with or without seconds, of 24 hours or with am/pm; empty when none is printed.
+        order: `dmy`, `mdy` or `ymd`.
+
+    Returns:
+        The time without a zone, and as ISO text no more exact than printed; None when it is no such time.
+    """
+    day = _read_day(date, order)
+    clock = _CLOCK.fullmatch(time.strip()) if time else None
+    if day is None or (time and clock is None):
+        return None
+    if clock is None:
+        return datetime(*day), f"{day[0]:04d}-{day[1]:02d}-{day[2]:02d}"  # noqa: DTZ001 - local, said so
+    hour = int(clock["hour"])
+    if clock["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if clock["half"] in "pP" else 0)
+    try:
+        when = datetime(*day, hour, int(clock["minute"]), int(clock["second"] or 0))  # noqa: DTZ001 - local
+    except ValueError:
+        return None
+    return when, when.isoformat(timespec="seconds" if clock["second"] else "minutes")
+
+
+def _read_day(text: str, order: str) -> tuple[int, int, int] | None:
+    match = _DAY.fullmatch(text.strip())
+    if match is None:
+        return None
+    parts = dict(zip("ymd" if len(match[1]) == 4 else order, match.groups(), strict=True))
+    try:
+        month = (
+            int(parts["m"]) if parts["m"].isdigit() else _MONTHS.index(parts["m"][:3].lower()) + 1
+        )
+        year = int(parts["y"])
+        when = datetime(year + 2000 if year < 100 else year, month, int(parts["d"]))  # noqa: DTZ001 - a day
+    except ValueError:
+        return None
+    return when.year, when.month, when.day
 
 
 def read_iso(text: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from parsers.reading import Kind
 from parsers.template import (
+    ADVERT,
     AGENT,
     AMOUNT,
     AVAILABLE,
@@ -37,24 +38,19 @@ PLMNS: Final = ("62001",)
 
 _ID: Final = r"(?P<telco_id>\d{9,15})"
 _EXTERNAL: Final = r"External Transaction Id:~(?P<external_id>[A-Za-z0-9\-]{1,40})"
-# Whatever follows the proof of completeness is the network's advert; it never names a transaction again, so text in
-# front of a clause that cannot be read is not taken for the receipt.
-_ADVERT: Final = r"(?:(?!.{0,1600}(?i:transaction\s{0,16}id|balance:|reference:)).{0,400})"
 _BALANCES: Final = (
     rf"Current Balance:~{BALANCE}~\.(?:~Available Balance:~{AVAILABLE}~\.)? Reference:"
 )
 _PAID_TAIL: Final = (
-    rf"Reference:~{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{_ADVERT}"
+    rf"Reference:~{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{ADVERT}"
 )
 _RECEIPT_TAIL: Final = (
     rf"\.~Transaction I[Dd]:~{_ID}\. TRANSACTION FEE:~{FEE_WITH_DECIMALS}"
-    rf"(?:,~Tax Charged~{TAX})?(?:[\s.]{_ADVERT})?"
+    rf"(?:,~Tax Charged~{TAX})?(?:[\s.]{ADVERT})?"
 )
 
 _SECOND_BALANCES: Final = re.compile(
-    r"Current\s{1,16}Balance:\s{0,16}GH.{1,40}?\.(?:\s{0,16}Available\s{1,16}Balance:.{1,40}?\.)?"
-    r"\s{0,16}Reference:",
-    re.ASCII | re.DOTALL,
+    r"Current\s{1,16}Balance:\s{0,16}GH[^:]{1,60}(?:Balance:[^:]{1,60})?Reference:", re.ASCII
 )
 _FROM_NETWORK: Final = re.compile(
     r"(?P<name>[^,]{1,100}),(?P<payer>[^,]{1,40}),(?P<typed>.{0,1200})\sfrom\s{1,4}(?P<via>[^,]{1,40})",
@@ -83,7 +79,12 @@ def _typed_by_payer(found: Found) -> str | None:
     found["reference_raw"] = reference
     found["via_network"] = match["via"].strip()
     payer = match["payer"].strip()
-    found["payer_phone" if _NUMBER.fullmatch(payer) else "payer_account"] = payer
+    if _NUMBER.fullmatch(payer):
+        found["payer_phone"] = payer
+        # The name could be his own all the same: the number is what the text says, and no proof.
+        found["payer_phone_typed"] = "yes"
+    else:
+        found["payer_account"] = payer
     _set_reference(found, match["typed"])
     return None
 
@@ -115,7 +116,12 @@ def _set_reference(found: Found, typed: str) -> None:
 
 
 def _wording(
-    name: str, kind: Kind, guards: tuple[str, ...], pattern: str, *samples: str
+    name: str,
+    kind: Kind,
+    guards: tuple[str, ...],
+    pattern: str,
+    *samples: str,
+    cut: bool = False,
 ) -> Wording:
     refine = {"receipt": _typed_by_payer, "push": _typed_for_payee, "paid": _typed_for_payee}
     return Wording(
@@ -126,6 +132,7 @@ def _wording(
         pattern=pattern,
         samples=samples,
         refine=refine.get(name.partition("_")[0]),
+        cut=cut,
     )
 
 
@@ -152,13 +159,23 @@ WORDINGS: Final = (
         "Payment received for GHS 9.00 from JEMIMA OFOSUA OKYERE Current Balance: GHS 9.09. Reference: JEMIMA OFOSUA "
         "OKYERE ,233201000597,5 from VODAFONE. Transaction ID: 80929972527. TRANSACTION FEE: 0.00",
     ),
+    # The first part of two: its ID looks like a shorter valid one, and the fee is not there.
+    _wording(
+        "part_of_receipt",
+        Kind.OTHER,
+        ("Payment received for", "Reference:", "Transaction I"),
+        rf"Payment received for {AMOUNT} from {PAYER_NAME}~{_BALANCES}~{REFERENCE}\.~Transaction I[Dd]:~\d{{0,15}}",
+        "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: GHS "
+        "628.92. Reference: Q4T9WD. Transaction ID: 85614",
+        cut=True,
+    ),
     _wording(
         "ecw_receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Message from sender:", "Financial Transaction Id:"),
         rf"You have received {AMOUNT} from {PAYER_NAME}(?:~\({PAYER_PHONE}\))? on your mobile money account at "
         rf"{DATE} {TIME}\. Message from sender:~{REFERENCE}\. Your new balance:~{BALANCE}~\. "
-        rf"Financial Transaction Id:~{_ID}\.{_ADVERT}",
+        rf"Financial Transaction Id:~{_ID}\.{ADVERT}",
         "You have received GHS 1000.00 from Ecobank ova (233241000777) on your mobile money account at 2023-12-21 "
         "14:09:16. Message from sender: . Your new balance:GHS 1403.44. Financial Transaction Id: 32328501316.",
         "You have received 1000.00 GHS from Ecobank ova on your mobile money account at 2022-12-21 14:09:16. "
@@ -179,7 +196,7 @@ WORDINGS: Final = (
         Kind.CASH_IN,
         ("Cash In received for", "Transaction ID:", "Fee charged:"),
         rf"Cash In received for {AMOUNT} from {AGENT}~\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
-        rf"{AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{_ADVERT}",
+        rf"{AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
         "Mobile Money. Please do not pay any fees for it.",
@@ -199,7 +216,7 @@ WORDINGS: Final = (
         Kind.OTHER,
         ("has been credited to your mobile money account", "Interest"),
         rf"An amount of {AMOUNT} has been credited to your mobile money account\. Message:~Interest for .{{1,80}}\. "
-        rf"Your new balance:~{BALANCE}\. Financial Transaction Id:~{_ID}\.{_ADVERT}",
+        rf"Your new balance:~{BALANCE}\. Financial Transaction Id:~{_ID}\.{ADVERT}",
         "An amount of GHS 99.91 has been credited to your mobile money account. Message:Interest for July to "
         "September 2022. Your new balance: GHS 4102.11. Financial Transaction Id: 20149080693.",
     ),
@@ -208,7 +225,7 @@ WORDINGS: Final = (
         Kind.SENT,
         ("Payment made for", "Fee charged:"),
         rf"Payment made for {AMOUNT} to {PAYEE_NAME}~\.?~{_BALANCES}~{REFERENCE}\. Transaction ID:~{_ID}\. "
-        rf"Fee charged:~{FEE} (?:TAX|Tax) charged:~{TAX}\.{_ADVERT}",
+        rf"Fee charged:~{FEE} (?:TAX|Tax) charged:~{TAX}\.{ADVERT}",
         "Payment made for GHS 30.00 to SELASI AGBEKO Current Balance: GHS 468.61 . Available Balance: GHS 468.61. "
         "Reference: lunch. Transaction ID: 79728153259. Fee charged: GHS0.00 Tax charged: 0. Download the MoMo App",
         "Payment made for GHS 30.00 to SELASI AGBEKO. Current Balance: GHS 468.61. Available Balance: GHS 468.61. "
@@ -268,7 +285,7 @@ WORDINGS: Final = (
         Kind.AIRTIME,
         ("Payment for", "MTN ", "Fee charged:"),
         rf"Payment for {AMOUNT} to (?P<payee_name>MTN (?:BUNDLE|AIRTIME))~\.?~Current Balance:~{BALANCE}\. "
-        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{_ADVERT}",
+        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{ADVERT}",
         "Payment for GHS3.00 to MTN BUNDLE .Current Balance: GHS 0.38. Transaction Id: 85713132800. Fee charged: "
         "GHS0.00,Tax Charged 0.",
     ),
@@ -277,7 +294,7 @@ WORDINGS: Final = (
         Kind.BILL,
         ("Payment for", "Transaction Id:", "Fee charged:"),
         rf"Payment for {AMOUNT} to (?!MTN (?:BUNDLE|AIRTIME)){PAYEE_NAME}~\.{{0,2}}~Current Balance:~{BALANCE}\. "
-        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{_ADVERT}",
+        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{ADVERT}",
         "Payment for GHS50.50 to Bills.INV ..Current Balance: GHS 113.41. Transaction Id: 79854486507. Fee charged: "
         "GHS0.00,Tax Charged 0.",
     ),
