@@ -1,0 +1,56 @@
+"""GhanaPay, Ghana: the banks' wallet, on any SIM. The other side may be a masked bank account."""
+
+from typing import Final
+
+from parsers.country import GHANA
+from parsers.reading import Kind
+from parsers.template import (
+    ADVERT,
+    AMOUNT,
+    BALANCE,
+    PAYEE_PHONE,
+    PAYER_NAME,
+    PAYER_PHONE,
+    REFERENCE,
+    Book,
+)
+
+NETWORK: Final = "ghanapay"
+DISPLAY_NAME: Final = "GhanaPay"
+SENDERS: Final = ("GhanaPay",)
+PLMNS: Final[tuple[str, ...]] = ()
+COUNTRY: Final = GHANA
+
+_BOOK: Final = Book(NETWORK, COUNTRY)
+_TAIL: Final = (
+    rf"Ref:~{REFERENCE}~\. Transaction ID:~(?P<telco_id>\d{{9,15}})\. Balance:~{BALANCE}~\.{ADVERT}"
+)
+_VIA: Final = r"(?P<via_network>[A-Za-z][A-Za-z&\s]{1,40}?)"
+
+WORDINGS: Final = (
+    _BOOK.wording(
+        "receipt_from_bank",
+        Kind.PAYMENT_RECEIVED,
+        ("You have received", "Ref:", "Transaction ID:", "Balance:"),
+        rf"You have received {AMOUNT} from~:?~(?P<payer_account>\d{{2,8}}[*xX]{{2,8}}\d{{2,6}})~,~{_VIA}~\. {_TAIL}",
+        "You have received GHS 400.00 from: 2255****789 , Ecobank. Ref: REF: 705864944511576 . Transaction ID: "
+        "618642757936. Balance: GHS 506.58.",
+    ),
+    _BOOK.wording(
+        "receipt",
+        Kind.PAYMENT_RECEIVED,
+        ("You have received", "Ref:", "Transaction ID:", "Balance:"),
+        rf"You have received {AMOUNT} from~:?~{PAYER_PHONE}(?:~,?~(?!.{{0,60}}\sMOBILE MONEY~\.){PAYER_NAME})?(?:~,?~"
+        rf"(?P<via_network>[A-Z]{{2,12}} MOBILE MONEY))?~\. {_TAIL}",
+        "You have received GHS 20.00 from 0545000003 MTN MOBILE MONEY. Ref: K7M2QX. Transaction ID: 620307283234. Balance: "
+        "GHS 33.58.",
+    ),
+    _BOOK.wording(
+        "sent",
+        Kind.SENT,
+        ("You have transferred", "Ref:", "Transaction ID:", "Balance:"),
+        rf"You have transferred {AMOUNT} to~:?~(?:{PAYEE_PHONE}|(?P<payee_account>[\d*xX]{{6,20}}))(?:~,?~[A-Z].{{0,60}}?)?~\. {_TAIL}",
+        "You have transferred GHS 20.00 to 0545000003 MTN MOBILE MONEY. Ref: uber. Transaction ID: 620307283233. Balance: "
+        "GHS 13.58.",
+    ),
+)
