@@ -1,75 +1,25 @@
 """The one door of the room: which network a message may come from, and what it says."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Final
 
-from parsers.networks import at_gh, mtn_gh, telecel_gh
+from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider, networks_of_senders
 from parsers.reading import Reading, Unreadable
 from parsers.template import TEXT_CHARACTERS_MAX, Wording, read_with, squeeze
 
+__all__ = [
+    "EVERY_PROVIDER",
+    "PROVIDERS",
+    "Provider",
+    "network_of_imsi",
+    "provider_of",
+    "provider_of_network",
+    "read",
+    "wordings",
+]
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A wallet service that lines can belong to.
-
-    Attributes:
-        name: As stored and returned (`momo_mtn`).
-        display_name: For people.
-        network: Short name of the network (`mtn`).
-        aliases: Other names that are accepted for it.
-        currency: ISO 4217 code of what it pays in.
-        senders: The originating addresses its receipts come from, to the byte; empty while none is known for sure.
-        plmns: MCC and MNC of its SIMs (the first digits of an IMSI).
-    """
-
-    name: str
-    display_name: str
-    network: str
-    aliases: tuple[str, ...]
-    currency: str
-    senders: tuple[str, ...]
-    plmns: tuple[str, ...]
-
-
-PROVIDERS: Final = {
-    provider.name: provider
-    for provider in (
-        Provider(
-            name=mtn_gh.PROVIDER,
-            display_name="MTN MoMo",
-            network=mtn_gh.NETWORK,
-            aliases=(),
-            currency="GHS",
-            senders=mtn_gh.SENDERS,
-            plmns=mtn_gh.PLMNS,
-        ),
-        Provider(
-            name=telecel_gh.PROVIDER,
-            display_name="Telecel Cash",
-            network=telecel_gh.NETWORK,
-            aliases=("momo_vodafone",),
-            currency="GHS",
-            senders=telecel_gh.SENDERS,
-            plmns=telecel_gh.PLMNS,
-        ),
-        Provider(
-            name=at_gh.PROVIDER,
-            display_name="AT Money",
-            network=at_gh.NETWORK,
-            aliases=("momo_airteltigo", "momo_tigo"),
-            currency="GHS",
-            senders=at_gh.SENDERS,
-            plmns=at_gh.PLMNS,
-        ),
-    )
-}
-"""Every provider, by its canonical name (decisions.md section 3)."""
-
-_WORDINGS: Final = {module.NETWORK: module.WORDINGS for module in (mtn_gh, telecel_gh, at_gh)}
-_NETWORK_OF_SENDER: Final = {
-    sender: provider.network for provider in PROVIDERS.values() for sender in provider.senders
-}
+_NETWORKS_OF_SENDER: Final = networks_of_senders(EVERY_PROVIDER.values())
 _NAMES: Final = {
     name: provider.name
     for provider in PROVIDERS.values()
@@ -81,6 +31,30 @@ _NETWORK_OF_PLMN: Final = {
 }
 
 
+class _Index:
+    """Wordings, found by a literal of theirs: a text is asked once for each literal, not once for each wording."""
+
+    def __init__(self, of: Iterable[Wording]) -> None:
+        self._by_literal: dict[str, list[tuple[int, Wording]]] = {}
+        for place, wording in enumerate(of):
+            rarest = max(wording.guards, key=len)
+            self._by_literal.setdefault(rarest, []).append((place, wording))
+
+    def candidates(self, squeezed: str) -> list[tuple[int, Wording]]:
+        """Return the wordings worth trying, with their places, in order."""
+        found: list[tuple[int, Wording]] = []
+        for literal, of_it in self._by_literal.items():
+            if literal in squeezed:
+                found += of_it
+        if len(found) > 1:
+            found.sort(key=_place)
+        return found
+
+
+def _place(candidate: tuple[int, Wording]) -> int:
+    return candidate[0]
+
+
 def read(sender: str | None, body: str, *, network: str | None = None) -> Reading:
     """Say what a message says. Never raises, whatever the text.
 
@@ -89,8 +63,8 @@ def read(sender: str | None, body: str, *, network: str | None = None) -> Readin
     Args:
         sender: The originating address as decoded, or None when unknown.
         body: The whole message, all parts joined.
-        network: Short name of the network whose wordings are the only ones to try. Without it the sender's; when no
-            network is known to send from there, every network's, so that a pasted text can be read too.
+        network: Short name of the network whose wordings are the only ones to try. Without it those that send from
+            there; when none is known to, every network's, Ghana's first, so that a pasted text can be read too.
 
     Returns:
         A payment, a reversal, something else, or why nothing could be read.
@@ -99,7 +73,7 @@ def read(sender: str | None, body: str, *, network: str | None = None) -> Readin
         return Unreadable(f"longer than {TEXT_CHARACTERS_MAX} characters")
     text = body.strip()
     squeezed = squeeze(text)
-    for wording in _wordings(sender, network):
+    for _, wording in _index(_networks(sender, network)).candidates(squeezed):
         reading = read_with(wording, text, squeezed)
         if reading is not None:
             return reading
@@ -108,7 +82,7 @@ def read(sender: str | None, body: str, *, network: str | None = None) -> Readin
 
 def wordings() -> Iterator[Wording]:
     """Give every wording of every network."""
-    for of_network in _WORDINGS.values():
+    for of_network in WORDINGS.values():
         yield from of_network
 
 
@@ -118,21 +92,32 @@ def provider_of(name_or_alias: str) -> str | None:
 
 
 def provider_of_network(network: str) -> str | None:
-    """Return the provider of a network's short name, or None."""
+    """Return the provider of a network's short name, or None; only those that a shop can have a number at."""
     return _PROVIDER_OF_NETWORK.get(network)
 
 
 def network_of_imsi(imsi: str) -> str | None:
-    """Return the short name of the network that issued a SIM, by the first five digits of its IMSI, or None.
+    """Return the short name of the shop's network that issued a SIM, by the first five digits of its IMSI, or None.
 
     The IMSI and not the registered network: a roaming SIM still gets its own network's receipts.
     """
     return _NETWORK_OF_PLMN.get(imsi.strip()[:5])
 
 
-def _wordings(sender: str | None, network: str | None) -> Iterator[Wording]:
-    if network is None and sender is not None:
-        network = _NETWORK_OF_SENDER.get(sender)
-    if network is None:
-        return wordings()
-    return iter(_WORDINGS.get(network, ()))
+def _networks(sender: str | None, network: str | None) -> tuple[str, ...]:
+    if network is not None:
+        return (network,)
+    return _NETWORKS_OF_SENDER.get(sender or "", _EVERY_NETWORK)
+
+
+_EVERY_NETWORK: Final = tuple(WORDINGS)
+
+
+@cache
+def _index_of(networks: tuple[str, ...]) -> _Index:
+    return _Index(wording for network in networks for wording in WORDINGS[network])
+
+
+def _index(networks: tuple[str, ...]) -> _Index:
+    # A name that is no network's must not fill the cache.
+    return _index_of(tuple(network for network in networks if network in WORDINGS))

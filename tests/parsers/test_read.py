@@ -9,6 +9,7 @@ import pytest
 
 from parsers.money import Money
 from parsers.read import (
+    EVERY_PROVIDER,
     PROVIDERS,
     network_of_imsi,
     provider_of,
@@ -43,6 +44,10 @@ def test_each_wording_reads_its_samples_and_no_other_does(wording: Wording) -> N
         ]
         assert readers == [wording.name]
         reading = read(None, sample)
+        if wording.cut:
+            assert isinstance(reading, Unreadable)
+            assert reading.seen
+            continue
         assert not isinstance(reading, Unreadable)
         assert (reading.network, reading.wording, reading.kind) == (
             wording.network,
@@ -60,9 +65,11 @@ def test_ids_of_receipts_have_their_networks_form() -> None:
     for wording in WORDINGS:
         for sample in wording.samples:
             reading = read(None, sample)
-            if isinstance(reading, Payment) and reading.telco_id is not None:
-                provider = provider_of_network(reading.network)
-                assert provider is not None
+            if not isinstance(reading, Payment) or reading.telco_id is None:
+                continue
+            provider = provider_of_network(reading.network)
+            # Of the others nothing is trusted; Airtel Ghana's IDs of 2013 have gone with it.
+            if provider is not None and not wording.name.endswith("_2013"):
                 assert is_valid_telco_id(reading.telco_id, provider)
 
 
@@ -90,7 +97,13 @@ def test_a_receipt_from_another_network_names_its_payer() -> None:
     assert reading.payer_phone_printed == "233201000456"
     assert reading.reference == "K7M2QX"
     assert reading.reference_raw == raw
-    assert reading.extra["via_network"] == "VODAFONE"
+    assert reading.extra == {
+        "available_balance": "628.92",
+        "reference_raw": raw,
+        "via_network": "VODAFONE",
+    }
+    # A payer of our own network could have typed the same, with his own name.
+    assert reading.payer_phone_typed
 
 
 def test_a_telecel_receipt_prints_its_time_and_payer() -> None:
@@ -182,6 +195,11 @@ def test_every_field_word_is_always_there() -> None:
 
 
 def test_providers_are_found_by_name_alias_network_and_sim() -> None:
+    assert list(PROVIDERS)[:3] == list(EVERY_PROVIDER)[:3]
+    assert provider_of_network("mpesa_ke") is None
+    assert provider_of("momo_mpesa_ke") is None
+    assert EVERY_PROVIDER["momo_mpesa_ke"].senders == ("MPESA",)
+    assert network_of_imsi("639020123456789") is None
     assert list(PROVIDERS) == ["momo_mtn", "momo_telecel", "momo_at"]
     assert provider_of("momo_mtn") == "momo_mtn"
     assert provider_of("momo_vodafone") == "momo_telecel"
