@@ -28,6 +28,9 @@ NOTED_MAX: Final = 200
 BATCH_MAX: Final = 64
 """Parts stored in one transaction."""
 
+STORE_AGAIN_S: Final = 5.0
+"""Between two tries to store while the disk is full: the phone's storage is small, so go on soon."""
+
 
 @dataclass(slots=True)
 class PhoneState:
@@ -169,7 +172,7 @@ class PortLoop:
                     # Nothing was stored, so nothing is deleted: the messages stay on the phone.
                     self._log.error("ingest.unavailable", why=error.why)
                     self._say("not_storing", error.why)
-                    await asyncio.sleep(error.retry_after_s)
+                    await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
                     continue
                 del self._queue[: len(batch)]
                 for fault in taken.faults:
@@ -196,7 +199,7 @@ class PortLoop:
                 )
             except Unavailable as error:
                 self._log.error("identify.unavailable", why=error.why)
-                await asyncio.sleep(error.retry_after_s)
+                await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
                 continue
             self.state.device_id = self._source.device_id
             return

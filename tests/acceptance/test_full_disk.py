@@ -1,0 +1,106 @@
+"""A full disk: SMS stay on the phone, the API says so, and all goes on by itself when there is room again."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon import wire
+from tests.acceptance.conftest import SHOP_NUMBER
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.receipts import mtn_receipts
+from tests.fakes.receiver import Receiver
+
+DISK_BYTES = 4 << 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own that is soon full."""
+    if os.getuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small disk")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)],
+        capture_output=True, text=True, timeout=20, check=False,
+    )  # fmt: skip
+    if made.returncode != 0:
+        pytest.skip(f"mounting is not permitted here: {made.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], timeout=20, check=True)
+
+
+def test_a_full_disk_loses_nothing_and_heals(
+    small_disk: Path, tmp_path: Path, fresh: RealShop
+) -> None:
+    with (
+        Receiver(tmp_path / "receiver") as receiver,
+        PhoneProcess(tmp_path / "tty") as phone,
+        RealShop(
+            small_disk / "shop", phone=phone.link, ca_file=receiver.ca_file, like=fresh,
+            short_schedule=True,
+        ) as shop,
+    ):  # fmt: skip
+        # What the daemon says is not to need the disk that is full.
+        shop.log = tmp_path / "daemon.log"
+        shop.start()
+        shop.assign(SHOP_NUMBER)
+        receiver.secrets = [shop.add_endpoint(receiver.url())]
+        order = shop.request("25.00")
+        ballast = _fill(small_disk)
+
+        status, answer = shop.api(
+            "POST", wire.Path.INITIALIZE, {"amount": "1.00", "phone_number": "0244123456"}
+        )
+        assert (status, answer["error"]["code"]) == (503, wire.ErrorCode.UNAVAILABLE)
+        assert "disk is full" in answer["error"]["message"]
+        # Reading needs no room.
+        assert shop.transaction(order["reference"])["status"] == "PENDING"
+
+        receipts = list(mtn_receipts(3, started=utc_now()))
+        for receipt in receipts:
+            phone.deliver(receipt.pdus)
+        said = wait_until(lambda: _not_storing(shop), 20, "the status says that nothing is stored")
+        assert "disk is full" in said
+        assert [entry["pdu"] for entry in phone.state()["stored"]] == [
+            pdu for receipt in receipts for pdu in receipt.pdus
+        ]
+        assert phone.state()["deleted"] == []
+        assert shop.rows("SELECT COUNT(*) FROM sms_parts") == [(0,)]
+
+        for path in ballast:
+            path.unlink()
+        wait_until(lambda: not phone.state()["stored"], 60, "the phone is read to the end")
+        assert shop.rows("SELECT telco_transaction_id FROM payments ORDER BY 1") == [
+            (receipt.telco_id,) for receipt in receipts
+        ]
+        receiver.wait_for(3, 60)
+        wait_until(lambda: _not_storing(shop) is None, 10, "the status is well again")
+        assert shop.request("1.00")["status"] == "PENDING"
+        shop.stop()
+
+
+def _fill(disk: Path) -> list[Path]:
+    """Take all room, in the end byte by byte."""
+    made: list[Path] = []
+    for size in (1 << 20, 4096, 1):
+        with contextlib.suppress(OSError):
+            while True:
+                path = disk / f"ballast-{len(made)}"
+                made.append(path)
+                with path.open("wb") as file:
+                    file.write(b"x" * size)
+    return [path for path in made if path.exists()]
+
+
+def _not_storing(shop: RealShop) -> str | None:
+    phones = shop.ask("GET", wire.Path.LOCAL_STATUS)["phones"]
+    return next((phone["detail"] for phone in phones if phone["state"] == "not_storing"), None)
