@@ -19,7 +19,6 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -31,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from _figures import Row, median, progress, report, spread, until
-from _shop import ROOT, Shop
 
 from daemon.modem.emulated import Phone
 from daemon.modem.emulated_port import PhonePort
+from tests.fakes.real_shop import ROOT, RealShop
 from tests.fakes.receipts import mtn_receipts
 
 INSTANT = 1_000
@@ -155,9 +154,9 @@ def take_in(receipts: int, latency_s: float) -> Run:
         folder = Path(name)
         phone = TimedPhone(folder / "phone")
         try:
-            with Shop(folder, folder / "phone") as shop:
+            with RealShop(folder / "shop", phone=folder / "phone") as shop:
                 shop.start()
-                shop.take_number()
+                shop.assign("0244124567")
                 shop.stop()
                 now = datetime.now(UTC)  # noqa: TID251 - the network's clock
                 made = mtn_receipts(receipts, started=now, references=["1243"] * receipts)
@@ -168,25 +167,23 @@ def take_in(receipts: int, latency_s: float) -> Run:
                 until(lambda: not phone.ask(left=True)["left"], TIMEOUT_S, "the backlog", 0.1)
                 cpu_s = _cpu_s(shop.pid)
                 shop.stop()
-                _check(shop.database, receipts)
+                _check(shop, receipts)
                 return _run(receipts, latency_s, phone.ask(log=True), cpu_s)
         finally:
             phone.stop()
 
 
-def _check(database: str, receipts: int) -> None:
+def _check(shop: RealShop, receipts: int) -> None:
     """Hold the database against what was on the phone."""
-    base = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    for sql, wanted in (
+    for statement, wanted in (
         ("SELECT COUNT(*) FROM payments", receipts),
         ("SELECT COUNT(*) FROM sms_parts", receipts * PARTS),
         ("SELECT COUNT(*) FROM messages WHERE state = 'payment'", receipts),
         ("SELECT COUNT(*) FROM transactions", receipts),
     ):
-        (found,) = base.execute(sql).fetchone()
+        ((found,),) = shop.rows(statement)
         if found != wanted:
-            raise RuntimeError(f"{sql}: {found}, not {wanted}")
-    base.close()
+            raise RuntimeError(f"{statement}: {found}, not {wanted}")
 
 
 def _run(receipts: int, latency_s: float, log: dict[str, Any], cpu_s: float) -> Run:

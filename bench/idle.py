@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from _figures import Row, pause, progress, report, until
-from _shop import ReceiverProcess, Shop
+from _receiver import ReceiverProcess
 
-from daemon import wire
 from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop
 from tests.fakes.receipts import mtn
 
 RSS_GOAL_MB = 75.0
@@ -94,20 +94,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="momo-bench-") as name:
         folder = Path(name)
         receiver = ReceiverProcess(folder / "receiver")
-        config = (
-            f'[webhooks]\nallow_private_hosts = ["localhost"]\nca_file = "{receiver.ca_file}"\n'
-        )
         with (
             receiver,
             PhoneProcess(folder / "phone") as phone,
-            Shop(folder, folder / "phone", config) as shop,
+            RealShop(folder / "shop", phone=phone.link, ca_file=receiver.ca_file) as shop,
         ):
             shop.start()
-            shop.take_number()
-            secret = shop.call("POST", wire.Path.ENDPOINTS, {"url": receiver.url})["secret"]
+            shop.assign("0244124567")
+            secret = shop.add_endpoint(receiver.url)
             # A shop that was set up is started again, so that the set-up is not measured.
-            shop.stop()
-            shop.start()
+            shop.restart()
             progress(f"idle for {seconds:g} s")
             fresh = idle(shop.pid, seconds)
             receiver.start(secret)

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from _figures import Row, median, report, spread
-from _shop import Shop
 
 from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop
 
 GOAL = 2.0
 
@@ -53,9 +53,12 @@ def main() -> int:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
     with tempfile.TemporaryDirectory(prefix="momo-bench-") as name:
         folder = Path(name)
-        with PhoneProcess(folder / "phone"), Shop(folder, folder / "phone") as shop:
+        with (
+            PhoneProcess(folder / "phone") as phone,
+            RealShop(folder / "shop", phone=phone.link) as shop,
+        ):
             shop.start()
-            shop.take_number()
+            shop.assign("0244124567")
             for number in range(runs + 1):
                 for program, arguments in programs.items():
                     each = cost(arguments, shop.environ)

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Self
 
 from _figures import Row, median, pause, percentile, progress, report, spread, until
-from _shop import ROOT, ReceiverProcess, Shop
+from _receiver import ReceiverProcess
 
-from daemon import wire
 from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import ROOT, RealShop
 from tests.fakes.receipts import Receipt, mtn
 
 GOAL_MS = 25.0
@@ -38,6 +38,8 @@ WEBHOOKS = 2
 """Of one paid request to one endpoint: `transaction.forwarded` and `transaction.completed`."""
 SETTLE_S = 0.01
 """Between two receipts, so that whoever has work left from the last one has done it."""
+NUMBER = "0244124567"
+NO_LIMIT = {"limits": {"live_per_min": 0}}
 FIRST_ID = 86_100_000_000
 
 
@@ -69,16 +71,14 @@ class Payments:
 class Daemon:
     """The daemon's way."""
 
-    def __init__(self, shop: Shop, phone: PhoneProcess, receiver: ReceiverProcess) -> None:
+    def __init__(self, shop: RealShop, phone: PhoneProcess, receiver: ReceiverProcess) -> None:
         self._shop, self._phone, self._receiver = shop, phone, receiver
         self._payments = Payments()
 
     def run(self, *, apart: bool) -> tuple[float, float]:
         """Pay one request; return milliseconds to the first and to the last webhook."""
-        request = self._shop.call(
-            "POST", wire.Path.INITIALIZE, {"amount": "25.00", "phone_number": "0244123456"}
-        )
-        receipt = self._payments.next(request["data"]["svc_code"])
+        request = self._shop.request("25.00")
+        receipt = self._payments.next(request["svc_code"])
         assert len(receipt.pdus) == 2
         if apart:
             self._phone.deliver(receipt.pdus[:1])
@@ -202,18 +202,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="momo-bench-") as name:
         folder = Path(name)
         receiver = ReceiverProcess(folder / "receiver")
-        config = (
-            f'[webhooks]\nallow_private_hosts = ["localhost"]\nca_file = "{receiver.ca_file}"\n'
-        )
         with (
             receiver,
             PhoneProcess(folder / "phone") as phone,
             PhoneProcess(folder / "floor-phone") as bare,
-            Shop(folder, folder / "phone", config) as shop,
+            RealShop(
+                folder / "shop", phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT
+            ) as shop,
         ):
             shop.start()
-            shop.take_number()
-            secret = shop.call("POST", wire.Path.ENDPOINTS, {"url": receiver.url})["secret"]
+            shop.assign(NUMBER)
+            secret = shop.add_endpoint(receiver.url)
             receiver.start(secret)
             with Floor(folder, bare, receiver, secret) as floor:
                 found = measure(
