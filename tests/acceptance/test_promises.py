@@ -1,0 +1,107 @@
+"""What was answered holds: orders made while the daemon is killed, and many callers after one payment."""
+
+import http.client
+import random
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from daemon import wire
+from tests.acceptance.conftest import SHOP_NUMBER, Scene
+from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
+from tests.fakes.receipts import mtn_receipts
+
+CALLERS = 8
+ROUNDS = 50
+
+
+@pytest.mark.timeout(90)
+def test_an_order_that_was_answered_is_there_after_a_kill_and_a_repeat_makes_no_second(
+    shop: RealShop,
+) -> None:
+    shop.start()
+    client = _Client(shop)
+    with client:
+        for _ in range(4):
+            pause(random.Random().uniform(0.05, 0.3))
+            shop.kill()
+            shop.start()
+    assert len(client.answered) > 20, "it hardly came to a word"
+    # Each key, also one whose first answer was cut off, stands for one order, and it is the one promised.
+    found = dict(shop.rows("SELECT client_reference, COUNT(*) FROM transactions GROUP BY 1"))
+    assert found == dict.fromkeys(client.answered, 1)
+    for key, reference in client.answered.items():
+        assert shop.transaction(reference)["client_reference"] == key
+
+
+class _Client:
+    """A shop's till that repeats a call under the same key until it is answered."""
+
+    def __init__(self, shop: RealShop) -> None:
+        self._shop = shop
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.answered: dict[str, str] = {}
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.is_set():
+            number += 1
+            self.answered[f"order-{number}"] = self._order(f"order-{number}")
+
+    def _order(self, key: str) -> str:
+        body = {"amount": "5.00", "phone_number": "0244123456", "client_reference": key}
+        while True:
+            try:
+                status, answer = self._shop.api(
+                    "POST", wire.Path.INITIALIZE, body, headers={wire.IDEMPOTENCY_HEADER: key}
+                )
+            except (OSError, http.client.HTTPException, ValueError):
+                pause(0.01)
+                continue
+            assert status == 201, answer
+            reference: str = answer["data"]["reference"]
+            return reference
+
+
+@pytest.mark.timeout(90)
+def test_of_many_callers_with_one_transaction_id_one_wins_each_time(scene: Scene) -> None:
+    shop = scene.shop
+    shop.start()
+    shop.assign(SHOP_NUMBER)
+    receipts = list(mtn_receipts(ROUNDS, started=utc_now()))
+    for receipt in receipts:
+        scene.phone.deliver(receipt.pdus)
+    wait_until(
+        lambda: shop.rows("SELECT COUNT(*) FROM payments") == [(ROUNDS,)], 60, "all have paid"
+    )
+    with ThreadPoolExecutor(CALLERS) as pool:
+        for receipt in receipts:
+            orders = [shop.request("5.00")["reference"] for _ in range(CALLERS)]
+            gate = threading.Barrier(CALLERS)
+
+            def call(
+                order: str, telco_id: str = receipt.telco_id, gate: threading.Barrier = gate
+            ) -> tuple[int, str]:
+                gate.wait(20)
+                status, answer = shop.api(
+                    "POST", f"/v1/transactions/{order}/reconcile", {"transaction_id": telco_id}
+                )
+                return status, answer.get("error", {}).get("code", "")
+
+            assert Counter(pool.map(call, orders)) == {
+                (200, ""): 1,
+                (409, wire.ErrorCode.TRANSACTION_ID_ALREADY_USED): CALLERS - 1,
+            }
+    paid = shop.rows("SELECT COUNT(*), COUNT(DISTINCT payment_id) FROM reconciliations")
+    assert paid == [(ROUNDS, ROUNDS)]
