@@ -45,6 +45,7 @@ WARM_CONNECTIONS_MAX: Final = 4
 """Per worker, to different receivers."""
 
 _LOADING: Final = threading.Lock()
+_NOT_THERE: Final = cast(ModuleType, None)
 
 
 class CaFileError(Exception):
@@ -73,13 +74,16 @@ def ssl_context(ca_file: str | None) -> ssl.SSLContext:
 def _load(ca_file: str | None) -> ssl.SSLContext:
     """Import what sending needs and build the context, once however many workers ask."""
     with _LOADING:
+        # None in place of a module says that it is not there. httpx's own command-line program would bring click and
+        # rich along: 6 MiB and half of the time that the first delivery waits.
+        sys.modules.setdefault("httpx._main", _NOT_THERE)
         import httpcore  # noqa: F401, PLC0415 - on first use: see above
         import httpx  # noqa: F401, PLC0415
 
         if importlib.util.find_spec("sniffio") is None:
             # httpcore tries to import it four times in each post, and looks through the whole path each time: a
-            # third of what a post costs. None says at once that it is not there.
-            sys.modules.setdefault("sniffio", cast(ModuleType, None))
+            # third of what a post costs.
+            sys.modules.setdefault("sniffio", _NOT_THERE)
         # They log each URL at INFO; an endpoint's URL may hold a token.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         logging.getLogger("httpcore").setLevel(logging.WARNING)
