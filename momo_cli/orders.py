@@ -130,6 +130,7 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
         ("asked", clock(at(row, "timeline.created_at"), terminal)),
         ("paid", clock(at(row, "timeline.completed_at"), terminal)),
         ("late", "paid after it expired" if row.get("late") else ""),
+        ("cancelled", clock(row.get("cancelled_at"), terminal)),
         ("reversed", clock(row.get("reversed_at"), terminal)),
     )
     return found + [f"  {name:<9} {value}" for name, value in told if value]

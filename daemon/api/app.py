@@ -19,6 +19,7 @@ from daemon.api import (
 )
 from daemon.api.application import Application
 from daemon.api.auth import Doorkeeper
+from daemon.api.cancel import cancel
 from daemon.api.envelope import VERSION, Envelope
 from daemon.api.initialize import initialize
 from daemon.api.reconcile import reconcile
@@ -69,6 +70,7 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(by_client_reference, {"GET": op(transactions.get_by_client_reference, read)})
     routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
     routes.add(Path.RECONCILE, {"POST": op(reconcile, write)})
+    routes.add(Path.CANCEL, {"POST": op(cancel, write)})
 
 
 def _add_open_collections(routes: Routes) -> None:

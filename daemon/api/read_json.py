@@ -47,6 +47,18 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     return parse(await _read(scope, receive))
 
 
+async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
+    """Return the body as one JSON object, an empty one when nothing was sent: every member is optional here.
+
+    Raises:
+        Refusal: As `read_object`.
+        ClientGone: The connection ended first.
+    """
+    if header(scope, b"content-type") is None and not await _read(scope, receive):
+        return {}
+    return await read_object(scope, receive)
+
+
 async def _read(scope: Scope, receive: Receive) -> bytes:
     length = header(scope, b"content-length") or "0"
     if len(length) > 7 or int(length) > DISCARD_BYTES_MAX:

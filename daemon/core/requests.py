@@ -1,6 +1,7 @@
 """What callers ask for, after it was read: values the flows can trust (parse at the edge, trust inside)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,26 @@ class Idempotency:
     scope: str
     key: str
     fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallMeta:
+    """What stands around a call that changes something.
+
+    Attributes:
+        request_id: `req_...`.
+        idempotency: The caller's promise that a repeat is a repeat.
+        warnings: What was ignored in the body.
+    """
+
+    request_id: str
+    idempotency: Idempotency | None = None
+    warnings: tuple[str, ...] = ()
+
+    def as_json(self, *more_warnings: str) -> dict[str, Any]:
+        """Return the `meta` of the answer."""
+        warnings = [*self.warnings, *more_warnings]
+        return {"request_id": self.request_id, **({"warnings": warnings} if warnings else {})}
 
 
 @dataclass(frozen=True, slots=True)

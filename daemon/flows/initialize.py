@@ -16,6 +16,9 @@ from daemon.system import Entropy
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers import svc_code
 
+_OPEN = (TransactionStatus.PENDING, TransactionStatus.MANUAL_REVIEW)
+"""An expired or cancelled request no longer keeps others from expecting the same transaction ID."""
+
 
 async def initialize(
     env: Env,
@@ -138,7 +141,7 @@ def _payment_expected(tx: Tx, mode: Mode, request: InitializeRequest, now: int) 
         return None
     transactions.expire_overdue_expecting(tx, mode, telco_id, now)
     other = transactions.expecting(tx, mode, telco_id)
-    if other is not None and other.status is not TransactionStatus.EXPIRED:
+    if other is not None and other.status in _OPEN:
         raise invalid(
             [
                 FieldError(

@@ -10,6 +10,9 @@ from daemon.wire import Mode, TransactionStatus
 _TRANSACTION = columns(Transaction)
 _NAMES = [name for name in _TRANSACTION.split(", ") if name != "seq"]
 
+EXPECTING_MAX = 16
+"""Requests looked at that named one network ID; at most one of them is open, the others were given up."""
+
 
 def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
     """Store a new request or holder; `transaction` has every column but `seq`."""
@@ -56,16 +59,19 @@ def holding(reader: Reader, payment_id: str) -> Transaction | None:
 
 
 def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
-    """Return the unpaid request that named this network ID in advance."""
-    return load_optional(
+    """Return the unpaid request that named this network ID in advance: a cancelled one only when there is no other."""
+    found = load_all(
         Transaction,
-        reader.one(
+        reader.all(
             f"SELECT {_TRANSACTION} FROM transactions WHERE mode = :mode "
             "AND expected_telco_transaction_id = :telco_id "
-            "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW') ORDER BY seq DESC LIMIT 1",
-            {"mode": mode, "telco_id": telco_id},
+            "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
+            "ORDER BY seq DESC LIMIT :limit",
+            {"mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX},
         ),
     )
+    standing = (one for one in found if one.status is not TransactionStatus.CANCELLED)
+    return next(standing, found[0] if found else None)
 
 
 # Codes ------------------------------------------------------------------------------------------------
@@ -162,6 +168,16 @@ def verify(
             "now": now,
             "supersedes": supersedes,
         },
+    )
+    return load_optional(Transaction, row)
+
+
+def cancel(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
+    """Give up an unpaid request; None when it is paid, held for a person, or was given up before."""
+    row = tx.one(
+        "UPDATE transactions SET status = 'CANCELLED', cancelled_at = :now WHERE id = :id "
+        f"AND origin = 'request' AND status IN ('PENDING', 'EXPIRED') RETURNING {_TRANSACTION}",
+        {"id": transaction_id, "now": now},
     )
     return load_optional(Transaction, row)
 

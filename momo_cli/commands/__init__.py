@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx show": Info(_ROOM + "tx_show", "Show one order", DAY),
     "tx watch": Info(_ROOM + "tx_watch", "Show what happens to orders, as it happens", DAY),
     "tx wait": Info(_ROOM + "tx_wait", "Wait until an order is paid", DAY),
+    "tx cancel": Info(_ROOM + "tx_cancel", "Give up an order that nobody has paid", DAY),
     "messages list": Info(_ROOM + "messages_list", "List the SMS that came in", DAY),
     "messages show": Info(_ROOM + "messages_show", "Show one SMS and what was read in it", DAY),
     "status": Info(_ROOM + "status", "Show how everything is", DAY),
@@ -45,7 +46,7 @@ COMMANDS: Final[dict[str, Info]] = {
 """Every command; two words are a group and its verb."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
-    "tx": ("Orders: list, show, watch, wait", DAY),
+    "tx": ("Orders: list, show, watch, wait, cancel", DAY),
     "messages": ("The SMS that came in: list, show", DAY),
     "sims": ("SIM cards: list, assign", LINES),
     "methods": ("The numbers that take money: add, list", LINES),

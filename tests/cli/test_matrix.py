@@ -44,6 +44,9 @@ CASES = {
         ok([], pagination={**samples.PAGE, "total": 0}),
     ),
     "tx show": Case(("tx", "show", samples.REF), ("GET", TX), samples.one("PENDING")),
+    "tx cancel": Case(
+        ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED")
+    ),
     "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS")),
     "messages list": Case(
         ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])

@@ -1,0 +1,27 @@
+"""POST /v1/transactions/{reference}/cancel."""
+
+from typing import Final
+
+from daemon.api.fields import Fields, ignored
+from daemon.api.idempotency import claim
+from daemon.api.read_json import read_object_if_any
+from daemon.api.service import Call, Reply, finished
+from daemon.core.requests import CallMeta
+from daemon.flows.cancel import cancel as flow
+
+KNOWN: Final = ("reason",)
+REASON_CHARACTERS_MAX: Final = 2000
+
+
+async def cancel(call: Call) -> Reply:
+    """Give up a request that nobody has paid; the body may be left out."""
+    body = await read_object_if_any(call.scope, call.receive)
+    idempotency = claim(call, body)
+    fields = Fields(body)
+    reason = fields.text("reason", most=REASON_CHARACTERS_MAX, lines=True)
+    fields.done()
+    warnings = ignored(fields.unknown(KNOWN))
+    meta = CallMeta(call.request_id, idempotency, tuple(warnings))
+    async with call.service.inflight.alone(idempotency):
+        answer = await flow(call.env, call.caller, call.path("reference"), reason=reason, meta=meta)
+    return finished(answer)
