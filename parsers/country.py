@@ -33,20 +33,20 @@ class Country:
     zone_minutes: int | None
     spaced: bool = False
 
-    def before(self, name: str, *, decimals: bool = False) -> str:
+    def before(self, name: str, *, decimals: int | None = None) -> str:
         """Return the pattern of an amount with its mark in front; the group `name` holds the number alone.
 
         Args:
             name: Of the group.
-            decimals: Two decimals have to be there: the proof that an amount at the end of a message was not cut.
+            decimals: So many have to be there: the proof that an amount at the end of a message was not cut.
         """
         return rf"(?:{self.marks})\s{{0,3}}{self.bare(name, decimals=decimals)}"
 
-    def after(self, name: str, *, decimals: bool = False) -> str:
+    def after(self, name: str, *, decimals: int | None = None) -> str:
         """Return the pattern of an amount with its mark behind."""
         return rf"{self.bare(name, decimals=decimals)}\s{{0,3}}(?:{self.marks})"
 
-    def either(self, name: str, *, decimals: bool = False) -> str:
+    def either(self, name: str, *, decimals: int | None = None) -> str:
         """Return the pattern of an amount with its mark in front or behind; uses a second group, `<name>_mark`."""
         return (
             rf"(?:(?P<{name}_mark>{self.marks})\s{{0,3}})?{self.bare(name, decimals=decimals)}"
@@ -57,12 +57,14 @@ class Country:
         """Return the pattern of an amount whose mark may be missing."""
         return rf"(?:(?:{self.marks})\s{{0,3}})?{self.bare(name)}(?:\s{{0,3}}(?:{self.marks}))?"
 
-    def bare(self, name: str, *, decimals: bool = False) -> str:
+    def bare(self, name: str, *, decimals: int | None = None) -> str:
         """Return the pattern of a number without a mark."""
         if self.spaced:
-            part = r"[.,]\d\d" if decimals else r"(?:\.\d{1,8}|,\d{1,2}(?!\d))?"
+            part = (
+                r"(?:\.\d{1,8}|,\d{1,2}(?!\d))?" if decimals is None else rf"[.,]\d{{{decimals}}}"
+            )
             return rf"(?P<{name}>(?:{_SPACED}){part})"
-        part = r"\.\d\d" if decimals else r"(?:\.\d{1,8})?"
+        part = r"(?:\.\d{1,8})?" if decimals is None else rf"\.\d{{{decimals}}}"
         return rf"(?P<{name}>(?:{_GROUPED}){part}|\.\d\d)"
 
     def plain(self, text: str) -> str | None:

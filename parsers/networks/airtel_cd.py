@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _HEAD: Final = rf"(?:\d{{1,6}}\|)?Trans(?:action|\.)?~ID~:~{COMVIVA_ID}~[.:]~"
 _A: Final = rf"{COUNTRY.bare('amount')} (?P<currency>USD|CDF)"
 _PHONE: Final = r"(?P<payer_phone>\+?\d{9,12})"
-_BALANCE: Final = rf"[Vv]otre (?:nouveau solde est(?: de)?|solde disponible est(?: de)?)~:?~{COUNTRY.bare('balance')}~(?P=currency)"
+_BALANCE: Final = rf"[Vv]otre (?:nouveau solde est(?: de)?|solde disponible est(?: de)?)~:?~{COUNTRY.bare('balance', decimals=4)}~(?P=currency)"
 
 WORDINGS: Final = (
     _BOOK.wording(
@@ -41,7 +41,7 @@ WORDINGS: Final = (
         Kind.SENT,
         ("You have sent", "available balance is"),
         rf"{_HEAD}(?:Dear Customer[.,] )?You have sent (?P<currency>USD|CDF) {COUNTRY.bare('amount')} to "
-        rf"(?P<payee_phone>\+?\d{{9,12}}) {PAYEE_NAME}~\. Your available balance is (?P=currency) {COUNTRY.bare('balance')}~\.",
+        rf"(?P<payee_phone>\+?\d{{9,12}}) {PAYEE_NAME}~\. Your available balance is (?P=currency) {COUNTRY.bare('balance', decimals=4)}~\.",
         "9012|Trans ID: CO200530.1836.A69427. Dear Customer. You have sent USD 1.0000 to 975000099 ALBERTINE OMBE SHAKO. "
         "Your available balance is USD 5.2960.",
     ),
@@ -50,7 +50,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("You have received", "available balance is"),
         rf"{_HEAD}(?:Dear Customer[.,] )?You have received (?P<currency>USD|CDF) {COUNTRY.bare('amount')} from {_PHONE} "
-        rf"{PAYER_NAME}~\. Your available balance is (?P=currency) {COUNTRY.bare('balance')}~\.",
+        rf"{PAYER_NAME}~\. Your available balance is (?P=currency) {COUNTRY.bare('balance', decimals=4)}~\.",
         "Trans ID: CI200530.1836.A69428. Dear Customer. You have received USD 2.0000 from 975000099 ALBERTINE OMBE SHAKO. "
         "Your available balance is USD 7.2960.",
     ),

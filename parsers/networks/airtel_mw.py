@@ -16,9 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = COUNTRY.before("amount")
 _HEAD: Final = r"Trans\.?~ID~:~(?P<telco_id>[A-Z]{2}\d{6}\.\d{4}\.[A-Z]\d{5,6}|[A-Z]{2}\d{4,12})~\.~(?:Dear Customer, )?"
 _PHONE: Final = r"(?P<payer_phone>(?:\+?265|0)?[189]\d{8})"
-_BALANCE: Final = (
-    rf"Your (?:new|available) balance is {COUNTRY.before('balance', decimals=True)}~\.?"
-)
+_BALANCE: Final = rf"Your (?:new|available) balance is {COUNTRY.before('balance', decimals=2)}~\.?"
 
 WORDINGS: Final = (
     _BOOK.wording(

@@ -13,7 +13,7 @@ PLMNS: Final = ("64501",)
 COUNTRY: Final = Country("ZM", "ZMW", r"ZMW|K", 120)
 
 _BOOK: Final = Book(NETWORK, COUNTRY)
-_A: Final = COUNTRY.before("amount", decimals=True)
+_A: Final = COUNTRY.before("amount", decimals=2)
 _ID: Final = rf"TID~:~{COMVIVA_ID}"
 _PHONE: Final = r"(?P<payer_phone>(?:\+?260|0)?[79][5-7]\d{7})"
 _DIAL: Final = r"(?:~Dial \*115# .{1,60}?\.)?(?: Deposits are free\.)?"

@@ -19,7 +19,7 @@ _PHONE: Final = r"(?P<payer_phone>(?:\+?88)?01[\d*]{9})"
 _PAYEE: Final = r"(?P<payee_phone>(?:\+?88)?01\d{9})"
 _REF: Final = r"(?:~\. Ref:? (?P<reference>\S.{0,1200}?))?~\."
 _TAIL: Final = (
-    rf"(?:Fee {COUNTRY.before('fee')}~\. )?Balance {COUNTRY.before('balance', decimals=True)}~\. TrxID~:?~"
+    rf"(?:Fee {COUNTRY.before('fee')}~\. )?Balance {COUNTRY.before('balance', decimals=2)}~\. TrxID~:?~"
     r"(?P<telco_id>[A-Z0-9]{8,12}) at (?P<date>\d{1,2}/\d{1,2}/\d{4}) (?P<time>\d{1,2}:\d\d)~\.?"
 )
 

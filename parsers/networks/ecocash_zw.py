@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = COUNTRY.before("amount")
 # Published IDs hold invented days and letters, so the day inside is not checked.
 _ID: Final = r"Approval Code~:~(?P<undated_id>[A-Z]{2}\d{6}\.\d{4}\.[A-Z0-9]{6,7})~\."
-_BALANCE: Final = rf"New wallet balance~:~{COUNTRY.before('balance', decimals=True)}~\."
+_BALANCE: Final = rf"New wallet balance~:~{COUNTRY.before('balance', decimals=2)}~\."
 
 WORDINGS: Final = (
     _BOOK.wording(

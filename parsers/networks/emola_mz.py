@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = COUNTRY.after("amount")
 _HEAD: Final = rf"Transaction ID~:~{COMVIVA_ID}~\."
 _AT: Final = r"at (?P<time>\d\d:\d\d:\d\d) on (?P<date>\d{1,2}/\d{1,2}/\d{4})~\."
-_BALANCE: Final = rf"Your account balance is {COUNTRY.after('balance', decimals=True)}~\."
+_BALANCE: Final = rf"Your account balance is {COUNTRY.after('balance', decimals=2)}~\."
 _CLAUSES: Final = rf"(?: Fee~:~{COUNTRY.after('fee')}~\.)?"
 
 WORDINGS: Final = (

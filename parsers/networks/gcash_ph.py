@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY, order="mdy")
 _A: Final = COUNTRY.before("amount")
 _PHONE: Final = r"(?P<payer_phone>(?:\+?63|0)9[\d*]{9})"
 _TAIL: Final = r"Ref\. No\.~(?P<telco_id>\d{9,16}) on (?P<date>\d{1,2}/\d{1,2}/\d{4})(?: (?P<time>\d{1,2}:\d\d(?:~[AaPp][Mm])?))?~\."
-_BALANCE: Final = rf"(?: Your new balance is {COUNTRY.before('balance', decimals=True)}~\.)?"
+_BALANCE: Final = rf"(?: Your new balance is {COUNTRY.before('balance', decimals=2)}~\.)?"
 
 WORDINGS: Final = (
     _BOOK.wording(

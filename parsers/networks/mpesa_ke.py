@@ -23,10 +23,10 @@ _AT: Final = r"on (?P<date>\d{1,2}/\d{1,2}/\d{2,4}) at (?P<time>\d{1,2}:\d\d~[Aa
 _PHONE: Final = r"(?P<payer_phone>(?:\+?254|0)[\d*]{8,9})"
 _PAYEE: Final = r"(?P<payee_phone>(?:\+?254|0)[\d*\s]{8,12}\d)"
 _BALANCE: Final = (
-    rf"New (?:M-PESA|business|Business) balance is {COUNTRY.before('balance', decimals=True)}~\.?"
+    rf"New (?:M-PESA|business|Business) balance is {COUNTRY.before('balance', decimals=2)}~\.?"
 )
-_TILL_BALANCE: Final = rf"New (?:Account|Utility|Merchant|Organization|Working) balance is {COUNTRY.before('balance', decimals=True)}~\.?"
-_COST: Final = rf"Transaction cost,~{COUNTRY.before('fee', decimals=True)}~\.?"
+_TILL_BALANCE: Final = rf"New (?:Account|Utility|Merchant|Organization|Working) balance is {COUNTRY.before('balance', decimals=2)}~\.?"
+_COST: Final = rf"Transaction cost,~{COUNTRY.before('fee', decimals=2)}~\.?"
 
 WORDINGS: Final = (
     _BOOK.wording(
@@ -108,7 +108,7 @@ WORDINGS: Final = (
         ("onfirmed", "has been reversed"),
         rf"{_HEAD}(?:Reversal of )?[Tt]ransaction (?P<reversed_transaction_id>[A-Z0-9]{{8,12}}) has been(?: successfully)? "
         rf"reversed(?: {_AT})?~\.?(?: and {COUNTRY.either('amount')} .{{1,80}}?\.)? (?:Your account balance is now|New M-PESA "
-        rf"(?:account )?balance is) {COUNTRY.before('balance', decimals=True)}~\.?.{{0,300}}",
+        rf"(?:account )?balance is) {COUNTRY.before('balance', decimals=2)}~\.?.{{0,300}}",
         "ER32QV403 Confirmed. Transaction EQ45ZZ144 has been reversed.  Your account balance is now Ksh5,987.00.",
         reverses=True,
     ),
@@ -141,7 +141,7 @@ WORDINGS: Final = (
         "balance",
         Kind.BALANCE,
         ("onfirmed", "balance was"),
-        rf"{_HEAD}Your (?:M-PESA|account) balance was~:?~{COUNTRY.before('balance', decimals=True)} {_AT}~\..{{0,300}}",
+        rf"{_HEAD}Your (?:M-PESA|account) balance was~:?~{COUNTRY.before('balance', decimals=2)} {_AT}~\..{{0,300}}",
         "DQ93GX358 Confirmed.\nYour M-PESA balance was Ksh339.00\non 2/7/13 at 6:46 PM.Safaricom only calls you from "
         "0722000000",
     ),

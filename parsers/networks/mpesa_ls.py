@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = COUNTRY.before("amount")
 _HEAD: Final = r"(?:Transact(?:ion)? ID~:?~)(?P<telco_id>[A-Z0-9]{8,14}) [Cc]onfirmed~\.?~"
 _AT: Final = r"on (?P<date>\d{1,2}/\d{1,2}/\d{2,4}) at (?P<time>\d{1,2}:\d\d~[AaPp][Mm])"
-_BALANCE: Final = rf"New M-P[Ee][Ss][Aa] balance is {COUNTRY.before('balance', decimals=True)}"
+_BALANCE: Final = rf"New M-P[Ee][Ss][Aa] balance is {COUNTRY.before('balance', decimals=2)}"
 
 WORDINGS: Final = (
     _BOOK.wording(

@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = COUNTRY.after("amount")
 _HEAD: Final = r"Confirmado (?P<telco_id>[A-Z0-9]{8,13})~\.~"
 _AT: Final = r"aos (?P<date>\d{1,2}/\d{1,2}/\d{2,4}) [aà]s (?P<time>\d{1,2}:\d\d(?:~[AaPp][Mm])?)"
-_BALANCE: Final = rf"[oO] (?:teu |seu )?novo saldo M-P[Ee][Ss][Aa] [eé] de {COUNTRY.after('balance', decimals=True)}~\."
+_BALANCE: Final = rf"[oO] (?:teu |seu )?novo saldo M-P[Ee][Ss][Aa] [eé] de {COUNTRY.after('balance', decimals=2)}~\."
 _COST: Final = rf"(?:A taxa foi de|e a taxa foi de|Taxa:?) {COUNTRY.after('fee')}~\.?"
 
 WORDINGS: Final = (

@@ -23,7 +23,7 @@ _FROM: Final = (
     rf"(?:(?:(?P<payer_phone>\+?255\d{{9}}|0\d{{9}})|(?P<payer_account>\d{{5,7}}))~-~)?{PAYER_NAME}"
 )
 _BALANCE: Final = (
-    rf"New (?:M-P[Ee][Ss][Aa] )?balance is {COUNTRY.before('balance', decimals=True)}~\.?"
+    rf"New (?:M-P[Ee][Ss][Aa] )?balance is {COUNTRY.before('balance', decimals=2)}~\.?"
 )
 _LEVY: Final = rf"(?:~\((?:M-Pesa fee|M-Pesa Ada).{{1,40}}?\+ (?:Government levy|TOZO ya Serikali) {COUNTRY.before('tax')}\))?"
 
@@ -55,7 +55,7 @@ WORDINGS: Final = (
         ("mepokea", "Salio"),
         rf"{_ID} [Ii]methibitishwa~[.,]?~[Uu]mepokea (?:malipo ya |kiasi cha )?{_A} kutoka (?:kwa )?{_FROM} "
         rf"(?:tarehe|mnamo) {_DAY} saa {_HOUR}~\.?~Salio (?:lako )?(?:jipya )?(?:la M-P[Ee][Ss][Aa] )?ni "
-        rf"{COUNTRY.before('balance', decimals=True)}~\.?{ADVERT}",
+        rf"{COUNTRY.before('balance', decimals=2)}~\.?{ADVERT}",
         "DFJ0K9XP76 imethibitishwa. Umepokea malipo ya Tsh4,000.00 kutoka 922700 - TIPS-SELCOM MF tarehe 19/6/26 saa "
         "10:38 pm. Salio lako jipya la M-Pesa ni Tsh4,000.36",
         unverified=True,
@@ -65,7 +65,7 @@ WORDINGS: Final = (
         Kind.MERCHANT_PAYMENT,
         ("Pokea kiasi cha", "kutoka kwa", "Jumla ya Ada", "Salio ni"),
         rf"{_ID} [Ii]methibitishwa~\.? tarehe {_DAY} saa {_HOUR}~\.? Pokea kiasi cha {_A} kutoka kwa {_FROM}~\.? Jumla ya Ada "
-        rf"{COUNTRY.before('fee')}{_LEVY}~\. Salio ni {COUNTRY.before('balance', decimals=True)}~\.{ADVERT}",
+        rf"{COUNTRY.before('fee')}{_LEVY}~\. Salio ni {COUNTRY.before('balance', decimals=2)}~\.{ADVERT}",
         "AGH9E3C6M12 Imethibitishwa tarehe 17/7/23 saa 4:23 PM Pokea kiasi cha Tsh15,000.00 kutoka kwa 100400 - Idrissa "
         "Mohamedi Ahmada H/O TILL Jumla ya Ada Tsh1,645.00 (M-Pesa Ada Tsh1,450.00 + TOZO ya Serikali Tsh195.00). Salio "
         "ni Tsh0.93.",

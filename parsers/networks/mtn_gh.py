@@ -122,6 +122,7 @@ def _wording(
     pattern: str,
     *samples: str,
     cut: bool = False,
+    once: bool = False,
 ) -> Wording:
     refine = {"receipt": _typed_by_payer, "push": _typed_for_payee, "paid": _typed_for_payee}
     return Wording(
@@ -133,6 +134,7 @@ def _wording(
         samples=samples,
         refine=refine.get(name.partition("_")[0]),
         cut=cut,
+        once=once,
     )
 
 
@@ -172,7 +174,13 @@ WORDINGS: Final = (
     _wording(
         "ecw_receipt",
         Kind.PAYMENT_RECEIVED,
-        ("You have received", "Message from sender:", "Financial Transaction Id:"),
+        (
+            "You have received",
+            "on your mobile money account at",
+            "Message from sender:",
+            "Your new balance:",
+            "Financial Transaction Id:",
+        ),
         rf"You have received {AMOUNT} from {PAYER_NAME}(?:~\({PAYER_PHONE}\))? on your mobile money account at "
         rf"{DATE} {TIME}\. Message from sender:~{REFERENCE}\. Your new balance:~{BALANCE}~\. "
         rf"Financial Transaction Id:~{_ID}\.{ADVERT}",
@@ -180,36 +188,46 @@ WORDINGS: Final = (
         "14:09:16. Message from sender: . Your new balance:GHS 1403.44. Financial Transaction Id: 32328501316.",
         "You have received 1000.00 GHS from Ecobank ova on your mobile money account at 2022-12-21 14:09:16. "
         "Message from sender: . Your new balance:1403.44 GHS. Financial Transaction Id: 21328501316.",
+        once=True,
     ),
     # 2012 to 2014. It prints no ID, so a person has to look at it.
     _wording(
         "advice_2012",
         Kind.PAYMENT_RECEIVED,
-        ("MobileMoney Advice", "Payment received for", "QJV"),
+        (
+            "MobileMoney Advice",
+            "Payment received for",
+            "Current Balance:",
+            "Available Balance:",
+            "QJV",
+        ),
         rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} Current Balance:~{BALANCE} "
         rf"Available Balance:~{AVAILABLE} Reference:~{REFERENCE} QJV\w{{0,40}}",
         "MobileMoney Advice\nPayment received for GHC20.00 from KOFI ANTWI BADU\nCurrent Balance: GHC35.50\n"
         "Available Balance: GHC35.50\nReference: school fees\nQJV",
+        once=True,
     ),
     _wording(
         "cash_in",
         Kind.CASH_IN,
-        ("Cash In received for", "Transaction ID:", "Fee charged:"),
+        ("Cash In received for", "Current Balance", "Transaction ID:", "Fee charged:"),
         rf"Cash In received for {AMOUNT} from {AGENT}~\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
         rf"{AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
         "Mobile Money. Please do not pay any fees for it.",
+        once=True,
     ),
     _wording(
         "cash_in_without_id",
         Kind.CASH_IN,
-        ("Cash In received for", "is a free transaction", "Fee charged:"),
+        ("Cash In received for", "Current Balance", "is a free transaction", "Fee charged:"),
         rf"Cash In received for {AMOUNT} from {AGENT}~\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
         rf"{AVAILABLE}~\. Cash in \(Deposit\) is a free transaction .{{0,200}}\. Fee charged:~{FEE}\.",
         "Cash In received for GHS 5.00 from DELALI SENA TSC GR -. Current Balance GHS 50.00  Available Balance GHS "
         "50.00. Cash in (Deposit) is a free transaction on MTN Mobile Money. Please do not pay any fees for it. "
         "Thank you for using MTN MobileMoney. Fee charged: GHS 0.",
+        once=True,
     ),
     _wording(
         "interest",

@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = rf"Amount~:~{COUNTRY.before('amount')}"
 _TAIL: Final = (
     rf"TxnID~:~(?P<telco_id>[A-Z0-9]{{8,12}})(?: (?:Fee|Charge|Comm)~:~{COUNTRY.before('fee')})? Balance~:~"
-    rf"{COUNTRY.before('balance', decimals=True)} (?P<date>\d{{1,2}}/\d{{1,2}}/\d{{4}}) (?P<time>\d{{1,2}}:\d\d)"
+    rf"{COUNTRY.before('balance', decimals=2)} (?P<date>\d{{1,2}}/\d{{1,2}}/\d{{4}}) (?P<time>\d{{1,2}}:\d\d)"
 )
 
 

@@ -14,8 +14,8 @@ COUNTRY: Final = Country("BD", "BDT", r"Tk|BDT", 360)
 
 _BOOK: Final = Book(NETWORK, COUNTRY)
 _TAIL: Final = (
-    rf"{COUNTRY.before('amount', decimals=True)} Fee~:~{COUNTRY.before('fee')}~,~Your A/C Balance~:~"
-    rf"{COUNTRY.before('balance', decimals=True)}~\.~TxnId~:~(?P<telco_id>\d{{9,12}})~(?:Date~:~"
+    rf"{COUNTRY.before('amount', decimals=2)} Fee~:~{COUNTRY.before('fee')}~,~Your A/C Balance~:~"
+    rf"{COUNTRY.before('balance', decimals=2)}~\.~TxnId~:~(?P<telco_id>\d{{9,12}})~(?:Date~:~"
     r"(?P<date>\d{1,2}-[A-Za-z]{3}-\d{2,4}) (?P<time>\d{1,2}:\d\d(?::\d\d)?(?: [aApP][mM])?))~\."
 )
 
@@ -32,8 +32,8 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("received from A/C:", "Balance", "TxnId"),
-        rf"{COUNTRY.before('amount', decimals=True)} received from A/C:~(?P<payer_account>[\d*]{{4,16}}) Fee~:~"
-        rf"{COUNTRY.before('fee')}~,~Your A/C Balance~:~{COUNTRY.before('balance', decimals=True)}~\.~TxnId~:~"
+        rf"{COUNTRY.before('amount', decimals=2)} received from A/C:~(?P<payer_account>[\d*]{{4,16}}) Fee~:~"
+        rf"{COUNTRY.before('fee')}~,~Your A/C Balance~:~{COUNTRY.before('balance', decimals=2)}~\.~TxnId~:~"
         r"(?P<telco_id>\d{9,12})~(?:Date~:~(?P<date>\d{1,2}-[A-Za-z]{3}-\d{2,4}) (?P<time>\d{1,2}:\d\d(?::\d\d)?(?: "
         rf"[aApP][mM])?))~\.{ADVERT}",
         "Tk100.00 received from A/C: ***1212 Fee: Tk0, Your A/C Balance: Tk4600.00.TxnId:5473288691 Date:17-JUL-26 "

@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY, order="mdy")
 _A: Final = COUNTRY.before("amount")
 _PHONE: Final = r"\((?P<payer_phone>\+?\d{7,12})\)"
 _AT: Final = r"(?P<date>\d{1,2}/\d{1,2}/\d{4}) (?P<time>\d{1,2}:\d\d:\d\d [AP]M)"
-_BALANCE: Final = rf"{COUNTRY.before('balance')}~\."
+_BALANCE: Final = rf"{COUNTRY.before('balance', decimals=3)}~\."
 
 WORDINGS: Final = (
     _BOOK.wording(

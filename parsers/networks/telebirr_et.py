@@ -18,7 +18,7 @@ _DEAR: Final = r"Dear [^,\n]{1,60}?,? "
 _AT: Final = r"on (?P<date>\d{1,2}/\d{1,2}/\d{4}|\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d)"
 _ID: Final = r"(?P<telco_id>[A-Z0-9]{8,12})"
 _BALANCE: Final = (
-    rf"Your current (?:E-Money Account )?balance is {COUNTRY.before('balance', decimals=True)}~\."
+    rf"Your current (?:E-Money Account )?balance is {COUNTRY.before('balance', decimals=2)}~\."
 )
 
 WORDINGS: Final = (

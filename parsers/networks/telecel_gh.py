@@ -66,7 +66,7 @@ def _typed_by_payer(found: Found) -> str | None:
     if footer and not FOOTERS[0].startswith(" ".join(footer.split())):
         return "something else where the footer should be"
     rest = found.pop("rest", "")
-    if "balance is" in found["payer_name"] or _SECOND_BALANCE.search(rest):
+    if "balance is" in found.get("payer_name", "") or _SECOND_BALANCE.search(rest):
         # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
         return "two balances, so either could be the payer's text"
     typed = _without_footers(rest).removesuffix(".").strip()
@@ -121,6 +121,7 @@ def _wording(
         samples=samples,
         refine=_REFINE.get(name),
         reverses=name == "reversal",
+        once=name in _ONCE,
     )
 
 
@@ -135,6 +136,9 @@ _REFINE: Final = {
     "paid": _typed_by_us,
     "reversal": _in_extra,
 }
+
+_ONCE: Final = frozenset({"receipt_merchant", "cash_in"})
+"""Where a name that holds a balance could not be told from the receipt itself."""
 
 WORDINGS: Final = (
     _wording(
@@ -178,7 +182,7 @@ WORDINGS: Final = (
         "receipt_name_only",
         Kind.PAYMENT_RECEIVED,
         ("onfirmed. You have received GH", "on TELECEL CASH on"),
-        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<payer_name>[^\d*].{{0,99}}?) on "
+        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<payer_name>[^\d*\s].{{0,99}}?) on "
         rf"(?P<via_network>TELECEL CASH) {_AT}\. {_NEW_BALANCE}{_TYPED}",
         "0000014269425835 Confirmed. You have received GHS68.95 from BOADUM AGYIRI ABDUL-RAZIQ on TELECEL CASH on "
         "2025-08-29 at 08:47:14. Your Telecel Cash balance is GHS1001.02. Ref: electricity",
@@ -187,7 +191,7 @@ WORDINGS: Final = (
     _wording(
         "receipt_merchant",
         Kind.MERCHANT_PAYMENT,
-        ("onfirmed. On", "was received from"),
+        ("onfirmed. On", "was received from", "Cash balance is"),
         rf"{_CONFIRMED} On {DATE} at {TIME}, {AMOUNT} was received from {PAYER_PHONE}(?: -)? {PAYER_NAME}~\. "
         rf"{_NEW_BALANCE}{_TYPED_WHOLE}",
         "0000014671217945 Confirmed. On 2026-09-24 at 12:31:40, GHS35.00 was received from 233201000888 - SENAM AKPENE "
@@ -196,7 +200,7 @@ WORDINGS: Final = (
     _wording(
         "cash_in",
         Kind.CASH_IN,
-        ("a deposit of", "was made to your account from"),
+        ("a deposit of", "was made to your account from", "Your balance is"),
         rf"{_CONFIRMED} On {DATE} at {TIME}, a deposit of {AMOUNT} was made to your account from {AGENT}~\. "
         rf"Your balance is {BALANCE}~\.{_ADVERT}",
         "0000014256693557 Confirmed. On 2026-08-10 at 14:19:45, a deposit of GHS30.00 was made to your account from YAW "

@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = COUNTRY.before("amount")
 _AT: Final = r"on (?P<date>\d{1,2}-\d{1,2}-\d{4}) (?P<time>\d\d:\d\d:\d\d)"
 _ID: Final = r"under Txn ID~:~(?P<telco_id>[A-Z0-9]{6,14})~\."
-_BALANCE: Final = rf"Your account balance is(?: now)? {COUNTRY.before('balance', decimals=True)}~\."
+_BALANCE: Final = rf"Your account balance is(?: now)? {COUNTRY.before('balance', decimals=2)}~\."
 
 WORDINGS: Final = (
     _BOOK.wording(
