@@ -42,6 +42,7 @@ class Path(StrEnum):
     TRANSACTION_BY_CODE = "/v1/transactions/by-svc/{svc_code}"
     TRANSACTION_BY_CLIENT_REF = "/v1/transactions/by-client-ref/{client_ref}"
     RECONCILE = "/v1/transactions/{reference}/reconcile"
+    TRANSACTION_EVENTS = "/v1/transactions/{reference}/events"
     CANCEL = "/v1/transactions/{reference}/cancel"
     PAYMENT_METHODS = "/v1/payment-methods"
     PAYMENT_METHOD = "/v1/payment-methods/{id}"

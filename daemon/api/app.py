@@ -15,6 +15,7 @@ from daemon.api import (
     local_messages,
     local_status,
     payment_methods,
+    transaction_events,
     transactions,
 )
 from daemon.api.application import Application
@@ -70,6 +71,7 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(by_client_reference, {"GET": op(transactions.get_by_client_reference, read)})
     routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
     routes.add(Path.RECONCILE, {"POST": op(reconcile, write)})
+    routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transaction_events.get_list, read)})
     routes.add(Path.CANCEL, {"POST": op(cancel, write)})
 
 

@@ -58,6 +58,21 @@ def after(
     )
 
 
+def of_transaction(
+    reader: Reader, transaction_id: str, *, limit: int, offset: int
+) -> tuple[list[Event], int]:
+    """Return one page of what happened to a transaction, oldest first, and how much there is in all."""
+    total = reader.value(
+        "SELECT COUNT(*) FROM events WHERE transaction_id = :id", {"id": transaction_id}
+    )
+    rows = reader.all(
+        f"SELECT {columns(Event)} FROM events WHERE transaction_id = :id "
+        "ORDER BY seq LIMIT :limit OFFSET :offset",
+        {"id": transaction_id, "limit": limit, "offset": offset},
+    )
+    return load_all(Event, rows), int(total)
+
+
 def last_seq(reader: Reader) -> int:
     """Return the newest sequence number, 0 when the journal is empty."""
     return int(reader.value("SELECT MAX(seq) FROM events") or 0)

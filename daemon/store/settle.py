@@ -45,7 +45,7 @@ def verify(
         transactions.merge_holder(tx, holder.id, request.id)
     elsewhere = transactions.holding(tx, payment.id)
     if elsewhere is not None and elsewhere.id != request.id:
-        transactions.release(tx, elsewhere.id, now)
+        release(tx, elsewhere, payment, actor=how.actor, now=now)
     if request.held_payment_id is not None and request.held_payment_id != payment.id:
         reviews.change_reason(tx, request.held_payment_id, ReviewReason.EXTRA_PAYMENT)
     for review in reviews.open_for_payment(tx, payment.id):
@@ -93,6 +93,21 @@ def verify(
         },
     )
     return verified
+
+
+def release(tx: Tx, request: Transaction, payment: Payment, *, actor: str, now: int) -> None:
+    """Put a request that was held for a payment back to PENDING, or EXPIRED; it waits for its money again."""
+    transactions.release(tx, request.id, now)
+    events.add(
+        tx,
+        type="transaction.released",
+        mode=request.mode,
+        at=now,
+        actor=actor,
+        transaction_id=request.id,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+    )
 
 
 def ask_person(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -> None:

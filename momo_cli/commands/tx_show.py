@@ -1,22 +1,30 @@
-"""Show one order: what was asked, what was paid, by whom, and when."""
+"""Show one order: what was asked, what was paid, by whom, and when.
 
-from dataclasses import dataclass
+With --events, also what happened to it, oldest first; --json then has them in "events", beside "data".
+"""
+
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
 
 from daemon.wire import Path
-from momo_cli.answer import Answer, Call
-from momo_cli.client import Client, path_of
+from momo_cli.answer import Answer, Call, Row
+from momo_cli.client import Client, Reply, path_of
 from momo_cli.errors import usage
 from momo_cli.orders import SHOW_VIEW, find, shown
+from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
+from momo_cli.text import clean
+from momo_cli.words import clock
 
 EXAMPLES: Final = """\
   momo tx show 7KQ2MX
   momo tx show svc_trx_0f3c5d2a9b8e47c1a6d0e2f4b8c6a901 --get data.status
   momo tx show --client-ref INV-17
+  momo tx show 7KQ2MX --events
 """
+_LIMIT_MAX: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,7 @@ class Options:
 
     order: str | None
     client_ref: str | None
+    events: bool
 
 
 def command(
@@ -35,16 +44,38 @@ def command(
     client_ref: Annotated[
         str | None, typer.Option("--client-ref", help="Find it by your own reference.")
     ] = None,
+    events: Annotated[bool, typer.Option("--events", help="And what happened to it.")] = False,
 ) -> Call:
     """Read the flags."""
     if (order is None) == (client_ref is None):
         raise usage("give one of REF, CODE and --client-ref")
-    return Call(run, Options(order, client_ref), SHOW_VIEW)
+    return Call(run, Options(order, client_ref, events), SHOW_VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the order."""
     if options.client_ref is not None:
         path = path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=options.client_ref)
-        return shown(client.get(path), terminal)
-    return shown(find(client, options.order or ""), terminal)
+        reply = client.get(path)
+    else:
+        reply = find(client, options.order or "")
+    answer = shown(reply, terminal)
+    return _with_events(client, terminal, reply, answer) if options.events else answer
+
+
+def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answer) -> Answer:
+    path = path_of(Path.TRANSACTION_EVENTS, reference=str(reply.data["reference"]))
+    events: list[Row] = []
+    while True:
+        page = client.get(path, limit=_LIMIT_MAX, offset=len(events)).data or []
+        events += page
+        if len(page) < _LIMIT_MAX:
+            break
+    # One document for both answers: the order's own, and beside its `data` what happened.
+    document = dumps({**reply.body, "events": events})
+    told = [f"  {_when(event, terminal)}  {clean(event.get('text'))}" for event in events]
+    return replace(answer, document=document, lines=[*answer.lines, "", *told])
+
+
+def _when(event: Row, terminal: Terminal) -> str:
+    return f"{clock(event.get('at'), terminal):<12}"

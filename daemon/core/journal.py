@@ -1,0 +1,107 @@
+"""The journal of one transaction in human words, one sentence for each line. Pure.
+
+A line says what it needs itself; only the money is looked up, because a payment is written down once.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from daemon.core import shapes
+from daemon.core.model import Event, Payment
+from daemon.core.reviews import explain
+from parsers.money import render
+
+Facts = Mapping[str, Any]
+
+_decode = msgspec.json.Decoder().decode
+_PAID: Final = {"SUCCESS": "exactly", "PARTIAL": "short", "OVERPAID": "too much"}
+_MATCHED: Final = {
+    "code": "by the code that the payer typed",
+    "telco_id": "by the transaction ID that the order expected",
+    "reconcile": "by a person who named the transaction ID",
+    "review": "by a person who looked at it",
+}
+
+
+def line(event: Event, payment: Payment | None) -> shapes.Json:
+    """Make one entry of a transaction's journal; `payment` is the one that the line is about."""
+    facts: Facts = _decode(event.data)
+    return {
+        "id": str(event.seq),
+        "type": event.type,
+        "at": shapes.timestamp(event.at),
+        "actor": event.actor,
+        "text": words(event.type, facts, payment),
+        "payment_id": event.payment_id,
+        "message_id": event.message_id,
+        "endpoint_id": event.endpoint_id,
+        "details": facts,
+    }
+
+
+def words(kind: str, facts: Facts, payment: Payment | None) -> str:
+    """Say a fact in one sentence; one that is not known here is named as it is."""
+    sentence = _SENTENCES.get(kind)
+    return f"{kind}." if sentence is None else sentence(facts, payment)
+
+
+def _money(payment: Payment | None) -> str:
+    if payment is None:
+        return "A payment"
+    payer = f" from {payment.payer_name}" if payment.payer_name else ""
+    amount = render(payment.amount_minor, payment.currency)
+    return f"{payment.currency} {amount}{payer} ({payment.telco_id_as_read})"
+
+
+def _created(facts: Facts, _payment: Payment | None) -> str:
+    currency = str(facts["currency"])
+    return f"Asked for {currency} {render(facts['expected_minor'], currency)}."
+
+
+def _verified(facts: Facts, payment: Payment | None) -> str:
+    how = _MATCHED.get(str(facts.get("matched_by")), "")
+    late = ", after the order had expired" if facts.get("late") else ""
+    paid = _PAID.get(str(facts.get("status")), "")
+    return f"{_money(payment)} paid it {paid}, matched {how}{late}."
+
+
+def _reconciled(facts: Facts, payment: Payment | None) -> str:
+    return f"A person vouched that {_money(payment)} is for it ({facts['reconciliation_id']})."
+
+
+def _cancelled(facts: Facts, _payment: Payment | None) -> str:
+    return f"Cancelled: {facts['reason']}" if facts.get("reason") else "Cancelled."
+
+
+def _held(facts: Facts, payment: Payment | None) -> str:
+    return f"{_money(payment)} waits for a person: {explain(str(facts['reason'])).short}."
+
+
+def _walk_in(facts: Facts, payment: Payment | None) -> str:
+    if facts.get("rejected"):
+        return f"{_money(payment)} is kept without an order and was not forwarded: it was rejected."
+    if facts.get("historical"):
+        return f"{_money(payment)} is older than its line: it is kept and was not forwarded."
+    return f"{_money(payment)} came without an order."
+
+
+def _delivery(outcome: str) -> Callable[[Facts, Payment | None], str]:
+    return lambda facts, _payment: f"The webhook {facts.get('event')} {outcome}."
+
+
+_SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
+    "transaction.created": _created,
+    "transaction.verified": _verified,
+    "transaction.reconciled": _reconciled,
+    "transaction.cancelled": _cancelled,
+    "transaction.expired": lambda _facts, _payment: "Expired unpaid.",
+    "transaction.released": lambda _facts, payment: (
+        f"{_money(payment)} is no longer held for it: it waits for its payment again."
+    ),
+    "review.opened": _held,
+    "payment.walk_in": _walk_in,
+    "delivery.delivered": _delivery("was delivered"),
+    "delivery.failed": _delivery("was given up"),
+}

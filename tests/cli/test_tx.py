@@ -1,0 +1,76 @@
+"""Orders: what happened to them, and giving them up."""
+
+from typing import Any
+
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok, refusal
+
+TX = f"/v1/transactions/{samples.REF}"
+BY_CODE = f"/v1/transactions/by-svc/{samples.CODE}"
+
+
+def entry(number: int, text: str) -> dict[str, Any]:
+    return {"id": str(number), "at": "2026-11-20T09:14:00.000Z", "text": text}
+
+
+def test_show_with_events_tells_them_below_the_order(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", BY_CODE, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked for\tGHS 12.50."), entry(2, "Cancelled.")]))
+    ran = momo("tx", "show", samples.CODE, "--events", "-o", "table", "--utc")
+    assert ran.code == 0
+    assert ran.out.splitlines()[-3:] == [
+        "",
+        "  today 09:14   Asked for GHS 12.50.",
+        "  today 09:14   Cancelled.",
+    ]
+
+
+def test_show_with_events_is_one_document(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked for GHS 12.50.")]))
+    ran = momo("tx", "show", samples.REF, "--events", "--json")
+    assert ran.json["data"]["reference"] == samples.REF
+    assert ran.json["events"] == [entry(1, "Asked for GHS 12.50.")]
+    assert momo("tx", "show", samples.REF, "--events", "--get", "events.0.id").out == "1\n"
+
+
+def test_show_reads_every_page_of_the_events(api: FakeApi, momo: Momo) -> None:
+    page = [entry(number, "x") for number in range(500)]
+    api.on("GET", TX, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok(page), ok([entry(500, "last")]))
+    ran = momo("tx", "show", samples.REF, "--events", "--json")
+    assert len(ran.json["events"]) == 501
+    assert [asked.query for asked in api.asked[1:]] == [
+        {"limit": "500", "offset": "0"},
+        {"limit": "500", "offset": "500"},
+    ]
+
+
+def test_show_without_events_does_not_ask_for_them(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    assert "events" not in momo("tx", "show", samples.REF, "--json").json
+    assert [asked.path for asked in api.asked] == [TX]
+
+
+def test_cancel_sends_the_reason_under_an_idempotency_key(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", BY_CODE, samples.one("PENDING"))
+    api.on("POST", f"{TX}/cancel", samples.one("CANCELLED"))
+    ran = momo("tx", "cancel", samples.CODE, "--reason", "sold out", "-o", "table")
+    assert (ran.code, ran.out.splitlines()[0]) == (
+        0,
+        "✗ CANCELLED  GHS 12.50 · Kofi · 024 412 4567",
+    )
+    assert api.asked[-1].body == {"reason": "sold out"}
+    assert len(api.asked[-1].headers["idempotency-key"]) == 32
+
+
+def test_cancel_of_a_paid_order_is_5_and_names_it(api: FakeApi, momo: Momo) -> None:
+    api.on(
+        "POST",
+        f"{TX}/cancel",
+        refusal(409, "TRANSACTION_NOT_CANCELLABLE", transaction_status="SUCCESS"),
+    )
+    ran = momo("tx", "cancel", samples.REF)
+    assert ran.code == 5
+    assert ran.err.splitlines()[-1] == f"  next:  momo tx show {samples.REF}"

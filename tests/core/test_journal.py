@@ -1,0 +1,115 @@
+"""The journal of one transaction, in human words."""
+
+import json
+
+import pytest
+
+from daemon.core import journal
+from daemon.core.reviews import EXPLANATIONS, explain
+from daemon.wire import ReviewReason
+from tests.fakes.rows import event, payment
+
+PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "text"),
+    [
+        (
+            "transaction.created",
+            {"expected_minor": 2500, "currency": "GHS"},
+            "Asked for GHS 25.00.",
+        ),
+        (
+            "transaction.verified",
+            {"status": "SUCCESS", "matched_by": "code", "late": False},
+            f"{PAID} paid it exactly, matched by the code that the payer typed.",
+        ),
+        (
+            "transaction.verified",
+            {"status": "PARTIAL", "matched_by": "review", "late": True},
+            (
+                f"{PAID} paid it short, matched by a person who looked at it, after the order had "
+                "expired."
+            ),
+        ),
+        (
+            "transaction.reconciled",
+            {"reconciliation_id": "rec_1"},
+            f"A person vouched that {PAID} is for it (rec_1).",
+        ),
+        ("transaction.cancelled", {}, "Cancelled."),
+        ("transaction.cancelled", {"reason": "sold out"}, "Cancelled: sold out"),
+        ("transaction.expired", {}, "Expired unpaid."),
+        (
+            "transaction.released",
+            {},
+            f"{PAID} is no longer held for it: it waits for its payment again.",
+        ),
+        (
+            "review.opened",
+            {"reason": "payer_mismatch"},
+            f"{PAID} waits for a person: another payer than expected.",
+        ),
+        ("payment.walk_in", {}, f"{PAID} came without an order."),
+        (
+            "payment.walk_in",
+            {"rejected": True},
+            f"{PAID} is kept without an order and was not forwarded: it was rejected.",
+        ),
+        (
+            "payment.walk_in",
+            {"historical": True},
+            f"{PAID} is older than its line: it is kept and was not forwarded.",
+        ),
+        (
+            "delivery.delivered",
+            {"event": "transaction.completed"},
+            "The webhook transaction.completed was delivered.",
+        ),
+        (
+            "delivery.failed",
+            {"event": "transaction.completed"},
+            "The webhook transaction.completed was given up.",
+        ),
+        ("something.new", {}, "something.new."),
+    ],
+)
+def test_every_fact_is_a_sentence(kind: str, facts: dict[str, object], text: str) -> None:
+    assert journal.words(kind, facts, payment()) == text
+
+
+def test_a_payment_that_is_not_known_is_still_told() -> None:
+    facts = {"reason": "late"}
+    assert journal.words("review.opened", facts, None) == (
+        "A payment waits for a person: order had expired."
+    )
+
+
+def test_a_payer_without_a_name_is_left_out() -> None:
+    said = journal.words("payment.walk_in", {}, payment(payer_name=None))
+    assert said == "GHS 25.00 (0012345678) came without an order."
+
+
+def test_a_line_carries_the_fact_itself_too() -> None:
+    row = event(type="transaction.cancelled", data=json.dumps({"reason": "sold out"}))
+    assert journal.line(row, None) == {
+        "id": "41",
+        "type": "transaction.cancelled",
+        "at": "2026-11-21T08:01:00.123Z",
+        "actor": "momo",
+        "text": "Cancelled: sold out",
+        "payment_id": row.payment_id,
+        "message_id": None,
+        "endpoint_id": None,
+        "details": {"reason": "sold out"},
+    }
+
+
+def test_every_reason_of_a_review_is_explained() -> None:
+    assert set(EXPLANATIONS) == set(ReviewReason)
+    for reason in ReviewReason:
+        told = explain(reason)
+        assert told.why.endswith(".")
+        assert told.todo.endswith(".")
+        assert len(told.short) <= 45
