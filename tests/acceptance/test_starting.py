@@ -15,18 +15,20 @@ from tests.fakes.real_shop import ROOT, NotStarted, RealShop
 
 def test_a_second_daemon_is_refused_at_once(shop: RealShop) -> None:
     shop.start()
-    took_s = list[float]()
-    # The best of a few: a busy machine may be slow, a daemon that waits is slow each time.
+    took_s, loading_s = list[float](), list[float]()
+    # The best of a few, on a busy machine beside what the same program needs there to be loaded at all.
     while len(took_s) < 5 and min(took_s, default=9) >= 1:
         begun = time.perf_counter()
         second = shop.program("run", "--http", "127.0.0.1:0")
         took_s.append(time.perf_counter() - begun)
+        shop.program("run", "--help")
+        loading_s.append(time.perf_counter() - begun - took_s[-1])
     assert second.returncode == 75
     assert second.stderr == (
         f"error: process {shop.pid} already runs this shop ({shop.places.lock})  [LOCKED]\n"
         "next:  momo daemon status\n"
     )
-    assert min(took_s) < 1
+    assert min(took_s) < max(1, 1.5 * min(loading_s))
     assert shop.program("setup", "--shop", "Another").returncode == 75
     # The first one goes on.
     status = shop.ask("GET", "/local/v1/status")
