@@ -6,7 +6,7 @@ from typing import Final
 
 from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider, networks_of_senders
 from parsers.reading import Reading, Unreadable
-from parsers.template import TEXT_CHARACTERS_MAX, Wording, read_with, squeeze
+from parsers.template import TEXT_CHARACTERS_MAX, Wording, read_with, squeeze, twice
 
 __all__ = [
     "EVERY_PROVIDER",
@@ -73,10 +73,17 @@ def read(sender: str | None, body: str, *, network: str | None = None) -> Readin
         return Unreadable(f"longer than {TEXT_CHARACTERS_MAX} characters")
     text = body.strip()
     squeezed = squeeze(text)
-    for _, wording in _index(_networks(sender, network)).candidates(squeezed):
+    candidates = _index(_networks(sender, network)).candidates(squeezed)
+    for _, wording in candidates:
         reading = read_with(wording, text, squeezed)
         if reading is not None:
             return reading
+    for _, wording in candidates:
+        label = twice(wording, squeezed)
+        if label is not None and all(guard in squeezed for guard in wording.guards):
+            return Unreadable(
+                f"perhaps {wording.network} {wording.name}, but {label!r} stands in it twice: once typed by the payer?"
+            )
     return Unreadable("no known wording")
 
 

@@ -168,9 +168,10 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
         squeezed: The same through `squeeze`, which costs more than a guard and serves all wordings.
 
     Returns:
-        The reading; `Unreadable` when the text has this form but must not be believed; None when it has another form.
+        The reading; `Unreadable` when the text has this form but must not be believed; None when it has another form,
+        or a guard that may stand once stands in it twice.
     """
-    if not all(guard in squeezed for guard in wording.guards):
+    if not all(guard in squeezed for guard in wording.guards) or twice(wording, squeezed):
         return None
     match = compiled(wording.pattern).fullmatch(text)
     if match is None:
@@ -180,7 +181,7 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
         trimmed = value.strip(_BLANK)
         if trimmed and not name.endswith("_mark"):
             found[name] = trimmed
-    why = _doubt(wording, found, squeezed)
+    why = _doubt(wording, found)
     if why is not None:
         return Unreadable(f"{wording.name}: {why}")
     reading = _build(wording, found)
@@ -190,12 +191,20 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
     return reading
 
 
-def _doubt(wording: Wording, found: Found, squeezed: str) -> str | None:
-    """Say why a text of the right form must not be believed; None when nothing speaks against it."""
+def twice(wording: Wording, squeezed: str) -> str | None:
+    """Return the guard that stands in the text more than once, of a wording that forbids it; else None.
+
+    It is looked for before the pattern is tried: repeated pieces are also what makes a pattern slow.
+    """
     if wording.once:
         for guard in wording.guards:
             if squeezed.count(guard) > 1:
-                return f"{guard!r} stands in it twice, once perhaps typed by the payer"
+                return guard
+    return None
+
+
+def _doubt(wording: Wording, found: Found) -> str | None:
+    """Say why a text of the right form must not be believed; None when nothing speaks against it."""
     advert = found.pop("advert", None)
     if advert is not None and _IN_NO_ADVERT.search(advert):
         return "what follows the receipt speaks of balances or IDs again"
