@@ -1,14 +1,13 @@
 """A person vouches that a payment belongs to a request (interface.md, reconcile; the order is decisions.md's)."""
 
-from daemon.core import ids, limits, matching, shapes
+from daemon.core import ids, limits, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, ReconcileRequest
-from daemon.core.verdict import judge
 from daemon.env import Env
-from daemon.store import events, payments, settle, transactions
 from daemon.store import idempotency as answers
+from daemon.store import payments, settle, transactions
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode
 from parsers.money import render
@@ -45,46 +44,21 @@ async def reconcile(
             return refusal
 
     def match(tx: Tx) -> Answer:
-        transaction = _request(tx, caller, reference)
+        transaction = settle.request_to_pay(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
         payment = _payment(tx, transaction, telco_id, request, now)
         _same_amount(request, payment)
-        assert transaction.expected_minor is not None
-        verdict = judge(payment.amount_minor, transaction.expected_minor)
-        reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
-        how = settle.Settlement(
-            verdict,
+        word = settle.Word(
+            ids.reconciliation_id(env.entropy.bytes(16)),
+            caller.name,
             "reconcile",
-            late=matching.is_late(payment, transaction),
-            actor=caller.name,
-            reconciliation_id=reconciliation_id,
+            claimed_minor=request.amount_minor,
+            notes=request.notes,
         )
-        verified = settle.verify(tx, outbox, transaction, payment, how, now)
-        transactions.add_reconciliation(
-            tx,
-            {
-                "id": reconciliation_id,
-                "transaction_id": transaction.id,
-                "payment_id": payment.id,
-                "claimed_minor": request.amount_minor,
-                "notes": request.notes,
-                "actor": caller.name,
-                "created_at": now,
-            },
-        )
-        events.add(
-            tx,
-            type="transaction.reconciled",
-            mode=transaction.mode,
-            at=now,
-            actor=caller.name,
-            transaction_id=transaction.id,
-            payment_id=payment.id,
-            data={"reconciliation_id": reconciliation_id},
-        )
+        verified, verdict = settle.vouch(tx, outbox, transaction, payment, word, now)
         body = shapes.success(
             shapes.reconciliation(
-                reconciliation_id=reconciliation_id,
+                reconciliation_id=word.reconciliation_id,
                 transaction_id=request.transaction_id,
                 transaction=verified,
                 payment=payment,
@@ -98,26 +72,6 @@ async def reconcile(
     if isinstance(result, Refusal):
         raise result
     return result
-
-
-def _request(tx: Tx, caller: Caller, reference: str) -> Transaction:
-    """Return the request that may be reconciled."""
-    transaction_id = ids.split_reference(reference)
-    transaction = (
-        None if transaction_id is None else transactions.get(tx, transaction_id, caller.mode)
-    )
-    if transaction is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    if transaction.origin == "open" or transaction.status in matching.VERIFIED:
-        payment = None
-        if transaction.payment_id is not None:
-            payment = payments.get(tx, transaction.payment_id)
-        raise Refusal(
-            ErrorCode.ALREADY_VERIFIED,
-            transaction_status=transaction.status,
-            verified_by_transaction_id=None if payment is None else payment.telco_id_as_read,
-        )
-    return transaction
 
 
 def _guard(tx: Tx, env: Env, transaction: Transaction, telco_id: str, now: int) -> None:

@@ -7,14 +7,15 @@ are one commit (decisions.md section 2).
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core import limits
-from daemon.core.matching import Hold
+from daemon.core import ids, limits
+from daemon.core.errors import Refusal
+from daemon.core.matching import VERIFIED, Hold, is_late
 from daemon.core.model import Payment, Transaction
-from daemon.core.verdict import Verdict
+from daemon.core.verdict import Verdict, judge
 from daemon.store import events, messages, payments, reviews, transactions
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
-from daemon.wire import ReviewReason
+from daemon.wire import ErrorCode, Mode, ReviewReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,86 @@ def verify(
         },
     )
     return verified
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A person's word that a payment belongs to a request.
+
+    Attributes:
+        reconciliation_id: `rec_...`.
+        actor: Who said so.
+        matched_by: `reconcile` or `review`.
+        claimed_minor: The amount that the person named, if any.
+        notes: For the audit.
+    """
+
+    reconciliation_id: str
+    actor: str
+    matched_by: str
+    claimed_minor: int | None = None
+    notes: str | None = None
+
+
+def request_to_pay(tx: Tx, reference: str, mode: Mode | None) -> Transaction:
+    """Return the request that a person may let a payment pay.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND or ALREADY_VERIFIED.
+    """
+    transaction_id = ids.split_reference(reference)
+    transaction = None if transaction_id is None else transactions.get(tx, transaction_id, mode)
+    if transaction is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    if transaction.origin == "open" or transaction.status in VERIFIED:
+        payment = None
+        if transaction.payment_id is not None:
+            payment = payments.get(tx, transaction.payment_id)
+        raise Refusal(
+            ErrorCode.ALREADY_VERIFIED,
+            transaction_status=transaction.status,
+            verified_by_transaction_id=None if payment is None else payment.telco_id_as_read,
+        )
+    return transaction
+
+
+def vouch(
+    tx: Tx, outbox: Outbox, request: Transaction, payment: Payment, word: Word, now: int
+) -> tuple[Transaction, Verdict]:
+    """Let a payment pay a request because a person says so, keep the person's word, and return the verified request."""
+    assert request.expected_minor is not None
+    verdict = judge(payment.amount_minor, request.expected_minor)
+    how = Settlement(
+        verdict,
+        word.matched_by,
+        late=is_late(payment, request),
+        actor=word.actor,
+        reconciliation_id=word.reconciliation_id,
+    )
+    verified = verify(tx, outbox, request, payment, how, now)
+    transactions.add_reconciliation(
+        tx,
+        {
+            "id": word.reconciliation_id,
+            "transaction_id": request.id,
+            "payment_id": payment.id,
+            "claimed_minor": word.claimed_minor,
+            "notes": word.notes,
+            "actor": word.actor,
+            "created_at": now,
+        },
+    )
+    events.add(
+        tx,
+        type="transaction.reconciled",
+        mode=request.mode,
+        at=now,
+        actor=word.actor,
+        transaction_id=request.id,
+        payment_id=payment.id,
+        data={"reconciliation_id": word.reconciliation_id},
+    )
+    return verified, verdict
 
 
 def release(tx: Tx, request: Transaction, payment: Payment, *, actor: str, now: int) -> None:
