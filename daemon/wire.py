@@ -44,6 +44,8 @@ class Path(StrEnum):
     RECONCILE = "/v1/transactions/{reference}/reconcile"
     TRANSACTION_EVENTS = "/v1/transactions/{reference}/events"
     CANCEL = "/v1/transactions/{reference}/cancel"
+    REVIEWS = "/v1/reviews"
+    REVIEW = "/v1/reviews/{id}"
     PAYMENT_METHODS = "/v1/payment-methods"
     PAYMENT_METHOD = "/v1/payment-methods/{id}"
     SIMS = "/v1/payment-methods/sims"

@@ -73,9 +73,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         ("momo deliveries list --status failed",),
     ),
     _E.RULE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such rule", ("momo endpoints list",)),
-    _E.REVIEW_NOT_FOUND: Row(
-        exits.NOT_FOUND, "there is no such review", ("momo messages list --state held",)
-    ),
+    _E.REVIEW_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such review", ("momo review list",)),
     _E.DEVICE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such phone", ("momo sims list",)),
     _E.MESSAGE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such message", ("momo messages list",)),
     _E.ROUTE_NOT_FOUND: Row(
@@ -145,7 +143,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         ("momo tx show {reference}",),
     ),
     _E.REVIEW_ALREADY_DECIDED: Row(
-        exits.REFUSED, "somebody has decided that already", ("momo tx list",)
+        exits.REFUSED, "somebody has decided that already", ("momo review list --all",)
     ),
     _E.PAYMENT_REVERSED: Row(
         exits.REFUSED,

@@ -15,6 +15,7 @@ from daemon.api import (
     local_messages,
     local_status,
     payment_methods,
+    reviews,
     transaction_events,
     transactions,
 )
@@ -73,6 +74,8 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.RECONCILE, {"POST": op(reconcile, write)})
     routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transaction_events.get_list, read)})
     routes.add(Path.CANCEL, {"POST": op(cancel, write)})
+    routes.add(Path.REVIEWS, {"GET": op(reviews.get_list, read)})
+    routes.add(Path.REVIEW, {"GET": op(reviews.get_one, read)})
 
 
 def _add_open_collections(routes: Routes) -> None:

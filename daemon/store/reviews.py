@@ -5,7 +5,7 @@ from typing import Any
 
 from daemon.core.model import Review
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all
+from daemon.store.rows import columns, load_all, load_optional
 from daemon.wire import Mode, ReviewReason
 
 _REVIEW = columns(Review)
@@ -38,6 +38,39 @@ def open_review(
             "now": now,
         },
     )
+
+
+def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
+    """Return one review; with `mode`, only when it is of that mode."""
+    return load_optional(
+        Review,
+        reader.one(
+            f"SELECT {_REVIEW} FROM reviews WHERE id = :id AND (:mode IS NULL OR mode = :mode)",
+            {"id": review_id, "mode": mode},
+        ),
+    )
+
+
+def page(
+    reader: Reader, *, state: str | None, mode: Mode | None, limit: int, offset: int
+) -> tuple[list[Review], int]:
+    """Return one page of reviews, newest first, and how many there are in all; None asks nothing."""
+    tests = ["1 = 1"]
+    params: dict[str, Any] = {}
+    if state is not None:
+        tests.append("state = :state")
+        params["state"] = state
+    if mode is not None:
+        tests.append("mode = :mode")
+        params["mode"] = mode
+    where = " AND ".join(tests)
+    total = int(reader.value(f"SELECT COUNT(*) FROM reviews WHERE {where}", params))
+    rows = reader.all(
+        f"SELECT {_REVIEW} FROM reviews WHERE {where} ORDER BY seq DESC "
+        "LIMIT :limit OFFSET :offset",
+        {**params, "limit": limit, "offset": offset},
+    )
+    return load_all(Review, rows), total
 
 
 def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:

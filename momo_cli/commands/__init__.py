@@ -23,6 +23,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx watch": Info(_ROOM + "tx_watch", "Show what happens to orders, as it happens", DAY),
     "tx wait": Info(_ROOM + "tx_wait", "Wait until an order is paid", DAY),
     "tx cancel": Info(_ROOM + "tx_cancel", "Give up an order that nobody has paid", DAY),
+    "review list": Info(_ROOM + "review_list", "List what waits for you to decide", DAY),
+    "review show": Info(_ROOM + "review_show", "Show one of them with all that is known", DAY),
     "messages list": Info(_ROOM + "messages_list", "List the SMS that came in", DAY),
     "messages show": Info(_ROOM + "messages_show", "Show one SMS and what was read in it", DAY),
     "status": Info(_ROOM + "status", "Show how everything is", DAY),
@@ -47,6 +49,7 @@ COMMANDS: Final[dict[str, Info]] = {
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
     "tx": ("Orders: list, show, watch, wait, cancel", DAY),
+    "review": ("Payments that wait for you: list, show", DAY),
     "messages": ("The SMS that came in: list, show", DAY),
     "sims": ("SIM cards: list, assign", LINES),
     "methods": ("The numbers that take money: add, list", LINES),

@@ -1,6 +1,6 @@
 """Give up an order that nobody has paid. Its code stays out of use for 30 days.
 
-Money that comes for it all the same waits for you: momo messages list --state held.
+Money that comes for it all the same waits for you: momo review list.
 Exit 5 when it is paid or held for a person: do not tell the customer that it is cancelled.
 """
 

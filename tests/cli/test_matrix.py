@@ -13,6 +13,7 @@ from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 TX = f"/v1/transactions/{samples.REF}"
+REVIEW = f"/v1/reviews/{samples.REVIEW['id']}"
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
 
 
@@ -48,6 +49,12 @@ CASES = {
         ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED")
     ),
     "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS")),
+    "review list": Case(
+        ("review", "list"), ("GET", wire.Path.REVIEWS), ok([samples.REVIEW]), ok([])
+    ),
+    "review show": Case(
+        ("review", "show", samples.REVIEW["id"]), ("GET", REVIEW), ok(samples.REVIEW)
+    ),
     "messages list": Case(
         ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])
     ),

@@ -1,0 +1,70 @@
+"""List the payments and messages that wait for a person, newest first; with --all, decided ones too."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
+
+from daemon.wire import Path
+from momo_cli import exits
+from momo_cli.answer import Answer, Call
+from momo_cli.client import Client, Reply
+from momo_cli.reviews import VIEW
+from momo_cli.terminal import Terminal
+from momo_cli.text import at, clean
+
+EXAMPLES: Final = """\
+  momo review list
+  momo review list --fail-if-any --quiet
+  momo review list --all -o csv --fields created_at,reason,amount,decided_by
+"""
+_LIMIT_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flags of `momo review list`."""
+
+    every_state: bool
+    limit: int
+    offset: int
+    fail_if_any: bool
+
+
+def command(
+    every: Annotated[bool, typer.Option("--all", help="Also those that were decided.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=_LIMIT_MAX, help="How many.")] = 50,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many first.")] = 0,
+    fail_if_any: Annotated[
+        bool, typer.Option("--fail-if-any", help="Exit 6 when the list is not empty.")
+    ] = False,
+) -> Call:
+    """Read the flags."""
+    return Call(run, Options(every, limit, offset, fail_if_any), VIEW)
+
+
+def run(client: Client, _terminal: Terminal, options: Options) -> Answer:
+    """Ask for the reviews."""
+    reply = client.get(
+        Path.REVIEWS,
+        state="all" if options.every_state else None,
+        limit=options.limit,
+        offset=options.offset,
+    )
+    rows = reply.data or []
+    return Answer(
+        document=reply.text,
+        rows=rows,
+        heading=_heading(reply, options),
+        empty="" if rows else "Nothing waits for you.",
+        next=[f"momo review show {clean(rows[0].get('id'))}"] if rows else [],
+        exit_code=exits.FINDINGS if options.fail_if_any and rows else exits.OK,
+    )
+
+
+def _heading(reply: Reply, options: Options) -> str:
+    shown, total = len(reply.data or ()), at(reply.body, "meta.total")
+    of = f" of {total}" if isinstance(total, int) else ""
+    more = options.offset + shown
+    hint = f", next: --offset {more}" if isinstance(total, int) and more < total else ""
+    return f"Showing {shown}{of} reviews{hint}"

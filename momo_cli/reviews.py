@@ -1,0 +1,168 @@
+"""What the commands about reviews share: fields, the table, the evidence of one as a person reads it."""
+
+from typing import Final
+
+from momo_cli.answer import Cell, Field, Head, Row, View
+from momo_cli.terminal import Terminal
+from momo_cli.text import at, clean
+from momo_cli.words import ago, clock, money, person, phone, state, styled
+
+OPEN: Final = "open"
+_STATES: Final = {
+    OPEN: Cell("! WAITS", "yellow"),
+    "approved": Cell("✓ APPROVED", "green"),
+    "rejected": Cell("✗ REJECTED", "red"),
+    "used_elsewhere": Cell("— used elsewhere", "dim"),
+    "superseded": Cell("— settled itself", "dim"),
+}
+
+VIEW: Final = View(
+    fields=(
+        Field("id"),
+        Field("state"),
+        Field("reason"),
+        Field("amount"),
+        Field("currency"),
+        Field("sender", "message.sender"),
+        Field("line", "line.phone_number"),
+        Field("telco_transaction_id", "message.fields.transaction_id"),
+        Field("reference", "request.reference"),
+        Field("svc_code", "request.svc_code"),
+        Field("message_id", "message.id"),
+        Field("payment_id", "payment.id"),
+        Field("created_at"),
+        Field("decided_at"),
+        Field("decided_by"),
+    ),
+    heads=(
+        Head("STATE", lambda row, _: shown_state(row)),
+        Head("AMOUNT", lambda row, _: money(row.get("amount")) or "—", right=True),
+        Head("WHY", lambda row, _: clean(row.get("summary"))),
+        Head("ORDER", lambda row, _: Cell(clean(at(row, "request.svc_code")) or "—", "bold")),
+        Head("WHEN", lambda row, t: ago(row.get("created_at"), t)),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+
+
+def shown_state(row: Row) -> Cell:
+    """Return the word of a review's state."""
+    return _STATES.get(str(row.get("state")), Cell(clean(row.get("state"))))
+
+
+def lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return one review as a person reads it: what is doubtful, what is known, what to do."""
+    amount = money(row.get("amount"), row.get("currency"))
+    found = [f"{styled(shown_state(row), terminal)}  {amount}  {clean(row.get('summary'))}", ""]
+    found += [clean(row.get("why"))]
+    for title, told in (
+        ("the message", _message(row, terminal)),
+        ("the payment", _payment(row, "payment", terminal)),
+        ("the order", _request(row, terminal)),
+        ("the other payment with this ID", _payment(row, "other_payment", terminal)),
+        ("decided", _decision(row, terminal)),
+    ):
+        known = [(name, value) for name, value in told if value]
+        if known:
+            width = max(len(name) for name, _ in known)
+            found += ["", title, *(f"  {name:<{width}}  {value}" for name, value in known)]
+    found += _named(row)
+    if row.get("state") == OPEN:
+        found += ["", f"What to do: {clean(row.get('what_to_do'))}"]
+    return found
+
+
+def next_commands(row: Row) -> list[str]:
+    """Return what to type about a review."""
+    review, message = clean(row.get("id")), clean(at(row, "message.id"))
+    if row.get("state") != OPEN:
+        reference = clean(at(row, "payment.reference"))
+        return [f"momo tx show {reference}"] if reference else []
+    return [f"momo messages show {message} --show-body", "momo review list"] if review else []
+
+
+def _message(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
+    senders = at(row, "message.expected_senders")
+    expected = ", ".join(map(clean, senders)) if isinstance(senders, list) else ""
+    sender = clean(at(row, "message.sender")) or "—"
+    if expected and at(row, "message.sender") not in senders:
+        sender += f"  (the network sends from {expected})"
+    trusted = at(row, "message.trusted")
+    reasons = at(row, "message.reasons")
+    return [
+        ("from", sender),
+        ("centre", clean(at(row, "message.smsc"))),
+        ("sent", clock(at(row, "message.smsc_ts"), terminal)),
+        ("stored", clock(at(row, "message.received_at"), terminal)),
+        ("to line", phone(at(row, "line.phone_number"))),
+        ("trusted", "" if trusted is None else "yes" if trusted else "no"),
+        ("doubts", ", ".join(map(clean, reasons)) if isinstance(reasons, list) else ""),
+        ("says", _says(row)),
+        ("reference", clean(at(row, "message.fields.reference"))),
+        ("balance", clean(at(row, "message.fields.balance"))),
+        ("its ID", clean(at(row, "message.fields.transaction_id"))),
+        ("id", clean(at(row, "message.id"))),
+    ]
+
+
+def _says(row: Row) -> str:
+    amount = money(at(row, "message.fields.amount"), at(row, "message.fields.currency"))
+    payer = person(at(row, "message.fields.payer_name"), None)
+    number = phone(at(row, "message.fields.payer_phone"))
+    return " · ".join(part for part in (amount, payer, number) if part)
+
+
+def _payment(row: Row, name: str, terminal: Terminal) -> list[tuple[str, str]]:
+    if not isinstance(row.get(name), dict):
+        return []
+    return [
+        ("ID", clean(at(row, f"{name}.transaction_id"))),
+        ("network", clean(at(row, f"{name}.network")).upper()),
+        ("received", money(at(row, f"{name}.amount"), at(row, f"{name}.currency"))),
+        ("payer", clean(at(row, f"{name}.payer.name"))),
+        ("number", phone(at(row, f"{name}.payer.phone_number"))),
+        ("paid", clock(at(row, f"{name}.timestamp"), terminal)),
+        ("balance", money(at(row, f"{name}.balance"))),
+        ("reversed", clock(at(row, f"{name}.reversed_at"), terminal)),
+        ("order", clean(at(row, f"{name}.reference"))),
+    ]
+
+
+def _request(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
+    request = row.get("request")
+    if not isinstance(request, dict):
+        return []
+    return [
+        ("CODE", clean(request.get("svc_code"))),
+        ("status", state(request.get("status")).text),
+        ("expected", money(request.get("expected_amount"), request.get("currency"))),
+        ("from", phone(request.get("expected_payer_phone"))),
+        ("with ID", clean(request.get("expected_telco_transaction_id"))),
+        ("asked", clock(request.get("created_at"), terminal)),
+        ("expires", clock(request.get("expires_at"), terminal)),
+        ("cancelled", clock(request.get("cancelled_at"), terminal)),
+        ("yours", clean(request.get("client_reference"))),
+        ("ref", clean(request.get("reference"))),
+    ]
+
+
+def _decision(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
+    return [
+        ("when", clock(row.get("decided_at"), terminal)),
+        ("by", clean(row.get("decided_by"))),
+        ("notes", clean(row.get("notes"))),
+    ]
+
+
+def _named(row: Row) -> list[str]:
+    """Return the orders that the payer may have meant, other than the one it is about."""
+    about = at(row, "request.reference")
+    orders = [one for one in row.get("orders_named") or () if at(one, "reference") != about]
+    if not orders:
+        return []
+    told = [
+        f"  {clean(at(one, 'svc_code'))}  {state(at(one, 'status')).text}  "
+        f"{money(at(one, 'expected_amount'), at(one, 'currency'))}  {clean(at(one, 'reference'))}"
+        for one in orders
+    ]
+    return ["", "orders that its reference names", *told]

@@ -1,0 +1,125 @@
+"""What waits for a person: the list, and one with its evidence."""
+
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+ID = samples.REVIEW["id"]
+ONE = f"/v1/reviews/{ID}"
+
+
+def test_list_is_a_table_of_why(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.REVIEWS, ok([samples.REVIEW], meta={"total": 3}))
+    ran = momo("review", "list", "-o", "table", COLUMNS="120")
+    heading, heads, *rest = ran.out.splitlines()
+    assert heading == "Showing 1 of 3 reviews, next: --offset 1"
+    assert heads.split() == ["STATE", "AMOUNT", "WHY", "ORDER", "WHEN", "ID"]
+    assert "! WAITS" in rest[-1]
+    assert "another payer than expected" in rest[-1]
+    assert ran.err == f"next:  momo review show {ID}\n"
+
+
+def test_list_asks_for_open_ones_unless_told_otherwise(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.REVIEWS, ok([]))
+    momo("review", "list")
+    momo("review", "list", "--all", "--limit", "5", "--offset", "10")
+    assert [asked.query for asked in api.asked] == [
+        {"limit": "50", "offset": "0"},
+        {"state": "all", "limit": "5", "offset": "10"},
+    ]
+
+
+@pytest.mark.parametrize(("rows", "code"), [([samples.REVIEW], 6), ([], 0)])
+def test_fail_if_any_is_6_when_somebody_is_waited_for(
+    rows: list[dict[str, Any]], code: int, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.REVIEWS, ok(rows))
+    assert momo("review", "list", "--fail-if-any", "-q").code == code
+
+
+def test_list_in_a_pipe_has_one_column_for_each_field(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.REVIEWS, ok([samples.REVIEW]))
+    ran = momo("review", "list", "--fields", "reason,amount,sender,line,svc_code")
+    assert ran.out == "payer_mismatch\t12.50\tMobileMoney\t+233244124567\t7KQ2MX\n"
+
+
+def test_show_lays_the_evidence_side_by_side(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ONE, ok(samples.REVIEW))
+    ran = momo("review", "show", ID, "-o", "table", "--utc")
+    assert ran.out.splitlines() == [
+        "! WAITS  GHS 12.50  another payer than expected",
+        "",
+        "The order expects another payer than the one the receipt names.",
+        "",
+        "the message",
+        "  from       MobileMoney",
+        "  centre     +233240000099",
+        "  sent       today 09:13",
+        "  stored     today 09:14",
+        "  to line    024 412 4567",
+        "  trusted    yes",
+        "  doubts     payer_mismatch",
+        "  says       GHS 12.50 · ESI ANSAH · 233550000099",
+        "  reference  7KQ2MX",
+        "  balance    900.00",
+        "  its ID     40412345678",
+        f"  id         {samples.MESSAGE}",
+        "",
+        "the payment",
+        "  ID        40412345678",
+        "  network   MTN",
+        "  received  GHS 12.50",
+        "  payer     ESI ANSAH",
+        "  number    055 000 0099",
+        "  paid      today 09:13",
+        "  balance   900.00",
+        "",
+        "the order",
+        "  CODE      7KQ2MX",
+        "  status    ! REVIEW",
+        "  expected  GHS 12.50",
+        "  from      024 412 4567",
+        "  asked     today 09:00",
+        "  expires   21 Nov 09:00",
+        f"  ref       {samples.REF}",
+        "",
+        "What to do: Ask the customer who paid.",
+    ]
+    assert ran.err.startswith(f"next:  momo messages show {samples.MESSAGE} --show-body\n")
+
+
+def test_show_names_the_networks_own_sender_beside_a_strangers(api: FakeApi, momo: Momo) -> None:
+    message = {**samples.REVIEW["message"], "sender": "+233541234567", "trusted": False}
+    row = {**samples.REVIEW, "message": message, "payment": None, "request": None}
+    api.on("GET", ONE, ok(row))
+    out = momo("review", "show", ID, "-o", "table", "--utc").out
+    assert "  from       +233541234567  (the network sends from MobileMoney)\n" in out
+    assert "  trusted    no\n" in out
+    assert "\nthe payment\n" not in out
+    named = out.split("orders that its reference names\n")[1].splitlines()[0]
+    assert named == f"  7KQ2MX  ! REVIEW  GHS 1,012.50  {samples.REF}"
+
+
+def test_show_of_a_decided_one_says_who_decided(api: FakeApi, momo: Momo) -> None:
+    decided = {
+        **samples.REVIEW,
+        "state": "approved",
+        "decided_at": "2026-11-20T09:15:00.000Z",
+        "decided_by": "socket:0",
+        "notes": "asked\nher",
+        "payment": {**samples.REVIEW["payment"], "reference": samples.REF},
+    }
+    api.on("GET", ONE, ok(decided))
+    ran = momo("review", "show", ID, "-o", "table", "--utc")
+    assert ran.out.splitlines()[-4:] == [
+        "decided",
+        "  when   today 09:15",
+        "  by     socket:0",
+        "  notes  asked her",
+    ]
+    assert ran.err == f"next:  momo tx show {samples.REF}\n"
