@@ -53,5 +53,6 @@ WORDINGS: Final = (
         rf"{PAYER_NAME}~\. Your available balance is (?P=currency) {COUNTRY.bare('balance', decimals=4)}~\.",
         "Trans ID: CI200530.1836.A69428. Dear Customer. You have received USD 2.0000 from 975000099 ALBERTINE OMBE SHAKO. "
         "Your available balance is USD 7.2960.",
+        unverified=True,
     ),
 )

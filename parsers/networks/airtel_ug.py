@@ -4,7 +4,7 @@ from typing import Final
 
 from parsers.country import Country
 from parsers.reading import Kind
-from parsers.template import ADVERT, PAYEE_NAME, PAYER_NAME, Book
+from parsers.template import ADVERT, PAYEE_NAME, PAYER_NAME, Book, Found
 
 NETWORK: Final = "airtel_ug"
 DISPLAY_NAME: Final = "Airtel Money Uganda"
@@ -19,6 +19,15 @@ _DATE: Final = r"Date~:?~(?P<date>\d{1,2}-[A-Za-z]{3,9}-\d{4}) (?P<time>\d{1,2}:
 _BALANCE: Final = rf"(?:Your )?Bal(?:ance)?(?: is)?~:?~{COUNTRY.before('balance')}"
 _CHARGE: Final = rf"(?:~(?:Charge|Fee)~:?~{COUNTRY.before('fee')}~\.)?"
 _TAX: Final = rf"(?:~Tax~:?~{COUNTRY.before('tax')}~\.)?"
+
+
+def _name_first(found: Found) -> str | None:
+    """The number stands before the name or behind it."""
+    if "name_first" in found:
+        found["payer_name"] = found.pop("name_first")
+        found["payer_phone"] = found.pop("phone_second")
+    return None
+
 
 WORDINGS: Final = (
     _BOOK.wording(
@@ -52,5 +61,25 @@ WORDINGS: Final = (
         rf"You have sent {_A} to {PAYEE_NAME}~,?~(?P<payee_phone>\+?\d{{9,12}})?~\.{_CHARGE}~{_BALANCE}~\.~{_ID}\..{{0,200}}",
         "You have sent UGX 20,000 to September Emmanuella, 256748000631. Fee UGX 500. Balance UGX 25,299. Trans ID: "
         "56112848740.",
+    ),
+    # The form with the ID in front, of 2022 and later.
+    _BOOK.wording(
+        "receipt_id_first",
+        Kind.PAYMENT_RECEIVED,
+        ("RECEIVED", "TID", " from ", "Bal"),
+        rf"RECEIVED~\.?~TID~:?~(?P<telco_id>\d{{9,15}})~\.~{_A} from (?:(?P<payer_phone>\+?\d{{9,12}})~,?~{PAYER_NAME}|"
+        rf"(?P<name_first>[^\d\s].{{0,99}}?)[\s,]{{1,3}}(?P<phone_second>\+?\d{{9,12}}))~\.~{_BALANCE}~\.{ADVERT}",
+        "RECEIVED. TID 104863458034. UGX 20,000 from 256748000631, September Emmanuella. Bal UGX 45,299. View txns on "
+        "MyAirtel App",
+        refine=_name_first,
+        unverified=True,
+    ),
+    _BOOK.wording(
+        "sent_id_first",
+        Kind.SENT,
+        ("SENT", "TID", " to ", "Bal"),
+        rf"SENT~\.?~TID~:?~(?P<telco_id>\d{{9,15}})~\.~{_A} to {PAYEE_NAME}~\.{_CHARGE}~{_BALANCE}~\..{{0,200}}",
+        "SENT. TID 104863458035. UGX 5,000 to September Emmanuella 0748000631. Fee UGX 100. Bal UGX 40,199. Date "
+        "08-July-2024 17:21.",
     ),
 )

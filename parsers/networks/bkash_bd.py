@@ -41,6 +41,7 @@ WORDINGS: Final = (
         rf"You have received payment {_A} from {_PHONE}{_REF} {_TAIL}{ADVERT}",
         "You have received payment Tk 500.00 from 01700000000. Ref K7M2QX. Fee Tk 0.00. Balance Tk 20,788.41. TrxID "
         "ABC1234XYA at 26/05/2026 11:58",
+        unverified=True,
     ),
     _BOOK.wording(
         "cash_in",

@@ -19,7 +19,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = COUNTRY.either("amount")
 _ID: Final = r"(?P<telco_id>[A-Z0-9]{8,12})"
 _HEAD: Final = rf"(?:Congratulations! )?{_ID} [Cc]onfirmed~\.?~"
-_AT: Final = r"on (?P<date>\d{1,2}/\d{1,2}/\d{2,4}) at (?P<time>\d{1,2}:\d\d~[AaPp][Mm])"
+_AT: Final = r"[Oo]n (?P<date>\d{1,2}/\d{1,2}/\d{2,4}) at (?P<time>\d{1,2}:\d\d~[AaPp][Mm])"
 _PHONE: Final = r"(?P<payer_phone>(?:\+?254|0)[\d*]{8,9})"
 _PAYEE: Final = r"(?P<payee_phone>(?:\+?254|0)[\d*\s]{8,12}\d)"
 _BALANCE: Final = (
@@ -66,6 +66,7 @@ WORDINGS: Final = (
         rf"{_HEAD}{_AT}~,?~Give {_A} cash to (?P<agent>\S.{{0,99}}?)~\.?~{_BALANCE}{ADVERT}",
         "TJF670Q750 Confirmed. on 15/10/24 at 12:16 PM Give Ksh300.00 cash to WAMBUI AGENCIES New M-PESA balance is "
         "Ksh423.12.",
+        unverified=True,
     ),
     _BOOK.wording(
         "sent",

@@ -118,4 +118,32 @@ WORDINGS: Final = (
         rf"(?:Y'?ello!~)?Umaze kugura .{{1,80}}? igura {_A}.{{0,200}}",
         "Yello!Umaze kugura 3000Frw=2500Mins+100SMS igura 3,000 RWF",
     ),
+    _BOOK.wording(
+        "bought",
+        Kind.AIRTIME,
+        ("TxId:", "Your payment of", "to Airtime", "has been completed at"),
+        rf"\*\d{{3}}\*TxId:~(?P<telco_id>\d{{9,15}})\*[A-Z]\*Your payment of {_A} to (?P<payee_name>Airtime) (?:with token "
+        rf".{{0,80}}? ?)?has been completed {_AT}\.~Fee was~:?~{_FEE}~\.~{_BALANCE}.{{0,300}}",
+        "*162*TxId:13913173274*S*Your payment of 2000 RWF to Airtime with token  has been completed at 2024-05-12 "
+        "11:41:28. Fee was 0 RWF. New balance: 25280 RWF . Message: - -. *EN#",
+    ),
+    _BOOK.wording(
+        "bill",
+        Kind.BILL,
+        ("TxId:", "Your payment of", "has been completed at", "Fee was"),
+        rf"\*\d{{3}}\*TxId:~(?P<telco_id>\d{{9,15}})\*[A-Z]\*Your payment of {_A} to (?!Airtime\s){PAYEE_NAME} (?:with token "
+        rf"(?P<token>[\d\-]{{4,60}}) )?has been completed {_AT}\.~Fee was~:?~{_FEE}~\.~{_BALANCE}.{{0,300}}",
+        "*162*TxId:14098463509*S*Your payment of 4000 RWF to MTN Cash Power with token 38906-35125-43450-42530 has been "
+        "completed at 2024-05-31 20:18:04. Fee was 0 RWF. New balance: 6400 RWF . Message: - -. *EN#",
+    ),
+    _BOOK.wording(
+        "sent_from_account",
+        Kind.SENT,
+        ("You have transferred", "from your mobile money account", "Financial Transaction Id:"),
+        rf"{_START}You have transferred {_A} to {PAYEE_NAME}~\((?P<payee_phone>\+?[\d*]{{9,15}})\) from your mobile money "
+        rf"account \d{{4,15}} {_AT}\.~{_BALANCE}~\..{{0,300}}?{_ID}.{{0,200}}",
+        "You have transferred 5000 RWF to Samuel Karangwa (250791000666) from your mobile money account 36520038 at "
+        "2024-05-11 20:34:47. Your new balance: 28300 RWF. Message from sender: . Message to receiver: . Financial "
+        "Transaction Id: 14098463510.",
+    ),
 )

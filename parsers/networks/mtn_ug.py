@@ -71,6 +71,7 @@ WORDINGS: Final = (
         rf"{COUNTRY.loose('fee')}~\.)?~Reason~:~{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}~\.{ADVERT}",
         "You have received UGX 204725 from Oscar Palomo, 256725000069 on 2021-07-22 09:18:34. Reason: rent. New "
         "balance: 408926. ID :13190355968.",
+        unverified=True,
     ),
     _BOOK.wording(
         "receipt_2015",

@@ -16,7 +16,7 @@ _BOOK: Final = Book(NETWORK, COUNTRY)
 _A: Final = rf"Amount~:~{COUNTRY.before('amount')}"
 _TAIL: Final = (
     rf"TxnID~:~(?P<telco_id>[A-Z0-9]{{8,12}})(?: (?:Fee|Charge|Comm)~:~{COUNTRY.before('fee')})? Balance~:~"
-    rf"{COUNTRY.before('balance', decimals=2)} (?P<date>\d{{1,2}}/\d{{1,2}}/\d{{4}}) (?P<time>\d{{1,2}}:\d\d)"
+    rf"{COUNTRY.before('balance')} (?P<date>\d{{1,2}}/\d{{1,2}}/\d{{4}}) (?P<time>\d{{1,2}}:\d\d)"
 )
 
 
@@ -44,6 +44,7 @@ WORDINGS: Final = (
         rf"Cash In Received\. {_A} Uddokta~:~(?P<agent>[\d*]{{9,14}}) {_TAIL}{ADVERT}",
         "Cash In Received.\nAmount: Tk 1500.00\nUddokta: 01712000678\nTxnID: 71A2B3C5\nBalance: Tk 6000.00\n17/07/2026 "
         "21:05",
+        unverified=True,
     ),
     _BOOK.wording(
         "sent",

@@ -38,5 +38,6 @@ WORDINGS: Final = (
         rf"[aApP][mM])?))~\.{ADVERT}",
         "Tk100.00 received from A/C: ***1212 Fee: Tk0, Your A/C Balance: Tk4600.00.TxnId:5473288691 Date:17-JUL-26 "
         "09:10:00 pm.",
+        unverified=True,
     ),
 )

@@ -37,6 +37,7 @@ WORDINGS: Final = (
         rf"{ADVERT}",
         "You have received TSh 52,000 from JANETH MOSHA - 255601861282. New balance is TSh 60,000. TxnID: 26499781175440. "
         "14/06/26 19:30.",
+        unverified=True,
     ),
     _BOOK.wording(
         "cash_in",
