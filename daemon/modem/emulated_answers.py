@@ -14,31 +14,50 @@ _EXTENDED: Final = re.compile(
 _PIECES: Final = re.compile(r'(?:[^;"]|"[^"]*"?)+')
 
 _ERROR_TEXTS: Final = {  # 27.007 clause 9.2, 27.005 clause 3.2.5
+    ("CME", 3): "operation not allowed",
     ("CME", 4): "operation not supported",
+    ("CME", 10): "SIM not inserted",
+    ("CME", 11): "SIM PIN required",
+    ("CME", 12): "SIM PUK required",
+    ("CME", 13): "SIM failure",
+    ("CME", 14): "SIM busy",
+    ("CME", 16): "incorrect password",
     ("CME", 50): "incorrect parameters",
     ("CME", 100): "unknown",
     ("CMS", 302): "operation not allowed",
     ("CMS", 304): "invalid PDU mode parameter",
+    ("CMS", 310): "SIM not inserted",
+    ("CMS", 311): "SIM PIN required",
+    ("CMS", 313): "SIM failure",
+    ("CMS", 316): "SIM PUK required",
     ("CMS", 321): "invalid memory index",
+    ("CMS", 330): "SMSC address unknown",
     ("CMS", 331): "no network service",
+    ("CMS", 340): "no +CNMA acknowledgement expected",
     ("CMS", 500): "unknown error",
 }
 
 
-class Refusal(Exception):  # noqa: N818 - an answer of the phone, not a fault of the program
+class Refusal(Exception):
     """The final result of a command that failed: `+CME ERROR`, `+CMS ERROR`, or plain `ERROR`."""
 
-    def __init__(self, kind: str, code: int = 0) -> None:
-        """Name the kind (`CME`, `CMS` or empty for a plain ERROR) and the standard's number."""
-        super().__init__(kind, code)
+    def __init__(self, kind: str, code: int = 0, literally: str = "") -> None:
+        """Name the kind (`CME`, `CMS` or empty for a plain ERROR) and the standard's number.
+
+        `literally` is the whole line whatever `AT+CMEE` asks for, as some makes have it.
+        """
+        super().__init__(kind, code, literally)
         self.kind = kind
         self.code = code
+        self.literally = literally
 
     def line(self, verbosity: int) -> str:
         """Return the result line as `AT+CMEE` asks for it.
 
         `+CMS ERROR` comes even with CMEE=0 (27.005 clause 3.1), `+CME ERROR` does not.
         """
+        if self.literally:
+            return self.literally
         if not self.kind or (self.kind == "CME" and not verbosity):
             return "ERROR"
         text = _ERROR_TEXTS.get((self.kind, self.code)) if verbosity == 2 else None

@@ -3,12 +3,12 @@
 The Handset is the phone without its line: identity, settings, storages, and one function per
 command, found in a table by name. It knows nothing of bytes, echo, prompts or the network; that
 is `emulated.Phone`. Commands are of 3GPP TS 27.007 and ITU-T V.250; those of messages live in
-`emulated_messages`. A make of phone is data (`Family`): another make is another row.
+`emulated_messages`, those of the SIM in `emulated_card`. A make of phone is data (`Family`).
+
+Longer than 300 lines: one small function for each command.
 """
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from daemon.modem.emulated_answers import (
@@ -17,87 +17,92 @@ from daemon.modem.emulated_answers import (
     bare,
     number,
     split_arguments,
-    type_of_address,
 )
+from daemon.modem.emulated_card import NEEDS_SIM, Card
+from daemon.modem.emulated_families import Family
 from daemon.modem.emulated_messages import Messages
+from daemon.modem.emulated_sim import Identity, Sim
 
 _RANGES: Final = {
     "+CMEE": range(3),
-    "+CMGF": range(1),  # PDU mode only
-    "+CSMS": range(1),  # without +CNMA
+    "+CMGF": range(2),
+    "+CSMS": range(2),
     "+CREG": range(3),
     "+CGREG": range(3),
     "+CEREG": range(3),
 }
+_PDU_MODE_ONLY: Final = frozenset({"+CMGL", "+CMGR", "+CMGS"})
+"""In text mode these are refused: nothing that we know of needs this phone to read text."""
+_WITH_CELL: Final = 2  # 27.007 clause 7.2, <n>
+_AREA: Final = "01F4"
+_CELL: Final = "4E21"
 _CHARACTER_SETS: Final = ("IRA", "GSM")
 _NUMERIC_OPERATOR: Final = 2
 _KEEP_OPERATOR: Final = 3
-_PHONE_NUMBER: Final = re.compile(r"\+?\d{1,20}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who the phone and its SIM say they are. The defaults carry right check digits."""
-
-    imei: str = "004401000000014"
-    iccid: str = "8923301000000000019"
-    imsi: str = "620010000000001"
-    manufacturer: str = "Generic"
-    model: str = "GSM-1"
-    revision: str = "1.00"
-    number: str = ""
-    """The SIM's own number for `AT+CNUM`; empty on most SIMs."""
-    smsc: str = "+233240000099"
-    operator: str = "MTN"
-    operator_code: str = "62001"
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """How a make of phone departs from the standard, as data."""
-
-    name: str = "generic"
-    first_index: int = 1
-    """Number of the first slot; some makes count from 0."""
-    empty_slot_error: bool = True
-    """Reading a free slot is `+CMS ERROR: 321`; some makes answer a bare OK."""
-    iccid_commands: tuple[str, ...] = ("+CCID", "+ICCID")
-
-
-GENERIC: Final = Family()
 
 
 class Handset:
     """The phone without its line: what it knows, holds and does for each command."""
 
-    def __init__(self, identity: Identity, capacities: Mapping[str, int], family: Family) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        capacities: Mapping[str, int],
+        family: Family,
+        spare: Sim | None = None,
+    ) -> None:
         """Make a handset with empty storages; the first named receives.
 
         Raises:
             ValueError: no storage at all, or a capacity that no phone has.
         """
         self.identity = identity
-        self.messages = Messages(
-            capacities, family.first_index, empty_slot_error=family.empty_slot_error
-        )
+        self.family = family
+        self.messages = Messages(capacities, family)
+        self.card = Card(family, Sim.of(identity), spare)
         self.clock = "70/01/01,00:00:00+00"
         """What `AT+CCLK?` says; a phone that no network has told the time says nonsense."""
-        self.smsc = identity.smsc
-        self.reset()
+        self.covered = True
+        """There is a network here."""
+        self.signal = 20
+        self.lines: list[str] = []
+        """What it has to say unasked; who carries the bytes empties it."""
+        self._ranges = {
+            **_RANGES,
+            "+CMGF": range(1 + family.text_mode),
+            "+CSMS": family.services,
+        }
+        self._fixed = dict(family.fixed)
+        self.restart()
         self.table = self._table(family)
 
     def reset(self) -> None:
-        """Forget all settings, as at power-on; messages and the SMSC's number stay."""
+        """Forget all settings, as `ATZ` does; messages and the SMSC's number stay."""
         self.echo = True
         self.radio = 1
         self.settings = dict.fromkeys(_RANGES, 0)
         self.operator_format = 0
         self.character_set = "IRA"
+        self.noisy = True
+        self.port = self.family.port
         self.messages.reset()
+
+    def restart(self) -> None:
+        """Begin anew, as at power-on: the PIN is asked for, and the SIM is busy for a while."""
+        self.reset()
+        self.card.reset()
+        self.busy = self.family.busy_commands
+        self.asleep = self.family.autobaud
+        self.restarting = False
+        self.lines.clear()
 
     def registered(self) -> bool:
         """Say whether the network can reach the phone."""
-        return self.radio == 1
+        return self.radio == 1 and self.covered and self.card.state() == "READY"
+
+    def announces_here(self) -> bool:
+        """Say whether what nobody asked for comes out at this port."""
+        return self.port == self.family.port
 
     def perform(self, name: str, operator: str, argument: str) -> list[str]:
         """Carry out one command; return its lines.
@@ -105,13 +110,33 @@ class Handset:
         Raises:
             Refusal: the phone says no.
         """
+        fixed = self._fixed.get(f"{name}{operator}{argument}")
+        if fixed is not None:
+            return [fixed] if fixed else []
         handler = self.table.get(name)
         if handler is None:
             raise Refusal("CME", 100)
+        self.require(name)
         return handler(operator, argument)
+
+    def require(self, name: str) -> None:
+        """Let pass what the SIM and the mode allow now.
+
+        Raises:
+            Refusal: the SIM is locked, missing or busy, or this is no command of text mode.
+        """
+        self.card.require(name)
+        if self.busy and (name in NEEDS_SIM or name == "+CMGF"):
+            self.busy -= 1
+            if not self.busy:
+                self.lines += self.family.ready_lines
+            raise Refusal("", literally=self.family.busy_line)
+        if self.settings["+CMGF"] and name in _PDU_MODE_ONLY:
+            raise Refusal("CMS", 302)
 
     def _table(self, family: Family) -> dict[str, Handler]:
         who = self.identity
+        switches = {name for name in (family.noise_switch, family.port_switch) if name}
         return {
             "E": self._echo,
             "V": _only("1"),
@@ -131,23 +156,22 @@ class Handset:
             "+CGMR": _fact(who.revision),
             "+GSN": _fact(who.imei),
             "+CGSN": self._imei,
-            "+CIMI": _fact(who.imsi),
-            "+CNUM": self._own_number,
-            "+CPIN": self._pin,
             "+CFUN": self._radio,
             "+CSQ": self._signal,
             "+COPS": self._operator,
-            "+CSCA": self._centre,
             "+CSCS": self._characters,
             "+CCLK": self._time,
             "+CLAC": self._commands,
             **{name: self._setting(name) for name in _RANGES},
-            **{name: _fact(f"{name}: {who.iccid}") for name in family.iccid_commands},
+            "+CGATT": self._attached,
+            **dict.fromkeys(family.accepted, _anything),
+            **{name: self._switch(name) for name in switches},
+            **self.card.table(),
             **self.messages.table,
         }
 
     def _setting(self, name: str) -> Handler:
-        allowed = _RANGES[name]
+        allowed = self._ranges[name]
 
         def answer(operator: str, argument: str) -> list[str]:
             if operator == "=?":
@@ -166,7 +190,8 @@ class Handset:
         if name == "+CSMS":
             return f"{name}: {value},1,1,1"
         if name.endswith("REG"):
-            return f"{name}: {value},{int(self.registered())}"
+            cell = f',"{_AREA}","{_CELL}"' if value == _WITH_CELL and self.registered() else ""
+            return f"{name}: {value},{int(self.registered())}{cell}"
         return f"{name}: {value}"
 
     def _echo(self, operator: str, argument: str) -> list[str]:
@@ -195,15 +220,6 @@ class Handset:
             raise Refusal("CME", 50)
         return [self.identity.imei]
 
-    def _own_number(self, operator: str, argument: str) -> list[str]:
-        bare(operator, argument, "", "=?")
-        own = self.identity.number
-        return [] if operator or not own else [f'+CNUM: "","{own}",{type_of_address(own)}']
-
-    def _pin(self, operator: str, argument: str) -> list[str]:
-        bare(operator, argument, "?", "=?")
-        return ["+CPIN: READY"] if operator == "?" else []
-
     def _radio(self, operator: str, argument: str) -> list[str]:
         if operator == "?":
             return [f"+CFUN: {self.radio}"]
@@ -214,6 +230,7 @@ class Handset:
             raise Refusal("CME", 50)
         level = number(parts[0], (0, 1, 4), Refusal("CME", 50))
         if parts[1:] == ["1"]:
+            self.restarting = self.family.restarts
             self.reset()
         self.radio = level
         return []
@@ -222,10 +239,11 @@ class Handset:
         bare(operator, argument, "", "=?")
         if operator:
             return ["+CSQ: (0-31,99),(99)"]
-        return ["+CSQ: 20,99" if self.registered() else "+CSQ: 99,99"]
+        return [f"+CSQ: {self.signal if self.registered() else 99},99"]
 
     def _operator(self, operator: str, argument: str) -> list[str]:
-        name, code = self.identity.operator, self.identity.operator_code
+        sim = self.card.sim
+        name, code = (sim.operator, sim.operator_code) if sim else ("", "")
         if operator == "?":
             if not self.registered():
                 return ["+COPS: 0"]
@@ -240,17 +258,6 @@ class Handset:
         if mode == _KEEP_OPERATOR:
             form = parts[1] if len(parts) == 2 else ""
             self.operator_format = number(form, range(3), Refusal("CME", 50))
-        return []
-
-    def _centre(self, operator: str, argument: str) -> list[str]:
-        if operator == "?":
-            return [f'+CSCA: "{self.smsc}",{type_of_address(self.smsc)}']
-        if operator == "=?":
-            return []
-        given = split_arguments(argument)[0]
-        if operator != "=" or not _PHONE_NUMBER.fullmatch(given):
-            raise Refusal("CMS", 304)
-        self.smsc = given
         return []
 
     def _characters(self, operator: str, argument: str) -> list[str]:
@@ -268,9 +275,32 @@ class Handset:
         bare(operator, argument, "?")
         return [f'+CCLK: "{self.clock}"']
 
+    def _attached(self, operator: str, argument: str) -> list[str]:
+        bare(operator, argument, "?", "=?")
+        return [f"+CGATT: {int(self.registered())}" if operator == "?" else "+CGATT: (0,1)"]
+
+    def _switch(self, name: str) -> Handler:
+        def answer(operator: str, argument: str) -> list[str]:
+            if operator == "?":
+                shown = self.port if name == self.family.port_switch else int(self.noisy)
+                return [f"{name}: {shown}"]
+            if operator == "=" and name == self.family.port_switch:
+                self.port = argument
+            elif operator == "=":
+                self.noisy = not argument.endswith("0")
+            return []
+
+        return answer
+
     def _commands(self, operator: str, argument: str) -> list[str]:
         bare(operator, argument, "", "=?")
         return [] if operator else ["+CLAC:" + ",".join(sorted({*self.table, "+CMGS"}))]
+
+
+def _anything(operator: str, argument: str) -> list[str]:
+    """Say OK to a command of the vendor whatever it asks."""
+    del operator, argument
+    return []
 
 
 def _fact(line: str) -> Handler:

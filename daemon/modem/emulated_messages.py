@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from daemon.modem.emulated_answers import Handler, Refusal, number, split_arguments
+from daemon.modem.emulated_families import Family
 from daemon.modem.emulated_memory import Slot, Status, Storage
 
 _LISTED: Final = {  # clause 3.1, <stat>
@@ -21,11 +22,13 @@ _FLAGGED: Final = {  # clause 3.5.4, <delflag>
     3: (Status.READ, Status.SENT, Status.UNSENT),
     4: tuple(Status),
 }
-_NOTICE_RANGES: Final = (range(3), range(2), range(1), range(2), range(2))
-"""What `AT+CNMI` takes, clause 3.4.1: no direct `+CMT` (mt 2 and 3)."""
 _NO_NOTICES: Final = (0, 0, 0, 0, 0)
 _BAD_INDEX: Final = 321
 _NOT_ALLOWED: Final = 302
+_NOT_EXPECTED: Final = 340
+WEB: Final = "WEB"
+"""The inbox of a stick that shows its messages on a web page; no command selects it."""
+WEB_CAPACITY: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +49,38 @@ class Deletion:
 class Messages:
     """The storages and what `AT+C...` does to them."""
 
-    def __init__(
-        self, capacities: Mapping[str, int], first_index: int, *, empty_slot_error: bool
-    ) -> None:
+    def __init__(self, capacities: Mapping[str, int], family: Family) -> None:
         """Make empty storages; the first named receives.
 
         Raises:
             ValueError: no storage at all, or a capacity that no phone has.
         """
         self.storages = {
-            name: Storage(name, capacity, first_index) for name, capacity in capacities.items()
+            name: Storage(name, capacity, family.first_index)
+            for name, capacity in capacities.items()
         }
         if not self.storages:
             raise ValueError("a phone has at least one storage")
-        self.selected = [next(iter(self.storages))] * 3
+        self._family = family
+        self._first = next(iter(self.storages))
+        if family.web_inbox:
+            self.storages[WEB] = Storage(WEB, WEB_CAPACITY)
+        self.selected = [self._first] * 3
         self.notices: tuple[int, ...] = _NO_NOTICES
+        self.muted = False
+        """The phone announces no more, see `Family.mute_when_full`."""
         self.deleted: list[Deletion] = []
         self.last_read: tuple[str, int] | None = None
         """Storage and number of the message read last, for who wants to change it."""
         self.ignore_deletes = False
         """Some phones answer OK to a delete and keep the message."""
+        self.unacknowledged: str | None = None
+        """What was passed on, is stored nowhere and waits for `AT+CNMA`."""
+        self.acknowledged: list[str] = []
+        self.refused: list[str] = []
+        """Passed on and answered `AT+CNMA=2`; the network has them back."""
         self.command = 0
         self.at_ns = 0
-        self._empty_slot_error = empty_slot_error
         self.table: dict[str, Handler] = {
             "+CPMS": self._select,
             "+CNMI": self._notify,
@@ -76,28 +88,46 @@ class Messages:
             "+CMGR": self._read,
             "+CMGD": self._delete,
         }
+        if 1 in family.services:
+            self.table["+CNMA"] = self._acknowledge
 
     def reset(self) -> None:
         """Forget the choice of storages and notices, as at power-on; messages stay."""
-        self.selected = [next(iter(self.storages))] * 3
+        self.selected = [self._first] * 3
         self.notices = _NO_NOTICES
+        self.muted = False
 
     def notifies(self) -> bool:
         """Say whether `+CMTI` is asked for; mode 0 keeps it in the phone (clause 3.4.1)."""
-        return self.notices[0] > 0 and self.notices[1] == 1
+        return self.notices[0] > 0 and self.notices[1] in {1, 3} and not self.muted
+
+    def passes_on(self) -> bool:
+        """Say whether received messages go out as `+CMT` and are stored nowhere.
+
+        With mt=3 those of class 3 alone would; of no other class is anything known here.
+        """
+        return self.notices[0] > 0 and self.notices[1] == 2
+
+    def receives_in(self) -> Storage:
+        """Return where a message goes that is not passed on."""
+        if self._family.web_inbox:
+            return self.storages[WEB]
+        return self.storages.get(self._family.receives_in) or self.storages[self.selected[2]]
 
     def _select(self, operator: str, argument: str) -> list[str]:
+        known = [name for name in self.storages if name != WEB]
+        places = self._family.places
         if operator == "=?":
-            known = "(" + ",".join(f'"{name}"' for name in self.storages) + ")"
-            return [f"+CPMS: {known},{known},{known}"]
+            every = "(" + ",".join(f'"{name}"' for name in known) + ")"
+            return ["+CPMS: " + (self._family.offer or ",".join([every] * places))]
         if operator == "?":
-            shown = (f'"{name}",{self._fill(name)}' for name in self.selected)
+            shown = (f'"{name}",{self._fill(name)}' for name in self.selected[:places])
             return ["+CPMS: " + ",".join(shown)]
         names = split_arguments(argument)
-        if operator != "=" or len(names) > 3 or not self.storages.keys() >= set(names):
+        if operator != "=" or len(names) > places or not set(known) >= set(names):
             raise Refusal("CMS", _NOT_ALLOWED)
         self.selected[: len(names)] = names
-        return ["+CPMS: " + ",".join(self._fill(name) for name in self.selected)]
+        return ["+CPMS: " + ",".join(self._fill(name) for name in self.selected[:places])]
 
     def _fill(self, name: str) -> str:
         storage = self.storages[name]
@@ -106,19 +136,32 @@ class Messages:
     def _notify(self, operator: str, argument: str) -> list[str]:
         if operator == "?":
             return ["+CNMI: " + ",".join(map(str, self.notices))]
+        allowed_at = self._family.notices
         if operator == "=?":
-            ranges = ("(" + ",".join(map(str, allowed)) + ")" for allowed in _NOTICE_RANGES)
-            return ["+CNMI: " + ",".join(ranges)]
+            ranges = ("(" + ",".join(map(str, allowed)) + ")" for allowed in allowed_at)
+            return ["+CNMI: " + (self._family.notices_offer or ",".join(ranges))]
         if operator not in {"=", ""}:
             raise Refusal("CMS", _NOT_ALLOWED)
         parts = [] if not argument else split_arguments(argument)
-        if len(parts) > len(_NOTICE_RANGES):
+        if len(parts) > len(allowed_at):
             raise Refusal("CMS", _NOT_ALLOWED)
         given = [
             number(part, allowed, Refusal("CMS", _NOT_ALLOWED))
-            for part, allowed in zip(parts, _NOTICE_RANGES, strict=False)
+            for part, allowed in zip(parts, allowed_at, strict=False)
         ]
         self.notices = (*given, *_NO_NOTICES[len(given) :])
+        self.muted = False
+        return []
+
+    def _acknowledge(self, operator: str, argument: str) -> list[str]:
+        if operator == "=?":
+            return ["+CNMA: (0-2)"]
+        if operator not in {"", "="} or argument not in {"", "0", "1", "2"}:
+            raise Refusal("CMS", _NOT_ALLOWED)
+        pdu, self.unacknowledged = self.unacknowledged, None
+        if pdu is None:
+            raise Refusal("CMS", _NOT_EXPECTED)
+        (self.refused if argument == "2" else self.acknowledged).append(pdu)
         return []
 
     def _list(self, operator: str, argument: str) -> list[str]:
@@ -143,7 +186,7 @@ class Messages:
         index = number(argument, storage.indexes(), Refusal("CMS", _BAD_INDEX))
         slot = storage.slots.get(index)
         if slot is None:
-            if self._empty_slot_error:
+            if self._family.empty_slot_error:
                 raise Refusal("CMS", _BAD_INDEX)
             return []
         line = f"+CMGR: {slot.status:d},,{slot.length}\r\n{slot.pdu}"

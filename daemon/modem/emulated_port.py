@@ -5,8 +5,12 @@ It is told what to do by one JSON object a line, on its standard input or on a U
 and then nothing was done. The first line it writes says `ready`, `tty`, `link` and `pid`.
 
     {"command": "deliver", "pdus": ["07..."], "storage": "SM"}     stored: [true, false, ...]
+    {"command": "deliver", "pdus": ["07..."], "iccid": "89..."}    for one of two SIMs
     {"command": "preload", "pdus": ["07..."], "storage": "SM"}     indexes: [1, 2, ...]
     {"command": "fault", "faults": {"silent": true}}
+    {"command": "play", "fault": "hang"}                           Phone.play; unplug, plug
+    {"command": "take_sim"}                                        sim: {"iccid": "89...", ...}
+    {"command": "insert_sim", "sim": {"iccid": "89...", ...}}      Sim.from_data
     {"command": "unplug"}, {"command": "plug", "renumber": true}   tty
     {"command": "resize", "storage": "SM", "capacity": 10}
     {"command": "latency", "latency_s": 0.03}
@@ -34,8 +38,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final, TypeVar
 
-from daemon.modem.emulated import DEFAULT_CAPACITIES, Identity, Phone
-from daemon.modem.emulated_pty import TURN_S_MAX, Announced, PhonePort
+from daemon.modem.emulated import FAMILIES, Identity, Phone, Sim
+from daemon.modem.emulated_faults import EVENTS, PRESETS
+from daemon.modem.emulated_pty import BACK_S, TURN_S_MAX, Announced, PhonePort
 
 __all__ = ["Announced", "PhonePort", "main"]
 
@@ -60,6 +65,9 @@ class Control:
             "deliver": self._deliver,
             "preload": self._preload,
             "fault": self._fault,
+            "play": self._play,
+            "take_sim": self._take_sim,
+            "insert_sim": self._insert_sim,
             "unplug": self._unplug,
             "plug": self._plug,
             "resize": self._resize,
@@ -86,7 +94,8 @@ class Control:
 
     def _deliver(self, request: dict[str, object]) -> dict[str, object]:
         storage = _field(request, "storage", str, "") or None
-        return {"stored": self._port.deliver(_pdus(request), storage)}
+        iccid = _field(request, "iccid", str, "") or None
+        return {"stored": self._port.deliver(_pdus(request), storage, iccid)}
 
     def _preload(self, request: dict[str, object]) -> dict[str, object]:
         return {
@@ -96,6 +105,18 @@ class Control:
     def _fault(self, request: dict[str, object]) -> dict[str, object]:
         faults: dict[str, object] = _field(request, "faults", dict)
         self._port.fault(**faults)
+        return {}
+
+    def _play(self, request: dict[str, object]) -> dict[str, object]:
+        self._port.play(_field(request, "fault", str))
+        return {}
+
+    def _take_sim(self, _: dict[str, object]) -> dict[str, object]:
+        return {"sim": self._port.take_sim().as_data()}
+
+    def _insert_sim(self, request: dict[str, object]) -> dict[str, object]:
+        data: dict[str, object] = _field(request, "sim", dict)
+        self._port.insert_sim(Sim.from_data(data))
         return {}
 
     def _unplug(self, _: dict[str, object]) -> dict[str, object]:
@@ -161,11 +182,17 @@ class Caller:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     options = _parser().parse_args(arguments)
-    identity = Identity(**{field.name: getattr(options, field.name) for field in fields(Identity)})
+    family = FAMILIES[options.family]
+    told = {field.name: getattr(options, field.name) for field in fields(Identity)}
+    identity = family.identity(**{name: text for name, text in told.items() if text is not None})
     try:
-        phone = Phone(identity, dict(options.storage) or DEFAULT_CAPACITIES)
+        spare = Sim.from_data(json.loads(options.second_sim)) if options.second_sim else None
+        phone = Phone(identity, dict(options.storage) or None, family, spare)
         port = PhonePort(phone, link=options.link, latency_s=options.latency_s)
+        port.back_s = options.back_s
         tty = port.plug()
+        for fault in options.fault:
+            port.play(fault)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"emulated phone: {error}\n")
         return EXIT_USAGE
@@ -269,10 +296,24 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=SLOTS",
-        help="capacity of a storage; the first one receives (default: SM=30, ME=100)",
+        help="capacity of a storage; the first one receives (default: as the family has them)",
+    )
+    parser.add_argument("--family", choices=sorted(FAMILIES), default="generic")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="what is wrong from the start: " + ", ".join((*EVENTS, *PRESETS)) + ", FIELD=VALUE",
+    )
+    parser.add_argument(
+        "--second-sim", metavar="JSON", help='a SIM in the second slot, such as {"iccid": "89..."}'
+    )
+    parser.add_argument(
+        "--back-s", type=_seconds, default=BACK_S, help="how long it is away when it restarts"
     )
     for field in fields(Identity):
-        parser.add_argument(f"--{field.name.replace('_', '-')}", default=field.default)
+        parser.add_argument(f"--{field.name.replace('_', '-')}", help="default: as the family says")
     return parser
 
 

@@ -6,7 +6,8 @@ link. While it is out the phone has no power: the network keeps its messages.
 
 A command is answered `latency_s` after it came, one at a time: a line of three commands takes
 three times as long, and a command that comes early waits for the one before it. While an answer
-has not left, no further command is read.
+has not left, no further command is read. A phone that restarts itself may leave the bus, as USB
+sticks do: it is unplugged, and plugged in again under another number `back_s` later.
 
 Longer than 300 lines: what other threads may call stands beside the thread that answers it.
 """
@@ -25,12 +26,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from daemon.modem.emulated import Phone
+from daemon.modem.emulated import Phone, Sim
 
 READ_BYTES: Final = 65_536
 CALL_TIMEOUT_S: Final = 10.0
 """How long another thread waits for the port's, which works for microseconds at a time."""
 TURN_S_MAX: Final = 1.0
+BACK_S: Final = 1.0
+"""Real sticks take 10 to 40 s to be back; nobody learns from waiting so long."""
+PIECES_PER_S: Final = 50
+"""A slow line is written in so many pieces a second."""
 _NS: Final = 1_000_000_000
 _TICK_NS: Final = 1_000_000
 """epoll counts in milliseconds."""
@@ -42,7 +47,8 @@ Result = TypeVar("Result")
 class Announced:
     """One `+CMTI` that went out.
 
-    `written_ns` (`time.monotonic_ns`) is just before the write that carried its last byte.
+    `written_ns` (`time.monotonic_ns`) is just before the write that carried its last byte. For a
+    message passed on as `+CMT`, `storage` is empty and `index` -1.
     """
 
     storage: str
@@ -73,6 +79,8 @@ class PhonePort:
             raise ValueError("latency_s is not negative")
         self.link = Path(link)
         self.latency_s = latency_s
+        self.back_s = BACK_S
+        """How long a phone that restarts itself is away."""
         self.tty: str | None = None
         """The tty's own name while plugged in."""
         self.announced: list[Announced] = []
@@ -85,6 +93,8 @@ class PhonePort:
         self._events = 0
         self._out = b""
         self._due_ns: int | None = None
+        self._write_ns: int | None = None
+        self._back_ns: int | None = None
         self._notices_seen = 0
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._wake_read, self._wake_write = os.pipe()
@@ -132,16 +142,27 @@ class PhonePort:
     def run_once(self, timeout_s: float = TURN_S_MAX) -> None:
         """Serve what is ready, waiting at most so long for it."""
         wait_ns = int(timeout_s * _NS)
-        if self._due_ns is not None:
-            wait_ns = max(0, min(wait_ns, self._due_ns - time.monotonic_ns()))
-        if self._due_ns is not None and 0 < wait_ns < _TICK_NS:
+        due_ns = self._next_ns()
+        if due_ns is not None:
+            wait_ns = max(0, min(wait_ns, due_ns - time.monotonic_ns()))
+        if due_ns is not None and 0 < wait_ns < _TICK_NS:
             # epoll would sleep a whole millisecond; a slow phone must not be slower than asked.
             select.select([], [], [], wait_ns / _NS)
             wait_ns = 0
         for key, _ in self.selector.select(wait_ns // _TICK_NS / 1000):
             key.data()
-        if self._due_ns is not None and time.monotonic_ns() >= self._due_ns:
+        if due_ns is not None and time.monotonic_ns() >= due_ns:
+            if self._back_ns is not None and time.monotonic_ns() >= self._back_ns:
+                self._plug(renumber=True)
             self._carry()
+
+    def _next_ns(self) -> int | None:
+        # While something has still to be written, the next command waits whatever its time.
+        dues = (None if self._out else self._due_ns, self._write_ns, self._back_ns)
+        known = [due for due in dues if due is not None]
+        if self._master >= 0 and (due := self._phone.due_ns()) is not None:
+            known.append(due)
+        return min(known, default=None)
 
     # --- what a test or the demo asks ------------------------------------------------------
 
@@ -149,13 +170,15 @@ class PhonePort:
         """Ask the phone something in the thread that owns it; return or raise what it does."""
         return self._in_thread(lambda: ask(self._phone))
 
-    def deliver(self, pdus: Sequence[str], storage: str | None = None) -> list[bool]:
+    def deliver(
+        self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None
+    ) -> list[bool]:
         """Let the network deliver SMS; False for each that waits (no room, no power).
 
         Raises:
-            ValueError: one is no hex (those before it are delivered), or no such storage.
+            ValueError: one is no hex (those before it are delivered), no such storage or SIM.
         """
-        return self.call(lambda phone: [phone.deliver(pdu, storage) for pdu in pdus])
+        return self.call(lambda phone: [phone.deliver(pdu, storage, iccid) for pdu in pdus])
 
     def preload(self, pdus: Sequence[str], storage: str = "SM") -> list[int]:
         """Store messages without a notice; return their numbers.
@@ -172,6 +195,35 @@ class PhonePort:
             ValueError: an unknown fault, or a value it cannot have (then nothing is changed).
         """
         self.call(lambda phone: phone.faults.change(changes))
+
+    def play(self, fault: str) -> None:
+        """Let something go wrong by its name (`Phone.play`), or `unplug` and `plug`.
+
+        Raises:
+            ValueError: nothing of that name can happen, or not now.
+        """
+        if fault == "unplug":
+            self.unplug()
+        elif fault == "plug":
+            self.plug()
+        else:
+            self.call(lambda phone: phone.play(fault))
+
+    def take_sim(self) -> Sim:
+        """Take the SIM out.
+
+        Raises:
+            ValueError: there is none.
+        """
+        return self.call(Phone.take_sim)
+
+    def insert_sim(self, sim: Sim) -> None:
+        """Put a SIM in.
+
+        Raises:
+            ValueError: there is one already.
+        """
+        self.call(lambda phone: phone.insert_sim(sim))
 
     def unplug(self) -> None:
         """Pull the phone out: the link and the tty are gone. Nothing happens if it is out."""
@@ -203,6 +255,8 @@ class PhonePort:
             "tty": self.tty,
             "link": str(self.link),
             "latency_s": self.latency_s,
+            "family": phone.family.name,
+            "iccid": phone.sim.iccid if phone.sim else None,
             "stored": [
                 {"storage": storage, "index": index, "pdu": pdu}
                 for (storage, index), pdu in phone.stored().items()
@@ -213,6 +267,7 @@ class PhonePort:
                 {"storage": storage, "index": index, "pdu": pdu}
                 for storage, index, pdu in phone.displaced
             ],
+            "passed_on": list(phone.passed_on),
             "sent": [asdict(sent) for sent in phone.sent],
             "announced": [asdict(announced) for announced in self.announced],
             "command_count": phone.command_count,
@@ -275,16 +330,18 @@ class PhonePort:
             os.close(slave)
             raise
         self._master, self._slave, self.tty = master, slave, name
+        self._back_ns = None
         self._phone.power_on()
         self._notices_seen = len(self._phone.notices)
         self._carry()
         return name
 
     def _unplug(self) -> None:
+        self._back_ns = None
         if self.tty is None:
             return
         self._phone.power_off()
-        self._out, self._due_ns = b"", None
+        self._out, self._due_ns, self._write_ns = b"", None, None
         self._watch(0)
         if self.link.is_symlink() and str(self.link.readlink()) == self.tty:
             self.link.unlink()
@@ -297,23 +354,48 @@ class PhonePort:
         """Move everything that can move: answers out, commands in, what is due done."""
         if self._master < 0:
             return
+        now_ns = time.monotonic_ns()
+        self._phone.tick(now_ns)
+        if self._write_ns is not None and now_ns >= self._write_ns:
+            self._write_ns = None
         while True:
             if self._out or self._phone_speaks():
-                if not self._write():
-                    self._watch(selectors.EVENT_WRITE)
+                if not self._speak():
                     return
+            elif self._phone.leaving:
+                self._leave()
+                return
             elif commands := self._phone.waiting():
-                now_ns = time.monotonic_ns()
-                if self._due_ns is None:
-                    self._due_ns = now_ns + int(commands * self.latency_s * _NS)
-                if now_ns < self._due_ns:
-                    self._watch(0)  # what is typed meanwhile waits its turn
+                if not self._obey(commands):
                     return
-                self._due_ns = None
-                self._phone.step(now_ns)
             elif not self._read():
                 self._watch(selectors.EVENT_READ)
                 return
+
+    def _speak(self) -> bool:
+        """Write if it is time; False while there is more to write."""
+        if self._write_ns is None and self._write():
+            return True
+        # A slow line waits for its time, a full one for its reader.
+        self._watch(selectors.EVENT_WRITE if self._write_ns is None else 0)
+        return False
+
+    def _obey(self, commands: int) -> bool:
+        """Carry out the next line if its time has come."""
+        now_ns = time.monotonic_ns()
+        if self._due_ns is None:
+            self._due_ns = now_ns + int(commands * self.latency_s * _NS)
+        if now_ns < self._due_ns:
+            self._watch(0)  # what is typed meanwhile waits its turn
+            return False
+        self._due_ns = None
+        self._phone.step(now_ns)
+        return True
+
+    def _leave(self) -> None:
+        self._phone.leaving = False
+        self._unplug()
+        self._back_ns = time.monotonic_ns() + int(self.back_s * _NS)
 
     def _phone_speaks(self) -> bool:
         self._out = self._phone.data_to_send()
@@ -330,10 +412,15 @@ class PhonePort:
         """Write what the pty takes; say whether all of it went."""
         # Before the write: afterwards the reader may already be ahead of us.
         now_ns = time.monotonic_ns() if self._notices_seen < len(self._phone.notices) else 0
+        speed = self._phone.faults.bytes_per_s
+        piece = self._out[: max(1, speed // PIECES_PER_S)] if speed else self._out
+        self._write_ns = None
         try:
-            written = os.write(self._master, self._out)
+            written = os.write(self._master, piece)
         except BlockingIOError:
             return False
+        if speed:
+            self._write_ns = time.monotonic_ns() + written * _NS // speed
         self._out = self._out[written:]
         if now_ns:
             self._note_announced(now_ns)

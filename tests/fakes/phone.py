@@ -14,7 +14,7 @@ ANSWER_TIMEOUT_S = 20.0
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class PhoneRefused(Exception):  # noqa: N818 - the phone's answer
+class PhoneRefused(Exception):
     """The phone answered a request with an error."""
 
 
@@ -33,14 +33,24 @@ class PhoneProcess:
         latency_s: float = 0.0,
         identity: Mapping[str, str] | None = None,
         max_seconds: float = 600.0,
+        family: str = "generic",
+        faults: Sequence[str] = (),
+        second_sim: Mapping[str, object] | None = None,
     ) -> None:
-        """Say what phone it is; `identity` has the names of `emulated.Identity`."""
+        """Say what phone it is.
+
+        `identity` has the names of `emulated.Identity`, `faults` those of `Phone.play`, and
+        `second_sim` is for `Sim.from_data`.
+        """
         self.link = link
         self.tty = ""
         self._arguments = [
             f"--link={link}",
             f"--latency-s={latency_s}",
             f"--max-seconds={max_seconds}",
+            f"--family={family}",
+            *(f"--fault={fault}" for fault in faults),
+            *([f"--second-sim={json.dumps(second_sim)}"] if second_sim else []),
             *(f"--storage={name}={slots}" for name, slots in (storages or {}).items()),
             *(f"--{n.replace('_', '-')}={value}" for n, value in (identity or {}).items()),
         ]
@@ -104,9 +114,12 @@ class PhoneProcess:
             raise PhoneRefused(answer["error"])
         return answer
 
-    def deliver(self, pdus: Sequence[str], storage: str | None = None) -> list[bool]:
+    def deliver(
+        self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None
+    ) -> list[bool]:
         """Let the network deliver SMS; False for each that waits for room."""
-        stored: list[bool] = self.ask("deliver", pdus=list(pdus), storage=storage)["stored"]
+        answer = self.ask("deliver", pdus=list(pdus), storage=storage, iccid=iccid)
+        stored: list[bool] = answer["stored"]
         return stored
 
     def preload(self, pdus: Sequence[str], storage: str = "SM") -> list[int]:
@@ -117,6 +130,19 @@ class PhoneProcess:
     def fault(self, **faults: object) -> None:
         """Set faults by the names of `emulated_faults.Faults`; bytes as hex text."""
         self.ask("fault", faults=faults)
+
+    def play(self, fault: str) -> None:
+        """Let something go wrong by its name; `none` mends all that can be mended."""
+        self.ask("play", fault=fault)
+
+    def take_sim(self) -> dict[str, Any]:
+        """Take the SIM out, with its messages and what waits for it."""
+        sim: dict[str, Any] = self.ask("take_sim")["sim"]
+        return sim
+
+    def insert_sim(self, sim: Mapping[str, object]) -> None:
+        """Put a SIM in, such as one taken out of another phone."""
+        self.ask("insert_sim", sim=dict(sim))
 
     def unplug(self) -> None:
         """Pull the phone out."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.modem.emulated import Phone
+from daemon.modem.emulated import FAMILIES, Phone
 from daemon.modem.emulated_port import Announced, PhonePort, main
 from daemon.modem.pdu import Deliver, decode
 from tests.fakes.phone import ROOT, PhoneProcess, PhoneRefused
@@ -168,6 +168,68 @@ def test_fault_reaches_the_line(port: PhonePort) -> None:
     line.close()
 
 
+def test_slow_line_is_as_slow_as_asked_and_loses_nothing(port: PhonePort) -> None:
+    line = Line(port.link)
+    line.ask("ATE0")
+    port.preload([PDU_A])
+    port.fault(bytes_per_s=500)
+    started = time.perf_counter()
+    listed = line.ask("AT+CMGL=4")
+    took_s = time.perf_counter() - started
+    assert listed == f"\r\n+CMGL: 1,0,,{LENGTH}\r\n{PDU_A}\r\n\r\nOK\r\n".encode()
+    assert 0.7 * len(listed) / 500 < took_s < 5
+    port.fault(bytes_per_s=0)
+    assert line.ask("AT") == b"\r\nOK\r\n"
+    line.close()
+
+
+def test_storm_comes_by_itself_and_answers_come_through_it(port: PhonePort) -> None:
+    line = Line(port.link)
+    line.ask("ATE0")
+    port.play("storm_ms=1")
+    for _ in range(5):
+        line.until(b"\r\n^")
+    line.type(b"AT+CSQ\r")
+    line.until(b"+CSQ: 20,99\r\n\r\nOK\r\n")
+    line.close()
+
+
+def test_stick_leaves_the_bus_when_it_restarts_and_comes_back_elsewhere(tmp_path: Path) -> None:
+    phone = Phone(family=FAMILIES["huawei"])
+    with PhonePort(phone, link=tmp_path / "stick") as port:
+        port.back_s = 0.05
+        first = port.tty
+        line = Line(port.link)
+        line.ask("ATE0")
+        line.type(b"AT+CFUN=1,1\r")
+        deadline = time.monotonic_ns() + int(PATIENCE_S * 1e9)
+        while port.tty in {first, None}:
+            assert time.monotonic_ns() < deadline
+            port.call(lambda phone: phone.command_count)
+        line.close()
+        line = Line(port.link)
+        line.until(b"^SIMST:1\r\n")
+        line.type(b"AT\r")
+        line.until(b"AT\r\r\nOK\r\n")
+        line.close()
+
+
+def test_phone_can_be_unplugged_by_name_and_its_sim_moved(tmp_path: Path) -> None:
+    with (
+        PhonePort(Phone(), link=tmp_path / "one") as one,
+        PhonePort(Phone(), link=tmp_path / "two") as two,
+    ):
+        one.preload([PDU_A])
+        two.take_sim()
+        two.insert_sim(one.take_sim())
+        assert two.state()["stored"] == [{"storage": "SM", "index": 1, "pdu": PDU_A}]
+        assert one.state()["iccid"] is None
+        two.play("unplug")
+        assert two.tty is None
+        two.play("plug")
+        assert two.tty is not None
+
+
 def test_port_gives_everything_back_when_it_stops(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     port = PhonePort(Phone(), link=tmp_path / "phone").start()
@@ -213,6 +275,8 @@ def test_program_tells_all_that_happened(program: PhoneProcess) -> None:
         "tty": program.tty,
         "link": str(program.link),
         "latency_s": 0.0,
+        "family": "generic",
+        "iccid": "8923301000000000019",
         "stored": [
             {"storage": "SM", "index": 1, "pdu": PDU_A},
             {"storage": "SM", "index": 2, "pdu": PDU_A},
@@ -220,12 +284,39 @@ def test_program_tells_all_that_happened(program: PhoneProcess) -> None:
         "held": [],
         "deleted": [{"storage": "SM", "index": 2, "pdu": PDU_B, "flag": 0, "command": 3}],
         "displaced": [],
+        "passed_on": [],
         "sent": [{"pdu": PDU_B, "reference": 0, "command": 4}],
         "command_count": 4,
         "commands": ["ATE0", "AT+CNMI=2,1,0,1,0", "AT+CMGD=2", f"AT+CMGS={LENGTH}"],
     }
     assert program.state(deleted_from=1, commands=0)["deleted"] == []
     assert program.deleted_pdus() == [PDU_B]
+
+
+def test_program_plays_any_family_with_any_fault(tmp_path: Path) -> None:
+    with (
+        PhoneProcess(
+            tmp_path / "quectel",
+            family="quectel",
+            faults=["echo", "fail_delete_in=2"],
+            second_sim={"iccid": "89233020000000000016"},
+            identity={"imei": "860000000000001", "number": "0244000001"},
+        ) as quectel,
+        PhoneProcess(tmp_path / "hilink", family="hilink") as hilink,
+    ):
+        assert quectel.state()["family"] == "quectel"
+        line = Line(quectel.link)
+        assert line.ask("ATE0+CGMM").endswith(b"\r\nEC25\r\n\r\nOK\r\n")
+        assert b"860000000000001" in line.ask("AT+CGSN")
+        line.close()
+        assert quectel.deliver([PDU_B], iccid="89233020000000000016") == [False]
+        hilink.play("sim-out")
+        hilink.insert_sim(quectel.take_sim())
+        assert hilink.state()["iccid"] == "8923301000000000019"
+        with pytest.raises(PhoneRefused, match="no fault 'nonsense'"):
+            hilink.play("nonsense")
+        with pytest.raises(PhoneRefused, match="no SIM: "):
+            quectel.insert_sim({"nonsense": 1})
 
 
 def test_program_can_be_unplugged_slowed_and_broken(program: PhoneProcess) -> None:
@@ -356,6 +447,10 @@ def test_program_ends_when_its_parent_dies(tmp_path: Path) -> None:
         ("--storage=SM", "invalid _capacity value"),
         ("--storage==3", "invalid _capacity value"),
         ("--storage=SM=99999999", "is not 0 to 65535"),
+        ("--family=nokia", "invalid choice"),
+        ("--fault=nonsense", "no fault 'nonsense'"),
+        ("--second-sim={}", "a phone of the family generic has one slot"),
+        ("--second-sim={", "Expecting property name"),
     ],
 )
 def test_impossible_flag_is_refused(

@@ -1,0 +1,323 @@
+"""Makes of phones as data: how each departs from the standard, and whose word that is.
+
+A family is a row. Nothing elsewhere asks for a family's name; what a make does differently is a
+field here, so that another make is another row. Sources: [I] an issue of a peer's users, [S] the
+source of a peer, [P] a manual; what has none is the commonest behaviour of 3GPP TS 27.005.
+
+Longer than 300 lines: it is a table.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.modem.emulated_sim import Identity
+
+Answers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How a make of phone departs from the standard."""
+
+    name: str = "generic"
+    first_index: int = 1
+    """Number of the first slot; some makes count from 0."""
+    empty_slot_error: bool = True
+    """Reading a free slot is `+CMS ERROR: 321`; some makes answer a bare OK."""
+    iccid_commands: tuple[str, ...] = ("+CCID", "+ICCID")
+    iccid_form: str = "{name}: {iccid}"
+    iccid_swapped: bool = False
+    """The digits come in the order of the card's file, filler and all (TS 102.221 clause 13.2)."""
+    manufacturer: str = "Generic"
+    model: str = "GSM-1"
+    revision: str = "1.00"
+
+    storages: tuple[tuple[str, int], ...] = (("SM", 30), ("ME", 100))
+    """The first one receives."""
+    offer: str = ""
+    """What `AT+CPMS=?` says; empty is the truth."""
+    places: int = 3
+    """How many storages `AT+CPMS` names."""
+    receives_in: str = ""
+    """Where received messages go whatever `AT+CPMS` says."""
+    web_inbox: bool = False
+    """Received messages go to a web page's inbox that no AT command sees."""
+    reports_in: str = "SR"
+    """Where status reports go that are not passed on at once."""
+    reports_said_in: str = "SR"
+    """Where `+CDSI` says they are."""
+    notices: tuple[tuple[int, ...], ...] = ((0, 1, 2), (0, 1), (0,), (0, 1), (0, 1))
+    """What `AT+CNMI` takes, place by place (27.005 clause 3.4.1)."""
+    notices_offer: str = ""
+    """What `AT+CNMI=?` says; empty is the truth."""
+    services: tuple[int, ...] = (0,)
+    """What `AT+CSMS` takes; with 1, `+CMT` and `+CDS` want `+CNMA`."""
+    text_mode: bool = False
+    """Takes `AT+CMGF=1`; messages are then neither listed nor read nor sent, see `Messages`."""
+    wipes_smsc: bool = False
+    """`AT+CSMP=` empties the SMSC's number."""
+    full_line: str = ""
+    """Said when a message finds no room; `{storage}` is filled in."""
+    mute_when_full: bool = False
+    """From then on nothing is announced until `AT+CNMI` is set again or the phone restarts."""
+
+    noises: tuple[str, ...] = ()
+    """Lines nobody asked for, said in turn."""
+    noise_every: int = 0
+    """So many answers from one noise between a command and its answer to the next; 0 is never."""
+    noise_ms: int = 0
+    """How often one comes by the clock, for shells that have one; 0 is never."""
+    noise_switch: str = ""
+    """`AT<this>=0` ends them."""
+    port_switch: str = ""
+    """`AT<this>=n` says which port announces."""
+    port: str = ""
+    """Which of its ports this one is."""
+
+    boot_lines: tuple[str, ...] = ()
+    """Said at power-on."""
+    busy_commands: int = 0
+    """So many commands that need the SIM are refused after power-on."""
+    busy_line: str = "+CME ERROR: 14"
+    ready_lines: tuple[str, ...] = ()
+    """Said when that is over."""
+    autobaud: bool = False
+    """The first line after power-on only tells it the speed."""
+    sim_out_lines: tuple[str, ...] = ()
+    sim_in_lines: tuple[str, ...] = ()
+    pin_counter: str = "+CPINR"
+    """Which command tells how many tries are left."""
+    pin_counter_lines: tuple[str, ...] = ("+CPINR: SIM PIN,{pin},3", "+CPINR: SIM PUK,{puk},10")
+    sim_switch: str = ""
+    """`AT<this>=n` chooses one of two SIMs."""
+    restarts: bool = False
+    """`AT+CFUN=1,1` restarts it; on others it is the settings alone that go."""
+    leaves_bus: bool = False
+    """A restart takes it off USB for a while: the tty is gone and comes back under another number."""
+    without_ok: tuple[str, ...] = ()
+    """Commands whose answer ends without OK."""
+    fixed: Answers = ()
+    """Whole commands with an answer of their own: empty is OK alone, `ERROR` is that."""
+    accepted: tuple[str, ...] = ()
+    """Vendor's commands that take anything, say OK and matter to nobody here."""
+
+    def identity(self, **known: str) -> Identity:
+        """Return who such a phone says it is, with this known about it and its SIM."""
+        return Identity(
+            **{
+                "manufacturer": self.manufacturer,
+                "model": self.model,
+                "revision": self.revision,
+                **known,
+            }
+        )
+
+
+_DIRECT: Final = ((0, 1, 2), (0, 1, 2, 3), (0, 2, 3), (0, 1, 2), (0, 1))
+
+GENERIC: Final = Family()
+
+HUAWEI: Final = Family(
+    name="huawei",
+    # gammu's F_SMS_LOCATION_0 for all Huawei [S]; bg111/asterisk-chan-dongle#31 [I] for plain OK.
+    first_index=0,
+    empty_slot_error=False,
+    iccid_commands=("^ICCID",),
+    iccid_swapped=True,
+    manufacturer="huawei",
+    model="E3131",
+    revision="21.157.37.01.1114",
+    storages=(("SM", 20), ("ME", 23), ("SR", 10)),
+    offer='("ME","MT","SM","SR"),("ME","MT","SM","SR"),("ME","MT","SM","SR")',
+    notices=_DIRECT,
+    services=(0, 1),
+    text_mode=True,
+    # wdoekes/asterisk-chan-dongle#47 [I]: no more +CMTI once it was full.
+    full_line='^SMMEMFULL: "{storage}"',
+    mute_when_full=True,
+    # ModemManager's mm-broadband-modem-huawei.c and gammu's atgen.c [S].
+    noises=(
+        "^RSSI:14",
+        '^HCSQ:"WCDMA",40,37,51',
+        "^BOOT:21083438,0,0,0,89",
+        "^MODE:5,4",
+        "^DSFLOWRPT:00000034,00000000,00000000,0000000000000000,0000000000000000,00000000,00000000",
+        "^SRVST:2",
+        "^CSNR:13,0",
+        "^STIN:0,0,0",
+        "+CUSATEND",
+        "^SIMST:1",
+    ),
+    noise_every=5,
+    noise_ms=2_000,
+    noise_switch="^CURC",
+    # bg111/asterisk-chan-dongle#271 and wdoekes#121 [I]: the other port announces.
+    port_switch="^PORTSEL",
+    port="1",
+    boot_lines=("^BOOT:21083438,0,0,0,89", "^SRVST:2", "^SIMST:1"),
+    busy_commands=2,
+    sim_out_lines=("^SIMST:255,0", "^SRVST:0"),
+    sim_in_lines=("^SIMST:1", "^SRVST:2"),
+    pin_counter="^CPIN",
+    pin_counter_lines=("^CPIN: {state},{left},{puk},{pin},10,3",),
+    restarts=True,
+    leaves_bus=True,
+    fixed=(("^USSDMODE?", "^USSDMODE: 1"), ("^SYSINFO", "^SYSINFO:2,3,0,5,1,,4")),
+    accepted=("^USSDMODE", "^SYSCFG", "^U2DIAG", "^NDISDUP"),
+)
+
+ZTE: Final = Family(
+    name="zte",
+    iccid_commands=("+ZGETICCID",),
+    manufacturer="ZTE INCORPORATED",
+    model="MF190",
+    revision="BD_P671M2V1.0.0B02",
+    # gammu#209 [I]: reports fill SR and are announced in the middle of other talk.
+    storages=(("SM", 25), ("ME", 100), ("SR", 10)),
+    offer='("ME","MT","SM","SR"),("ME","MT","SM","SR"),("ME","MT","SM","SR")',
+    # Qualcomm's firmware claims ds=1 and refuses it (ModemManager's cnmi_sequence) [S].
+    notices=((0, 1, 2), (0, 1, 2, 3), (0, 2, 3), (0, 2), (0, 1)),
+    notices_offer="(0,1,2),(0,1,2,3),(0,2,3),(0,1,2),(0,1)",
+    services=(0, 1),
+    text_mode=True,
+    # python-gsmmodem's fakemodems.py, K3565-Z [S].
+    wipes_smsc=True,
+    fixed=(("+CFUN?", "+CFUN: (0-1,4-7),(0-1)"), ("+CVHU=0", "+CVHU: (0-1),(0-1)")),
+    # ModemManager's mm-common-zte.c [S].
+    noises=(
+        "+ZUSIMR:2",
+        '+ZDONR: "net",620,1,"CS_PS","ROAM_OFF"',
+        '+ZPASR: "UMTS"',
+        "+ZUSIMR:2",
+        "+ZPSTM:0",
+    ),
+    noise_every=4,
+    noise_ms=2_000,
+    boot_lines=("+ZUSIMR:2",),
+    busy_commands=3,
+    pin_counter="+ZPINPUK",
+    pin_counter_lines=("+ZPINPUK: {pin},{puk}",),
+    restarts=True,
+    leaves_bus=True,
+    accepted=("+ZCDRUN", "+ZOPRT", "+ZSNT"),
+)
+
+SIM800: Final = Family(
+    name="sim800",
+    iccid_commands=("+CCID",),
+    iccid_form="{iccid}f",
+    manufacturer="SIMCOM_Ltd",
+    model="SIMCOM_SIM800L",
+    revision="Revision:1418B05SIM800L24",
+    storages=(("SM", 15),),
+    offer='("SM"),("SM"),("SM")',
+    # faucamp/python-gsmmodem PR#61 [I]: ds=2 breaks receiving there, so it is refused here.
+    notices=((0, 1, 2, 3), (0, 1, 2, 3), (0, 2), (0, 1), (0, 1)),
+    services=(0, 1),
+    text_mode=True,
+    full_line="+SMS FULL",
+    # SIM800 Hardware Design clause 4.2.2 [P]; Seeed-Studio/GPRS_SIM900#39 [I]: ERROR until then.
+    boot_lines=("RDY", "+CFUN: 1", "+CPIN: READY"),
+    busy_commands=3,
+    busy_line="ERROR",
+    ready_lines=("Call Ready", "SMS Ready"),
+    autobaud=True,
+    sim_out_lines=("+CPIN: NOT READY",),
+    sim_in_lines=("+CPIN: READY", "SMS Ready"),
+    pin_counter="+SPIC",
+    pin_counter_lines=("+SPIC: {pin},{puk},3,10",),
+    restarts=True,
+    accepted=("+IPR", "+CLTS", "+CSCLK"),
+    fixed=(("+CSMINS?", "+CSMINS: 0,1"),),
+)
+
+QUECTEL: Final = Family(
+    name="quectel",
+    first_index=0,
+    iccid_commands=("+QCCID", "+ICCID"),
+    manufacturer="Quectel",
+    model="EC25",
+    revision="EC25EFAR06A03M4G",
+    storages=(("ME", 255), ("SM", 20), ("SR", 10)),
+    offer='("ME","MT","SM","SR"),("ME","MT","SM","SR"),("ME","MT","SM","SR")',
+    receives_in="ME",
+    # IchthysMaranatha/asterisk-chan-quectel PR#75 [I]: announced as SM, stored in SR.
+    reports_said_in="SM",
+    notices=((0, 1, 2), (0, 1, 2, 3), (0, 2), (0, 1, 2), (0, 1)),
+    services=(0, 1),
+    text_mode=True,
+    full_line='+QIND: "smsfull","{storage}"',
+    noises=('+QIND: "csq",20,99', '+QIND: "act","LTE"', '+QNITZ: "26/11/21,08:00:00+00,0"'),
+    noise_every=7,
+    noise_ms=5_000,
+    noise_switch="+QINDCFG",
+    port_switch="+QURCCFG",
+    port='"urcport","usbat"',
+    boot_lines=("RDY", "+CPIN: READY", "+QUSIM: 1"),
+    busy_commands=2,
+    ready_lines=("+QIND: SMS DONE", "+QIND: PB DONE"),
+    sim_out_lines=("+CPIN: NOT READY", "+QUSIM: 0"),
+    sim_in_lines=("+CPIN: READY", "+QUSIM: 1", "+QIND: SMS DONE"),
+    pin_counter="+QPINC",
+    pin_counter_lines=('+QPINC: "SC",{pin},{puk}', '+QPINC: "P2",3,10'),
+    sim_switch="+QDSIM",
+    restarts=True,
+    leaves_bus=True,
+    accepted=("+QCFG",),
+)
+
+WAVECOM: Final = Family(
+    name="wavecom",
+    iccid_commands=("+CCID",),
+    iccid_form='{name}: "{iccid}"',
+    manufacturer="WAVECOM MODEM",
+    model="MULTIBAND  900E  1800",
+    revision="656_09gg.Q2406B 1867944 102406 10:21",
+    storages=(("SM", 20), ("SR", 10)),
+    # python-gsmmodem's fakemodems.py [S], gammu#93 and #154 [I].
+    offer='(("SM","BM","SR"),("SM"))',
+    places=2,
+    notices=((0, 1, 2), (0, 1, 2, 3), (0, 2), (0, 1, 2), (0,)),
+    services=(0, 1),
+    text_mode=True,
+    boot_lines=("+WIND: 1", "+WIND: 3"),
+    busy_commands=3,
+    busy_line="+CME ERROR: 515",
+    ready_lines=("+WIND: 4", "+WIND: 7"),
+    sim_out_lines=("+WIND: 0",),
+    sim_in_lines=("+WIND: 1", "+WIND: 4"),
+    without_ok=("+CPIN?",),
+    restarts=True,
+    accepted=("+WIND", "+WOPEN", "+IPR"),
+)
+
+HILINK: Final = Family(
+    name="hilink",
+    first_index=0,
+    empty_slot_error=False,
+    iccid_commands=("^ICCID",),
+    manufacturer="huawei",
+    model="E3372h",
+    revision="22.318.01.00.00",
+    # gammu#223, #340, #333, #517 [I]; zabsalahid/serialport-gsm#70 [I] for MT refused.
+    storages=(("SM", 20),),
+    offer='("SM","ME","MT"),("SM","ME","MT"),("SM","ME","MT")',
+    web_inbox=True,
+    notices=_DIRECT,
+    noises=("^RSSI:20", '^HCSQ:"LTE",49,42,101,20', "^LWURC:0"),
+    noise_every=6,
+    noise_ms=3_000,
+    noise_switch="^CURC",
+    port_switch="^PORTSEL",
+    port="1",
+    boot_lines=("^SIMST:1",),
+    pin_counter="^CPIN",
+    pin_counter_lines=("^CPIN: {state},{left},{puk},{pin},10,3",),
+    restarts=True,
+    leaves_bus=True,
+    fixed=(("^VERSION?", "^VERSION:EXTS:HUAWEI_MOBILE HiLink"),),
+)
+
+FAMILIES: Final = {
+    family.name: family for family in (GENERIC, HUAWEI, ZTE, SIM800, QUECTEL, WAVECOM, HILINK)
+}

@@ -1,0 +1,344 @@
+"""The emulated phone as the makes that shops have: each quirk as the sources tell it."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from daemon.modem.emulated import FAMILIES, Phone, Sim
+from daemon.modem.emulated_card import swapped
+from daemon.modem.emulated_pdus import advertisement, report
+from daemon.modem.pdu import Deliver, StatusReport, decode
+from daemon.modem.pdu_encode import encode_submit
+
+PDU_A = "00040B910000000000F00000621112800000000141"
+PDU_B = "00040B910000000000F00000621112800000000142"
+LENGTH = len(PDU_A) // 2 - 1
+ICCID = "8923301000000000019"
+OK = "\r\nOK\r\n"
+SECOND_NS = 1_000_000_000
+
+
+def said(phone: Phone, command: str) -> str:
+    phone.receive_data(command.encode() + b"\r")
+    return drain(phone)
+
+
+def drain(phone: Phone) -> str:
+    answer = b""
+    while data := phone.data_to_send():
+        answer += data
+    return answer.decode()
+
+
+def make(name: str, storages: Mapping[str, int] | None = None, spare: Sim | None = None) -> Phone:
+    """Return a phone that is past its start: awake, its SIM ready, echo off."""
+    phone = Phone(storages=storages, family=FAMILIES[name], spare=spare)
+    for _ in range(8):
+        said(phone, "ATE0;+CIMI")
+    phone._answers = 0
+    return phone
+
+
+def calm(name: str, storages: Mapping[str, int] | None = None) -> Phone:
+    """Return one that says nothing unasked between a command and its answer."""
+    phone = make(name, storages)
+    phone._handset.noisy = False
+    return phone
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_says_who_it_is_and_holds_messages(name: str) -> None:
+    phone = calm(name)
+    family = FAMILIES[name]
+    assert said(phone, "AT+CGMI") == f"\r\n{family.manufacturer}\r\n{OK}"
+    assert said(phone, "AT+CGMM") == f"\r\n{family.model}\r\n{OK}"
+    assert said(phone, "AT+CGMR") == f"\r\n{family.revision}\r\n{OK}"
+    assert said(phone, "AT+CIMI") == f"\r\n620010000000001\r\n{OK}"
+    assert phone.preload([PDU_A]) == [family.first_index]
+    said(phone, 'AT+CPMS="SM"')
+    listed = f"\r\n+CMGL: {family.first_index},0,,{LENGTH}\r\n{PDU_A}\r\n"
+    assert said(phone, "AT+CMGL=4") == listed + OK
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "line"),
+    [
+        ("huawei", "AT^ICCID?", "^ICCID: 983203010000000010F9"),
+        ("zte", "AT+ZGETICCID", f"+ZGETICCID: {ICCID}"),
+        ("sim800", "AT+CCID", f"{ICCID}f"),
+        ("quectel", "AT+QCCID", f"+QCCID: {ICCID}"),
+        ("wavecom", "AT+CCID", f'+CCID: "{ICCID}"'),
+        ("zte", "AT+CFUN?", "+CFUN: (0-1,4-7),(0-1)"),
+        ("zte", "AT+CVHU=0", "+CVHU: (0-1),(0-1)"),
+        ("zte", "AT+CNMI=?", "+CNMI: (0,1,2),(0,1,2,3),(0,2,3),(0,1,2),(0,1)"),
+        ("wavecom", "AT+CPMS=?", '+CPMS: (("SM","BM","SR"),("SM"))'),
+        ("wavecom", "AT+CPMS?", '+CPMS: "SM",0,20,"SM",0,20'),
+        ("hilink", "AT+CPMS?", '+CPMS: "SM",0,20,"SM",0,20,"SM",0,20'),
+        ("hilink", "AT^VERSION?", "^VERSION:EXTS:HUAWEI_MOBILE HiLink"),
+        ("huawei", "AT^CPIN?", "^CPIN: READY,3,10,3,10,3"),
+        ("quectel", "AT+QPINC?", '+QPINC: "SC",3,10\r\n+QPINC: "P2",3,10'),
+        ("sim800", "AT+SPIC", "+SPIC: 3,10,3,10"),
+        ("sim800", "AT+CPMS=?", '+CPMS: ("SM"),("SM"),("SM")'),
+        ("huawei", "AT^PORTSEL?", "^PORTSEL: 1"),
+        ("huawei", "AT^CURC?", "^CURC: 0"),
+    ],
+)
+def test_family_answers_in_its_own_way(name: str, command: str, line: str) -> None:
+    assert said(calm(name), command) == f"\r\n{line}\r\n{OK}"
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "result"),
+    [
+        ("huawei", "AT+CCID", "ERROR"),
+        ("huawei", "AT+CMGR=5", "OK"),
+        ("huawei", 'AT+CPMS="MT"', "+CMS ERROR: 302"),
+        ("zte", "AT+CNMI=2,1,0,1,0", "+CMS ERROR: 302"),
+        ("zte", "AT+CNMI=2,1,0,2,0", "OK"),
+        ("sim800", 'AT+CPMS="ME"', "+CMS ERROR: 302"),
+        ("sim800", "AT+CNMI=2,1,0,2", "+CMS ERROR: 302"),
+        ("wavecom", 'AT+CPMS="SM","SM","SR"', "+CMS ERROR: 302"),
+        ("wavecom", "AT+CMGR=2", "+CMS ERROR: 321"),
+        ("hilink", 'AT+CPMS="ME"', "+CMS ERROR: 302"),
+        ("hilink", 'AT+CPMS="MT"', "+CMS ERROR: 302"),
+        ("hilink", "AT+CMGL=4", "OK"),
+        ("generic", "AT+CMGF=1", "ERROR"),
+        ("quectel", "AT+CMGF=1;+CMGL=4", "+CMS ERROR: 302"),
+        ("quectel", "AT+CMGF=1;+CMGS=20", "+CMS ERROR: 302"),
+        ("quectel", "AT+QDSIM=1", "ERROR"),
+    ],
+)
+def test_family_refuses_in_its_own_way(name: str, command: str, result: str) -> None:
+    assert said(calm(name), command) == f"\r\n{result}\r\n"
+
+
+def test_wavecom_ends_the_question_for_the_pin_without_ok() -> None:
+    phone = make("wavecom")
+    assert said(phone, "AT+CPIN?") == "\r\n+CPIN: READY\r\n"
+    assert said(phone, "AT") == OK
+
+
+def test_huawei_talks_between_a_command_and_its_answer_until_told_not_to() -> None:
+    phone = make("huawei")
+    answers = [said(phone, "AT+CSQ") for _ in range(10)]
+    plain = f"\r\n+CSQ: 20,99\r\n{OK}"
+    assert [answer == plain for answer in answers] == [True] * 4 + [False] + [True] * 4 + [False]
+    assert answers[4].endswith(plain)
+    assert answers[4][2] in "^+"
+    said(phone, "AT^CURC=0")
+    assert {said(phone, "AT+CSQ") for _ in range(10)} == {plain}
+
+
+def test_noise_comes_by_the_clock_too_and_waits_for_a_reader() -> None:
+    phone = make("zte")
+    assert phone.due_ns() is None
+    phone.tick(0)
+    assert phone.due_ns() == 2 * SECOND_NS
+    phone.tick(SECOND_NS)
+    assert drain(phone) == ""
+    phone.tick(2 * SECOND_NS)
+    first = phone._line.unread()
+    phone.tick(4 * SECOND_NS)
+    assert phone._line.unread() == first > 0
+    assert drain(phone).startswith("\r\n+Z")
+    phone.faults.storm_ms = 10
+    phone.tick(6 * SECOND_NS)
+    assert phone.due_ns() == 6 * SECOND_NS + 10_000_000
+    phone.faults.silent = True
+    phone.tick(7 * SECOND_NS)
+    assert phone.due_ns() is None
+
+
+def test_full_huawei_says_so_once_and_announces_nothing_more() -> None:
+    phone = calm("huawei", {"SM": 2})
+    said(phone, "AT+CNMI=2,1,0,2,0")
+    assert [phone.deliver(pdu) for pdu in (PDU_A, PDU_B, PDU_A)] == [True, True, False]
+    notices = '\r\n+CMTI: "SM",0\r\n\r\n+CMTI: "SM",1\r\n'
+    assert drain(phone) == f'{notices}\r\n^SMMEMFULL: "SM"\r\n'
+    assert said(phone, "AT+CMGD=0") == OK
+    assert phone.stored() == {("SM", 0): PDU_A, ("SM", 1): PDU_B}
+    assert said(phone, "AT+CMGD=1") == OK
+    assert said(phone, "AT+CNMI=2,1,0,2,0") == OK
+    phone.deliver(PDU_B)
+    assert drain(phone) == '\r\n+CMTI: "SM",1\r\n'
+
+
+def test_huawei_announces_on_the_other_port_until_this_one_is_chosen() -> None:
+    phone = calm("huawei")
+    said(phone, "AT+CNMI=2,1,0,2,0")
+    phone.play("other-port")
+    phone.deliver(PDU_A)
+    assert drain(phone) == ""
+    assert said(phone, "AT^PORTSEL=1") == OK
+    phone.deliver(PDU_B)
+    assert drain(phone) == '\r\n+CMTI: "SM",1\r\n'
+
+
+def test_zte_forgets_its_service_centre_when_text_parameters_are_set() -> None:
+    phone = calm("zte")
+    assert said(phone, "AT+CSMP=17,167,0,0") == OK
+    assert said(phone, "AT+CSCA?") == f'\r\n+CSCA: "",129\r\n{OK}'
+    said(phone, f"AT+CMGS={LENGTH}")
+    phone.receive_data(PDU_A.encode() + b"\x1a")
+    assert drain(phone) == "\r\n+CMS ERROR: 330\r\n"
+    said(phone, 'AT+CSCA="+233240000099"')
+    said(phone, f"AT+CMGS={LENGTH}")
+    phone.receive_data(PDU_A.encode() + b"\x1a")
+    assert drain(phone) == f"\r\n+CMGS: 0\r\n{OK}"
+
+
+def test_sim800_is_silent_until_it_knows_the_speed_and_says_when_it_is_ready() -> None:
+    phone = Phone(family=FAMILIES["sim800"])
+    phone.power_off()
+    phone.power_on()
+    assert said(phone, "AT") == ""
+    assert said(phone, "AT") == f"AT\r{OK}"
+    said(phone, "ATE0")
+    assert said(phone, "AT+CMGF=0") == "\r\nERROR\r\n"
+    assert said(phone, "AT+CIMI") == "\r\nERROR\r\n"
+    ready = "\r\nCall Ready\r\n\r\nSMS Ready\r\n"
+    assert said(phone, "AT+CMGF=0") == f"\r\nERROR\r\n{ready}"
+    assert said(phone, "AT+CMGF=0") == OK
+
+
+def test_wavecom_is_busy_for_a_while_in_its_own_words() -> None:
+    phone = Phone(family=FAMILIES["wavecom"])
+    said(phone, "ATE0")
+    assert said(phone, "AT+CMGL=4") == "\r\n+CME ERROR: 515\r\n"
+    assert said(phone, "AT+CSQ") == f"\r\n+CSQ: 20,99\r\n{OK}"
+
+
+def test_quectel_stores_in_me_whatever_is_selected() -> None:
+    phone = calm("quectel")
+    said(phone, 'AT+CNMI=2,1,0,1,0;+CPMS="SM","SM","SM"')
+    phone.deliver(PDU_A)
+    assert drain(phone) == '\r\n+CMTI: "ME",0\r\n'
+    assert said(phone, "AT+CMGL=4") == OK
+
+
+def test_quectel_announces_a_report_in_sm_and_keeps_it_in_sr() -> None:
+    phone = calm("quectel")
+    said(phone, "AT+CNMI=2,1,0,2,0")
+    [submit] = encode_submit("+233241234567", "hello", status_report=True)
+    said(phone, f"AT+CMGS={submit.tpdu_length}")
+    phone.receive_data(submit.hex.encode() + b"\x1a")
+    assert drain(phone) == f'\r\n+CMGS: 0\r\n{OK}\r\n+CDSI: "SM",0\r\n'
+    [((storage, index), pdu)] = phone.stored().items()
+    assert (storage, index) == ("SR", 0)
+    read = decode(pdu)
+    assert isinstance(read, StatusReport)
+    assert said(phone, 'AT+CPMS="SM";+CMGR=0').endswith("+CMS ERROR: 321\r\n")
+
+
+def test_hilink_keeps_what_it_receives_from_every_command() -> None:
+    phone = calm("hilink")
+    said(phone, "AT+CNMI=2,1,0,1,0")
+    assert phone.deliver(PDU_A)
+    assert drain(phone) == ""
+    assert said(phone, "AT+CMGL=4") == OK
+    assert said(phone, "AT+CPMS?") == f'\r\n+CPMS: "SM",0,20,"SM",0,20,"SM",0,20\r\n{OK}'
+    assert said(phone, 'AT+CPMS="WEB"') == "\r\n+CMS ERROR: 302\r\n"
+    assert phone.stored() == {("WEB", 1): PDU_A}
+
+
+def test_message_is_passed_on_unstored_and_waits_to_be_acknowledged() -> None:
+    phone = calm("zte")
+    assert said(phone, "AT+CNMA") == "\r\n+CMS ERROR: 340\r\n"
+    said(phone, "AT+CSMS=1;+CNMI=2,2,0,0,0")
+    assert phone.deliver(PDU_A)
+    assert not phone.deliver(PDU_B)
+    assert drain(phone) == f"\r\n+CMT: ,{LENGTH}\r\n{PDU_A}\r\n"
+    assert (phone.passed_on, phone.stored()) == ([], {})
+    assert said(phone, "AT+CNMA") == f"{OK}\r\n+CMT: ,{LENGTH}\r\n{PDU_B}\r\n"
+    assert said(phone, "AT+CNMA=1") == OK
+    assert phone.passed_on == [PDU_A, PDU_B]
+    assert [notice.index for notice in phone.notices] == [-1, -1]
+
+
+def test_message_that_nobody_acknowledges_comes_again_and_is_stored_then() -> None:
+    phone = calm("zte")
+    said(phone, "AT+CSMS=1;+CNMI=2,2,0,0,0")
+    phone.deliver(PDU_A)
+    phone.tick(0)
+    phone.tick(15 * SECOND_NS)
+    assert said(phone, "AT+CNMI?").endswith(f"\r\n+CNMI: 2,0,0,0,0\r\n{OK}")
+    assert (phone.passed_on, phone.stored()) == ([], {("SM", 1): PDU_A})
+
+
+def test_refused_message_is_delivered_again() -> None:
+    phone = calm("zte")
+    said(phone, "AT+CSMS=1;+CNMI=2,2,0,0,0")
+    phone.deliver(PDU_A)
+    drain(phone)
+    assert said(phone, "AT+CNMA=2") == f"{OK}\r\n+CMT: ,{LENGTH}\r\n{PDU_A}\r\n"
+
+
+def test_without_phase_two_plus_what_was_passed_on_is_gone() -> None:
+    phone = calm("zte")
+    said(phone, "AT+CNMI=2,2,0,0,0")
+    phone.deliver(PDU_A)
+    phone.power_off()
+    phone.power_on()
+    assert (phone.passed_on, phone.stored(), phone.held()) == ([PDU_A], {}, [])
+
+
+def test_report_comes_inline_only_when_it_was_wanted_twice() -> None:
+    phone = calm("huawei")
+    [plain] = encode_submit("+233241234567", "hello")
+    [asking] = encode_submit("+233241234567", "hello", status_report=True)
+    answers = []
+    for mode in (0, 1):
+        said(phone, f"AT+CNMI=2,1,0,{mode},0")
+        for submit in (plain, asking):
+            said(phone, f"AT+CMGS={submit.tpdu_length}")
+            phone.receive_data(submit.hex.encode() + b"\x1a")
+            answers.append(drain(phone).partition(OK)[2])
+    wanted = report(asking.hex, 3)
+    assert wanted is not None
+    assert answers == ["", "", "", f"\r\n+CDS: {len(wanted) // 2 - 1}\r\n{wanted}\r\n"]
+    read = decode(wanted)
+    assert isinstance(read, StatusReport)
+    assert (read.reference, read.recipient, read.status) == (3, "+233241234567", 0)
+
+
+def test_restart_by_command_is_a_restart_and_some_leave_the_bus() -> None:
+    for name, leaves in (("huawei", True), ("sim800", False), ("generic", False)):
+        phone = calm(name)
+        said(phone, "AT+CNMI=2,1,0,0,0")
+        answer = said(phone, "AT+CFUN=1,1")
+        booted = "" if leaves else "".join(f"\r\n{x}\r\n" for x in phone.family.boot_lines)
+        assert answer == OK + booted
+        assert phone.leaving is leaves
+        assert said(phone, "ATE0;+CSMS?").startswith("ATE0;")
+
+
+def test_two_sims_in_one_phone_are_used_in_turn() -> None:
+    second = Sim.from_data({"iccid": "89233020000000000016", "imsi": "620020000000001"})
+    phone = make("quectel", spare=second)
+    phone._handset.noisy = False
+    assert said(phone, "AT+QDSIM?") == f"\r\n+QDSIM: 0\r\n{OK}"
+    phone.preload([PDU_A])
+    assert not phone.deliver(PDU_B, "SM", "89233020000000000016")
+    assert said(phone, "AT+QDSIM=1").startswith(OK + "\r\n+CPIN: NOT READY\r\n")
+    for _ in range(2):
+        assert "ERROR" in said(phone, "AT+CIMI")
+    assert said(phone, "AT+CIMI") == f"\r\n620020000000001\r\n{OK}"
+    assert said(phone, "AT+QCCID") == f"\r\n+QCCID: 89233020000000000016\r\n{OK}"
+    assert phone.stored() == {("SM", 0): PDU_B}
+    said(phone, "AT+QDSIM=0")
+    assert phone.stored() == {("SM", 0): PDU_A}
+    with pytest.raises(ValueError, match="one slot"):
+        Phone(spare=second)
+
+
+def test_iccid_lies_on_the_card_with_nibbles_swapped() -> None:
+    assert swapped("8923301000000000019") == "983203010000000010F9"
+    assert swapped("1234") == "2143"
+
+
+def test_advertisements_are_messages_unlike_each_other() -> None:
+    pdus = [advertisement(number) for number in range(1, 30)]
+    assert len(set(pdus)) == len(pdus)
+    read = decode(pdus[6])
+    assert isinstance(read, Deliver)
+    assert (read.sender, read.text) == ("MTN", "Y'ello! Dial *138*7# for a data bundle.")
