@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
 from tests.fakes.receipts import Receipt, mtn_receipts
@@ -62,6 +64,7 @@ def test_a_phone_that_vanishes_and_returns_under_another_name_is_read_on(scene: 
     scene.receiver.wait_for(3)
 
 
+@pytest.mark.slow
 def test_a_phone_that_hangs_is_given_up_and_read_when_it_wakes(scene: Scene) -> None:
     config = Path(scene.shop.places.config)
     config.write_text(

@@ -3,6 +3,8 @@
 import base64
 from pathlib import Path
 
+import pytest
+
 from daemon import wire
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
@@ -51,6 +53,7 @@ def test_without_the_master_key_sms_are_read_and_webhooks_wait_for_it(scene: Sce
     _delivered_with_key(scene)
 
 
+@pytest.mark.slow
 def test_a_master_key_that_others_may_read_is_not_used_until_that_is_mended(scene: Scene) -> None:
     scene.open_for_business()
     scene.shop.stop()

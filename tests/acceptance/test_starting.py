@@ -15,20 +15,24 @@ from tests.fakes.real_shop import ROOT, NotStarted, RealShop
 
 def test_a_second_daemon_is_refused_at_once(shop: RealShop) -> None:
     shop.start()
-    took_s, loading_s = list[float](), list[float]()
-    # The best of a few, on a busy machine beside what the same program needs there to be loaded at all.
-    while len(took_s) < 5 and min(took_s, default=9) >= 1:
+    for _ in range(4):
         begun = time.perf_counter()
         second = shop.program("run", "--http", "127.0.0.1:0")
-        took_s.append(time.perf_counter() - begun)
+        took_s = time.perf_counter() - begun
+        if took_s < 1:
+            break
+        # On a busy machine: beside what the same program needs there to be loaded at all.
         shop.program("run", "--help")
-        loading_s.append(time.perf_counter() - begun - took_s[-1])
+        limit_s = 1.5 * (time.perf_counter() - begun - took_s)
+        if took_s < limit_s:
+            break
+    else:
+        pytest.fail(f"refused after {took_s:.1f} s")
     assert second.returncode == 75
     assert second.stderr == (
         f"error: process {shop.pid} already runs this shop ({shop.places.lock})  [LOCKED]\n"
         "next:  momo daemon status\n"
     )
-    assert min(took_s) < max(1, 1.5 * min(loading_s))
     assert shop.program("setup", "--shop", "Another").returncode == 75
     # The first one goes on.
     status = shop.ask("GET", "/local/v1/status")
