@@ -11,7 +11,8 @@
             shop.restart()
 
 Everything is bounded, and what was started is ended by its process number when the block ends. What the daemon
-writes is in `shop.log`, of all its runs. Benchmarks use this too.
+writes is in `shop.log`, of all its runs. Benchmarks use this too. (Over 300 lines: one shop, its programs, its API
+and its database are one thing to whoever tests it.)
 """
 
 import contextlib
