@@ -55,6 +55,7 @@ PAYEE_NAME: Final = r"(?P<payee_name>\S.{0,99}?)"
 PAYEE_PHONE: Final = r"(?P<payee_phone>\+?\d{9,15})"
 AGENT: Final = r"(?P<agent>\S.{0,99}?)"
 REFERENCE: Final = r"(?P<reference>.{0,1300})"
+"""Takes the white space around what was typed too: a pattern must not ask for it a second time."""
 ADVERT: Final = r"(?P<advert>.{0,400})"
 """What follows the skeleton and changes every year; see `_IN_NO_ADVERT`."""
 

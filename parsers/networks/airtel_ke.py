@@ -22,7 +22,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "available balance is"),
-        rf"{_HEAD}You have received {_A} from {PAYER_NAME}~\. {_BALANCE}{ADVERT}",
+        rf"{_HEAD}You have received {_A} from {PAYER_NAME}\. {_BALANCE}{ADVERT}",
         "Trans. ID: 1444598935637 You have received 50.00Ksh from\nANGELINE NZIOKA. Your available\nbalance is 155.00Ksh.",
     ),
     _BOOK.wording(
@@ -37,7 +37,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("You have sent", "available balance is"),
-        rf"{_HEAD}You have sent {_A} to (?!.{{0,150}} in reference to ){PAYEE_NAME}~\. {_BALANCE}.{{0,300}}",
+        rf"{_HEAD}You have sent {_A} to (?!.{{0,150}} in reference to ){PAYEE_NAME}\. {_BALANCE}.{{0,300}}",
         "Trans. ID: 1444598935638 You have sent 20.00Ksh to ANGELINE NZIOKA. Your available balance is 135.00Ksh.",
     ),
 )

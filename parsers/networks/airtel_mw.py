@@ -23,14 +23,14 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("Trans", "You have received", "balance is"),
-        rf"{_HEAD}You have received {_A} from (?:{_PHONE}[\s,]{{1,3}})?{PAYER_NAME}~\.? {_BALANCE}{ADVERT}",
+        rf"{_HEAD}You have received {_A} from (?:{_PHONE}[\s,]{{1,3}})?{PAYER_NAME}\.? {_BALANCE}{ADVERT}",
         "Trans. ID: PP2345. You have received MK 15,000.50 from JANET SMITHA. Your new balance is MK 27,000.50",
     ),
     _BOOK.wording(
         "sent",
         Kind.SENT,
         ("Trans", "You have sent", "balance is"),
-        rf"{_HEAD}You have sent {_A} to {PAYEE_NAME}~\.? {_BALANCE}.{{0,200}}",
+        rf"{_HEAD}You have sent {_A} to {PAYEE_NAME}\.? {_BALANCE}.{{0,200}}",
         "Trans. ID: PP2346. You have sent MK 5,000.00 to JANET SMITHA. Your new balance is MK 22,000.50",
     ),
 )

@@ -34,7 +34,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "ID:"),
-        rf"You have received {_A} from (?P<payer_phone>\+?\d{{9,12}})~,~{PAYER_NAME}~\. {_BALANCE}~\.~{_ID}\.{ADVERT}",
+        rf"You have received {_A} from (?P<payer_phone>\+?\d{{9,12}})~,~{PAYER_NAME}\. {_BALANCE}~\.~{_ID}\.{ADVERT}",
         "You have received UGX 34,000 from 256748000631, September Emmanuella. Your Balance is UGX 45,299. Trans ID: "
         "56112848739.",
     ),
@@ -58,7 +58,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("You have sent", "ID:"),
-        rf"You have sent {_A} to {PAYEE_NAME}~,?~(?P<payee_phone>\+?\d{{9,12}})?~\.{_CHARGE}~{_BALANCE}~\.~{_ID}\..{{0,200}}",
+        rf"You have sent {_A} to {PAYEE_NAME},?~(?P<payee_phone>\+?\d{{9,12}})?~\.{_CHARGE}~{_BALANCE}~\.~{_ID}\..{{0,200}}",
         "You have sent UGX 20,000 to September Emmanuella, 256748000631. Fee UGX 500. Balance UGX 25,299. Trans ID: "
         "56112848740.",
     ),
@@ -78,7 +78,7 @@ WORDINGS: Final = (
         "sent_id_first",
         Kind.SENT,
         ("SENT", "TID", " to ", "Bal"),
-        rf"SENT~\.?~TID~:?~(?P<telco_id>\d{{9,15}})~\.~{_A} to {PAYEE_NAME}~\.{_CHARGE}~{_BALANCE}~\..{{0,200}}",
+        rf"SENT~\.?~TID~:?~(?P<telco_id>\d{{9,15}})~\.~{_A} to {PAYEE_NAME}\.{_CHARGE}~{_BALANCE}~\..{{0,200}}",
         "SENT. TID 104863458035. UGX 5,000 to September Emmanuella 0748000631. Fee UGX 100. Bal UGX 40,199. Date "
         "08-July-2024 17:21.",
     ),

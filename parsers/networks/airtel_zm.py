@@ -35,7 +35,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "TID"),
-        rf"You have received {_A} from {_PHONE} {PAYER_NAME}~\.(?:~Reason~:~{REFERENCE}\.)?(?:~{_BALANCE}~\.)?{_DIAL}"
+        rf"You have received {_A} from {_PHONE} {PAYER_NAME}\.(?:~Reason~:{REFERENCE}\.)?(?:~{_BALANCE}~\.)?{_DIAL}"
         rf"(?:~Reason~:~(?P<reason>.{{0,1200}})\.)?~{_ID}\.?{ADVERT}",
         "You have received ZMW 3500.00 from 977000242 Saili Phiri.Dial *115# to check your new Bal. TID: "
         "PP260817.1950.D53775.",
@@ -45,7 +45,7 @@ WORDINGS: Final = (
         "receipt_from_bank",
         Kind.PAYMENT_RECEIVED,
         ("Money received", "TID"),
-        rf"Money received {_A} from (?P<payer_account>\d{{4,12}}) {PAYER_NAME}~\.(?:~{_BALANCE}~\.)?{_DIAL}~{_ID}\.?{ADVERT}",
+        rf"Money received {_A} from (?P<payer_account>\d{{4,12}}) {PAYER_NAME}\.(?:~{_BALANCE}~\.)?{_DIAL}~{_ID}\.?{ADVERT}",
         "Money received K1350.00 from 0245900 NFS SETTLEMENT ACCOUNT. Dial *115# to check balance. Deposits are free. "
         "TID: CI260726.1451.D88401",
     ),
@@ -53,7 +53,7 @@ WORDINGS: Final = (
         "till_payment",
         Kind.BILL,
         ("Payment of", "Till Number", "TID"),
-        rf"Payment of {_A} Till Number {PAYEE_NAME}~\. {_BALANCE}~\.~{_ID}\.?.{{0,200}}",
+        rf"Payment of {_A} Till Number {PAYEE_NAME}\. {_BALANCE}~\.~{_ID}\.?.{{0,200}}",
         "Payment of K10.00 Till Number SOCHESCARE AIRTEL NETWORKS SELF CARE SOCHE. Airtel Money bal is K45.23. TID : "
         "MP260728.0729.D33897.",
     ),
@@ -61,7 +61,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("sent to", "TID"),
-        rf"(?:Money|You have) sent (?:{_A} )?to {PAYEE_NAME}~\.(?: {_BALANCE}~\.)?.{{0,120}}?{_ID}\.?.{{0,200}}",
+        rf"(?:Money|You have) sent (?:{_A} )?to {PAYEE_NAME}\.(?: {_BALANCE}~\.)?.{{0,120}}?{_ID}\.?.{{0,200}}",
         "Money sent to Saili Phiri on 977000242. Airtel Money bal is K45.23. TID : PP260728.0729.D33898.",
     ),
 )

@@ -31,7 +31,7 @@ _BOOK: Final = Book(NETWORK, GHANA, order="mdy", unverified=True)
 _BALANCE: Final = rf"(?:Your )?(?:new )?(?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."
 _NEW_BALANCE: Final = rf"(?:Your )?[Nn]ew (?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."
 _ID: Final = rf"(?:Trans(?:action)?\.? ID|TxnId|TID)~:~{COMVIVA_ID}\.?"
-_TYPED: Final = rf"Reference~:?~{REFERENCE}\."
+_TYPED: Final = rf"Reference~:?{REFERENCE}\."
 _OLD_ID: Final = r"Trans\.?~ID:~(?P<telco_id>\d{12,13})\.?"
 _OLD_BALANCE: Final = rf"Your available balance is {BALANCE}~\."
 
@@ -41,7 +41,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Reference", "balance is"),
-        rf"You have received {AMOUNT} from {PAYER_PHONE}(?: -)? {PAYER_NAME}~\. {_BALANCE} {_TYPED} {_ID}{ADVERT}",
+        rf"You have received {AMOUNT} from {PAYER_PHONE}(?: -)? {PAYER_NAME}\. {_BALANCE} {_TYPED} {_ID}{ADVERT}",
         "You have received GHS 50.00 from 0261000654 KOBINA ESHUN. Your AT Money balance is GHS 120.45. Reference: "
         "K7M2QX. Trans ID: PP260912.1432.A12345.",
     ),
@@ -50,7 +50,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("You have received", "MOBILE MONEY. Sender:", "Reference", "balance is"),
         rf"You have received {AMOUNT} from (?P<via_network>[A-Z][A-Z\s]{{1,20}}MOBILE MONEY)~\. Sender:~{PAYER_PHONE}(?: -)? "
-        rf"{PAYER_NAME}~\. {_TYPED} {_BALANCE} {_ID}{ADVERT}",
+        rf"{PAYER_NAME}\. {_TYPED} {_BALANCE} {_ID}{ADVERT}",
         "You have received GHS 75.00 from MTN MOBILE MONEY. Sender: 233241000123 KOFI ANTWI BADU. Reference: x8p3lm. Your "
         "AT Money balance is GHS 245.45. Trans ID: CI260912.1501.C00017",
     ),
@@ -66,7 +66,7 @@ WORDINGS: Final = (
         "merchant_receipt",
         Kind.MERCHANT_PAYMENT,
         ("Payment of", "received from", "Till Number", "Reference", "balance is"),
-        rf"Payment of {AMOUNT} received from {PAYER_PHONE}(?: -)? {PAYER_NAME}~\. Till Number~:?~(?P<till>\d{{4,10}})~\. {_TYPED} "
+        rf"Payment of {AMOUNT} received from {PAYER_PHONE}(?: -)? {PAYER_NAME}\. Till Number~:?~(?P<till>\d{{4,10}})~\. {_TYPED} "
         rf"{_BALANCE} {_ID}{ADVERT}",
         "Payment of GHS 35.00 received from 0271000987 MERCY ADDISON. Till Number 300700. Reference K7M2QX. Your balance "
         "is GHS 1,380.45. TID : MP260912.1525.E00088.",
@@ -75,7 +75,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("You have sent", "balance is"),
-        rf"You have sent {AMOUNT} to {PAYEE_PHONE}(?: -)? {PAYEE_NAME}~\. (?:Fee.{{0,40}}?\. )?{_BALANCE}(?: {_TYPED})? {_ID}"
+        rf"You have sent {AMOUNT} to {PAYEE_PHONE}(?: -)? {PAYEE_NAME}\. (?:Fee.{{0,40}}?\. )?{_BALANCE}(?: {_TYPED})? {_ID}"
         r".{0,300}",
         "You have sent GHS 50.00 to 0261000654 KOBINA ESHUN. Your AT Money balance is GHS 70.45. Reference: rent. Trans "
         "ID: PP260912.1433.A12346.",

@@ -23,7 +23,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("Transfer Confirmation.", "Approval Code", "New wallet balance"),
-        rf"EcoCash: Transfer Confirmation\. {_A} from {PAYER_NAME}~\.? {_ID} {_BALANCE}{ADVERT}",
+        rf"EcoCash: Transfer Confirmation\. {_A} from {PAYER_NAME}\.? {_ID} {_BALANCE}{ADVERT}",
         "EcoCash: Transfer Confirmation. M 30 from LOREM IPSUM Approval Code: PP250514.0842.A04937. New wallet balance: "
         "M 30.27.",
     ),
@@ -31,14 +31,14 @@ WORDINGS: Final = (
         "merchant_receipt",
         Kind.MERCHANT_PAYMENT,
         ("You have received", "Approval Code", "New wallet balance"),
-        rf"(?:EcoCash: )?You have received {_A} from (?P<payer_phone>\+?\d{{8,12}})~-~{PAYER_NAME}~\. {_ID} {_BALANCE}{ADVERT}",
+        rf"(?:EcoCash: )?You have received {_A} from (?P<payer_phone>\+?\d{{8,12}})~-~{PAYER_NAME}\. {_ID} {_BALANCE}{ADVERT}",
         "You have received M 30 from 58000678 -LOREM IPSUM. Approval Code: MP250514.0843.A04938. New wallet balance: M 30.27.",
     ),
     _BOOK.wording(
         "sent",
         Kind.SENT,
         ("Transfer Confirmation", " to ", "Approval Code", "New wallet balance"),
-        rf"EcoCash: Transfer Confirmation[.:] {_A} to {PAYEE_NAME}~\.? {_ID} {_BALANCE}.{{0,200}}",
+        rf"EcoCash: Transfer Confirmation[.:] {_A} to {PAYEE_NAME}\.? {_ID} {_BALANCE}.{{0,200}}",
         "EcoCash: Transfer Confirmation. M 30 to LOREM IPSUM Approval Code: PP250514.0844.A04939. New wallet balance: M 30.27.",
     ),
 )

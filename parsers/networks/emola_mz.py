@@ -25,7 +25,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("Transaction ID", "You received", "Content:", "Your account balance is"),
         rf"{_HEAD} You received {_A} from (?P<payer_phone>\+?\d{{9,12}})~,~name~:~(?P<payer_name>\S.{{0,99}}?) {_AT}{_CLAUSES} "
-        rf"Content:~{REFERENCE}\. {_BALANCE}{ADVERT}",
+        rf"Content:{REFERENCE}\. {_BALANCE}{ADVERT}",
         "Transaction ID: PP260603.0854.K22241. You received 123.45MT from 871000567, name: JOAO DOMINGOS at 08:54:09 on "
         "03/06/2026. Content: K7M2QX. Your account balance is 1,234.56MT. In case of doubt, please call 100. Thank you!",
     ),
@@ -34,7 +34,7 @@ WORDINGS: Final = (
         Kind.SENT,
         ("Transaction ID", "You transferred", "Content:", "Your account balance is"),
         rf"{_HEAD} You transferred {_A} to (?P<payee_phone>\+?\d{{9,12}})~,~name~:~(?P<payee_name>\S.{{0,99}}?) {_AT}{_CLAUSES} "
-        rf"Content:~{REFERENCE}\. {_BALANCE}.{{0,300}}",
+        rf"Content:{REFERENCE}\. {_BALANCE}.{{0,300}}",
         "Transaction ID: PP260603.0855.K22242. You transferred 100.00MT to 871000567, name: JOAO DOMINGOS at 08:55:09 on "
         "03/06/2026. Fee: 0.00MT. Content: pao. Your account balance is 1,134.56MT. In case of doubt, please call 100.",
     ),

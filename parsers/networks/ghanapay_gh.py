@@ -23,7 +23,7 @@ COUNTRY: Final = GHANA
 
 _BOOK: Final = Book(NETWORK, COUNTRY)
 _TAIL: Final = (
-    rf"Ref:~{REFERENCE}~\. Transaction ID:~(?P<telco_id>\d{{9,15}})\. Balance:~{BALANCE}~\.{ADVERT}"
+    rf"Ref:{REFERENCE}~\. Transaction ID:~(?P<telco_id>\d{{9,15}})\. Balance:~{BALANCE}~\.{ADVERT}"
 )
 _VIA: Final = r"(?P<via_network>[A-Za-z][A-Za-z&\s]{1,40}?)"
 

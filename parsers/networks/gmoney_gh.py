@@ -24,7 +24,7 @@ COUNTRY: Final = GHANA
 
 _BOOK: Final = Book(NETWORK, COUNTRY, unverified=True)
 _TAIL: Final = (
-    rf"(?:Ref(?:erence)?:~{REFERENCE}\. )?Transaction ID:~(?P<telco_id>\d{{9,15}})\. Your (?:new )?G-Money balance is "
+    rf"(?:Ref(?:erence)?:{REFERENCE}\. )?Transaction ID:~(?P<telco_id>\d{{9,15}})\. Your (?:new )?G-Money balance is "
     rf"{BALANCE}~\.{ADVERT}"
 )
 

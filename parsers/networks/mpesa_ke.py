@@ -44,7 +44,7 @@ WORDINGS: Final = (
         "till",
         Kind.MERCHANT_PAYMENT,
         ("onfirmed", "received from", "Account balance is"),
-        rf"{_HEAD}{_AT}~,?~{_A} received from {_PHONE} {PAYER_NAME}~\. {_TILL_BALANCE}(?:~{_COST})?{ADVERT}",
+        rf"{_HEAD}{_AT}~,?~{_A} received from {_PHONE} {PAYER_NAME}\. {_TILL_BALANCE}(?:~{_COST})?{ADVERT}",
         "RCI8ACF175 Confirmed. on 18/3/26 at 1:18 PM Ksh100.00 received from 2547******78 JANET WERE. New Account balance "
         "is Ksh1,234.00. Transaction cost, Ksh0.00",
     ),
@@ -82,7 +82,7 @@ WORDINGS: Final = (
         "paid",
         Kind.BILL,
         ("onfirmed", "paid to", "balance is"),
-        rf"{_HEAD}{_A} paid to {PAYEE_NAME}~\.? {_AT}~\.?~{_BALANCE}(?:~{_COST})?.{{0,400}}",
+        rf"{_HEAD}{_A} paid to {PAYEE_NAME}\.? {_AT}~\.?~{_BALANCE}(?:~{_COST})?.{{0,400}}",
         "TJK2P9QA54 Confirmed. Ksh150.00 paid to NAIVAS WESTGATE. on 20/10/24 at 6:29 PM.New M-PESA balance is Ksh10.12. "
         "Transaction cost, Ksh0.00.",
     ),

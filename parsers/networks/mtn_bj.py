@@ -35,7 +35,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("un transfert de", "Reference:", "Nouveau solde", "ID de la transaction"),
-        rf"Vous avez re[cç]u un transfert de {_A} de {PAYER_NAME}~\({PAYER_PHONE}~\) {_AT}~\.~Reference:~{REFERENCE}\. Nouveau "
+        rf"Vous avez re[cç]u un transfert de {_A} de {PAYER_NAME}\({PAYER_PHONE}~\) {_AT}~\.~Reference:{REFERENCE}\. Nouveau "
         rf"solde~:~{COUNTRY.after('balance')}~\.(?:~{_FEE}~\.)? ID de la transaction~:~(?P<telco_id>\d{{9,15}})\.{ADVERT}",
         "Vous avez recu un transfert de 10000FCFA de MFS ORABANK DIS SP  (2290150000863) le 2025-11-24 17:14:31. "
         "Reference: K7M2QX. Nouveau solde: 10482 FCFA. ID de la transaction : 11043695924..",
@@ -44,7 +44,7 @@ WORDINGS: Final = (
         "receipt_short",
         Kind.PAYMENT_RECEIVED,
         ("Transfert ", "Ref:", "Solde:", "ID:"),
-        rf"Transfert {_A} de {PAYER_NAME}~\({PAYER_PHONE}~\) {_AT}(?: {_FEE})? Ref:~{REFERENCE} {_SOLDE} {_ID}\.?",
+        rf"Transfert {_A} de {PAYER_NAME}\({PAYER_PHONE}~\) {_AT}(?: {_FEE})? Ref:{REFERENCE} {_SOLDE} {_ID}\.?",
         "Transfert 10000F de AEIG GROUPE (2290151000272) 2025-11-25 19:36:20 Ref:K7M2QX Solde:14607F ID:11031556530",
     ),
     _BOOK.wording(
@@ -59,7 +59,7 @@ WORDINGS: Final = (
         "sent_short",
         Kind.SENT,
         ("Transfert ", "Frais:", "Solde:", "ID:"),
-        rf"Transfert {_A} [aà] {PAYEE_NAME}~\({PAYEE_PHONE}~\) {_AT} {_FEE} {_SOLDE} Ref:~{REFERENCE} {_ID}\.?",
+        rf"Transfert {_A} [aà] {PAYEE_NAME}\({PAYEE_PHONE}~\) {_AT} {_FEE} {_SOLDE} Ref:{REFERENCE} {_ID}\.?",
         "Transfert 5825F a WILFRID GBEDO DJIMA(2290161000275) 2025-11-24 20:38:42 Frais: 50F Solde:4607F Ref: Food  ID: "
         "11063372275",
     ),
@@ -67,7 +67,7 @@ WORDINGS: Final = (
         "paid",
         Kind.BILL,
         ("Paiement ", "Frais:", "Solde:", "ID:"),
-        rf"Paiement {_A} [aà] {PAYEE_NAME}~\({PAYEE_PHONE}~\) {_AT} {_FEE} {_SOLDE}(?: Ref:~{REFERENCE})? {_ID}\.?",
+        rf"Paiement {_A} [aà] {PAYEE_NAME}\({PAYEE_PHONE}~\) {_AT} {_FEE} {_SOLDE}(?: Ref:{REFERENCE})? {_ID}\.?",
         "Paiement 2100F a LA VENDEUSE P2M (2290153000836) 2025-11-14 18:17:31 Frais:0F Solde:12997F ID:10926269484",
     ),
     _BOOK.wording(

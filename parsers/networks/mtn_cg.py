@@ -19,9 +19,9 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("sur votre compte", "Message de l'exp", "ID:"),
-        rf"[Vv]ous avez re[cç]u {COUNTRY.after('amount')} de {PAYER_NAME}~\({PAYER_PHONE}~\) sur votre compte [Mm]obile "
+        rf"[Vv]ous avez re[cç]u {COUNTRY.after('amount')} de {PAYER_NAME}\({PAYER_PHONE}~\) sur votre compte [Mm]obile "
         rf"[Mm]oney le (?:(?P<compact_time>20\d{{9,12}})|(?P<date>\d{{4}}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d))~\. Message "
-        rf"de l'exp[eé]diteur~:~{REFERENCE}\.(?: Votre nouveau solde est de~:?~{COUNTRY.after('balance')}~\.)? "
+        rf"de l'exp[eé]diteur~:{REFERENCE}\.(?: Votre nouveau solde est de~:?~{COUNTRY.after('balance')}~\.)? "
         r"ID:~(?P<telco_id>\d{10,15})\.?",
         "vous avez recu 6000 FCFA de OKEMBA (242066000841) sur votre compte mobile Money le 202621153849. Message de "
         "l'expediteur: 1. ID: 8070646312",

@@ -30,7 +30,7 @@ _FEE: Final = rf"(?:Frais|FRAIS)~:?~{COUNTRY.after('fee')}"
 _ID: Final = r"Transaction I[Dd]~:~(?P<telco_id>\d{9,15})"
 _FROM: Final = rf"de {PAYER_NAME}"
 _ACCOUNT: Final = rf"sur votre compte (?:Mobile Money|MoMo)(?: le)? {DATE} {TIME}~\."
-_TYPED: Final = rf"Message de l'exp[eé]diteur~:~{REFERENCE}\."
+_TYPED: Final = rf"Message de l'exp[eé]diteur~:{REFERENCE}\."
 _RECEIVED: Final = ("sur votre compte", "Message de l'exp", "ouveau solde", "Transaction I")
 
 
@@ -68,8 +68,8 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("Transfert de", "avec succ", "Transaction I"),
-        rf"Transfert de {_A} effectu[eé] avec succ[eè]s [aà] {PAYEE_NAME}~\({PAYEE_PHONE}~\) le {DATE} {TIME}~\. {_FEE}~\. "
-        rf"{_ID}~[;.] Reference~:~{REFERENCE}\. {_BALANCE}~\..{{0,400}}",
+        rf"Transfert de {_A} effectu[eé] avec succ[eè]s [aà] {PAYEE_NAME}\({PAYEE_PHONE}~\) le {DATE} {TIME}~\. {_FEE}~\. "
+        rf"{_ID}~[;.] Reference~:{REFERENCE}\. {_BALANCE}~\..{{0,400}}",
         "Transfert de 5000 FCFA effectue avec succes a VALERIE SIMO (237674000517) le 2017-12-22 14:38:15. FRAIS 50 "
         "FCFA. Transaction Id: 205952040 ; Reference: Chaussures. Nouveau solde est: 5350 FCFA.",
         refine=_nothing_typed,
@@ -79,7 +79,7 @@ WORDINGS: Final = (
         Kind.BILL,
         ("Votre paiement de", "effectu", "Transaction I"),
         rf"Votre paiement de {_A} [aà] {PAYEE_NAME} a [eé]t[eé] effectu[eé](?: avec succ[eè]s)? le {DATE} {TIME}~\. {_BALANCE}"
-        rf"~\. {_FEE}~\. Message~:~{REFERENCE}\. {_ID}~\..{{0,400}}",
+        rf"~\. {_FEE}~\. Message~:{REFERENCE}\. {_ID}~\..{{0,400}}",
         "Votre paiement de 10700 XAF a CANALPLUS DIRECT  a ete effectue le 2026-07-29 23:29:39. Votre nouveau solde: "
         "403 XAF. Frais: 0 XAF. Message: -. Transaction Id: 18171554471.  Emprunte jusqu'à 100 000 FCFA d'avance.",
         refine=_nothing_typed,

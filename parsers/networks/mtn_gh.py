@@ -42,7 +42,7 @@ _BALANCES: Final = (
     rf"Current Balance:~{BALANCE}~\.(?:~Available Balance:~{AVAILABLE}~\.)? Reference:"
 )
 _PAID_TAIL: Final = (
-    rf"Reference:~{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{ADVERT}"
+    rf"Reference:{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{ADVERT}"
 )
 _RECEIPT_TAIL: Final = (
     rf"\.~Transaction I[Dd]:~{_ID}\. TRANSACTION FEE:~{FEE_WITH_DECIMALS}"
@@ -153,7 +153,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("Payment received for", "Reference:", "TRANSACTION FEE:"),
-        rf"Payment received for {AMOUNT} from {PAYER_NAME}~{_BALANCES}~{REFERENCE}{_RECEIPT_TAIL}",
+        rf"Payment received for {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: "
         "GHS 628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",
         "Payment received for GHS 1000.00 from YAW OPARE DANKYI  Current Balance: GHS 4061.17 . Available Balance: "
@@ -166,7 +166,7 @@ WORDINGS: Final = (
         "part_of_receipt",
         Kind.OTHER,
         ("Payment received for", "Reference:", "Transaction I"),
-        rf"Payment received for {AMOUNT} from {PAYER_NAME}~{_BALANCES}~{REFERENCE}\.~Transaction I[Dd]:~\d{{0,15}}",
+        rf"Payment received for {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}\.~Transaction I[Dd]:~\d{{0,15}}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: GHS "
         "628.92. Reference: Q4T9WD. Transaction ID: 85614",
         cut=True,
@@ -181,8 +181,8 @@ WORDINGS: Final = (
             "Your new balance:",
             "Financial Transaction Id:",
         ),
-        rf"You have received {AMOUNT} from {PAYER_NAME}(?:~\({PAYER_PHONE}\))? on your mobile money account at "
-        rf"{DATE} {TIME}\. Message from sender:~{REFERENCE}\. Your new balance:~{BALANCE}~\. "
+        rf"You have received {AMOUNT} from {PAYER_NAME}(?:\({PAYER_PHONE}\))? on your mobile money account at "
+        rf"{DATE} {TIME}\. Message from sender:{REFERENCE}\. Your new balance:~{BALANCE}~\. "
         rf"Financial Transaction Id:~{_ID}\.{ADVERT}",
         "You have received GHS 1000.00 from Ecobank ova (233241000777) on your mobile money account at 2023-12-21 "
         "14:09:16. Message from sender: . Your new balance:GHS 1403.44. Financial Transaction Id: 32328501316.",
@@ -202,7 +202,7 @@ WORDINGS: Final = (
             "QJV",
         ),
         rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} Current Balance:~{BALANCE} "
-        rf"Available Balance:~{AVAILABLE} Reference:~{REFERENCE} QJV\w{{0,40}}",
+        rf"Available Balance:~{AVAILABLE} Reference:{REFERENCE} QJV\w{{0,40}}",
         "MobileMoney Advice\nPayment received for GHC20.00 from KOFI ANTWI BADU\nCurrent Balance: GHC35.50\n"
         "Available Balance: GHC35.50\nReference: school fees\nQJV",
         once=True,
@@ -211,7 +211,7 @@ WORDINGS: Final = (
         "cash_in",
         Kind.CASH_IN,
         ("Cash In received for", "Current Balance", "Transaction ID:", "Fee charged:"),
-        rf"Cash In received for {AMOUNT} from {AGENT}~\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
+        rf"Cash In received for {AMOUNT} from {AGENT}\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
         rf"{AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
@@ -222,7 +222,7 @@ WORDINGS: Final = (
         "cash_in_without_id",
         Kind.CASH_IN,
         ("Cash In received for", "Current Balance", "is a free transaction", "Fee charged:"),
-        rf"Cash In received for {AMOUNT} from {AGENT}~\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
+        rf"Cash In received for {AMOUNT} from {AGENT}\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
         rf"{AVAILABLE}~\. Cash in \(Deposit\) is a free transaction .{{0,200}}\. Fee charged:~{FEE}\.",
         "Cash In received for GHS 5.00 from DELALI SENA TSC GR -. Current Balance GHS 50.00  Available Balance GHS "
         "50.00. Cash in (Deposit) is a free transaction on MTN Mobile Money. Please do not pay any fees for it. "
@@ -242,7 +242,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("Payment made for", "Fee charged:"),
-        rf"Payment made for {AMOUNT} to {PAYEE_NAME}~\.?~{_BALANCES}~{REFERENCE}\. Transaction ID:~{_ID}\. "
+        rf"Payment made for {AMOUNT} to {PAYEE_NAME}\.?~{_BALANCES}{REFERENCE}\. Transaction ID:~{_ID}\. "
         rf"Fee charged:~{FEE} (?:TAX|Tax) charged:~{TAX}\.{ADVERT}",
         "Payment made for GHS 30.00 to SELASI AGBEKO Current Balance: GHS 468.61 . Available Balance: GHS 468.61. "
         "Reference: lunch. Transaction ID: 79728153259. Fee charged: GHS0.00 Tax charged: 0. Download the MoMo App",
@@ -273,7 +273,7 @@ WORDINGS: Final = (
         "push_failed",
         Kind.FAILED,
         ("Your payment of", "has failed at"),
-        rf"Your payment of {AMOUNT} to {PAYEE_NAME} has failed at {DATE} {TIME}\. Reference:~{REFERENCE}\. "
+        rf"Your payment of {AMOUNT} to {PAYEE_NAME} has failed at {DATE} {TIME}\. Reference:{REFERENCE}\. "
         rf"Financial Transaction Id:~{_ID}\. {_EXTERNAL}\. TRANSACTION FEE IS {FEE}\.?",
         "Your payment of GHS 350.00 to VODAFONE PUSH  has failed at 2024-10-02 12:28:49. Reference: DESMOND TEI-BOADU,"
         "233201000333,1243. Financial Transaction Id: 45341834535. External Transaction Id: 45341834535. "
@@ -292,7 +292,7 @@ WORDINGS: Final = (
         "cash_out",
         Kind.CASH_OUT,
         ("Cash Out made for", "Fee charged:"),
-        rf"Cash Out made for {AMOUNT} to {PAYEE_NAME}~\. Current Balance:~{BALANCE}~\.? Financial Transaction Id:~"
+        rf"Cash Out made for {AMOUNT} to {PAYEE_NAME}\. Current Balance:~{BALANCE}~\.? Financial Transaction Id:~"
         rf"{_ID}\..{{0,300}}Fee charged:~{FEE}\.",
         "Cash Out made for GHS200.00 to ODUMASI SAVINGS AND LOANS. Current Balance: GHS572.58 Financial Transaction "
         "Id: 76717962581. Cash-out fee is charged automatically from your MTN MoMo wallet. Please do not pay any fees "
@@ -311,7 +311,7 @@ WORDINGS: Final = (
         "bill",
         Kind.BILL,
         ("Payment for", "Transaction Id:", "Fee charged:"),
-        rf"Payment for {AMOUNT} to (?!MTN (?:BUNDLE|AIRTIME)){PAYEE_NAME}~\.{{0,2}}~Current Balance:~{BALANCE}\. "
+        rf"Payment for {AMOUNT} to (?!MTN (?:BUNDLE|AIRTIME)){PAYEE_NAME}\.{{0,2}}~Current Balance:~{BALANCE}\. "
         rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{ADVERT}",
         "Payment for GHS50.50 to Bills.INV ..Current Balance: GHS 113.41. Transaction Id: 79854486507. Fee charged: "
         "GHS0.00,Tax Charged 0.",

@@ -31,8 +31,8 @@ WORDINGS: Final = (
             "ew balance",
             "Financial Transaction Id:",
         ),
-        rf"{_START}You have received {_A} from {PAYER_NAME}~\((?P<payer_phone>\+?[\d*]{{9,15}})\) on your mobile money "
-        rf"account {_AT}\.~Message from sender:~{REFERENCE}\.~{_BALANCE}~\.(?: [^:]{{1,150}}\.)? {_ID}{ADVERT}",
+        rf"{_START}You have received {_A} from {PAYER_NAME}\((?P<payer_phone>\+?[\d*]{{9,15}})\) on your mobile money "
+        rf"account {_AT}\.~Message from sender:{REFERENCE}\.~{_BALANCE}~\.(?: [^:]{{1,150}}\.)? {_ID}{ADVERT}",
         "You have received 2000 RWF from Jeanne Mukamana (*********013) on your mobile money account at 2024-05-10 "
         "16:30:51. Message from sender: . Your new balance:2000 RWF. Financial Transaction Id: 76633288374.",
     ),
@@ -49,7 +49,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("transferred to",),
-        rf"{_START}{_A} transferred to {PAYEE_NAME}~\((?P<payee_phone>\+?[\d*]{{9,15}})\) from \d{{4,15}} {_AT}\.~Fee "
+        rf"{_START}{_A} transferred to {PAYEE_NAME}\((?P<payee_phone>\+?[\d*]{{9,15}})\) from \d{{4,15}} {_AT}\.~Fee "
         rf"was~:?~{_FEE}~\.~{_BALANCE}.{{0,300}}",
         "*165*S*10000 RWF transferred to Samuel Karangwa (250791000666) from 36520038 at 2024-05-11 20:34:47 . Fee was: "
         "100 RWF. New balance: 28300 RWF. Kugura ama inite cg interineti kuri MoMo, Kanda *182*2*1# .*EN#",
@@ -88,7 +88,7 @@ WORDINGS: Final = (
         "reversal_started",
         Kind.REVERSAL,
         ("A reversal has been initiated for your transaction to",),
-        rf"{_START}A reversal has been initiated for your transaction to {PAYEE_NAME}~\((?P<payee_phone>\+?[\d*]{{9,15}})\) "
+        rf"{_START}A reversal has been initiated for your transaction to {PAYEE_NAME}\((?P<payee_phone>\+?[\d*]{{9,15}})\) "
         rf"with {_A}.{{0,200}}",
         "A reversal has been initiated for your transaction to Mediatrice UWINEZA (250788000286) with 3000 RWF.",
     ),
@@ -140,7 +140,7 @@ WORDINGS: Final = (
         "sent_from_account",
         Kind.SENT,
         ("You have transferred", "from your mobile money account", "Financial Transaction Id:"),
-        rf"{_START}You have transferred {_A} to {PAYEE_NAME}~\((?P<payee_phone>\+?[\d*]{{9,15}})\) from your mobile money "
+        rf"{_START}You have transferred {_A} to {PAYEE_NAME}\((?P<payee_phone>\+?[\d*]{{9,15}})\) from your mobile money "
         rf"account \d{{4,15}} {_AT}\.~{_BALANCE}~\..{{0,300}}?{_ID}.{{0,200}}",
         "You have transferred 5000 RWF to Samuel Karangwa (250791000666) from your mobile money account 36520038 at "
         "2024-05-11 20:34:47. Your new balance: 28300 RWF. Message from sender: . Message to receiver: . Financial "

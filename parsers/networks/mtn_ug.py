@@ -42,7 +42,7 @@ WORDINGS: Final = (
             "Financial Transaction Id:",
         ),
         rf"{_YELLO}You have received {_A} from (?P<agent>\S.{{0,99}}?)~\.?~\({PAYER_PHONE} {PAYER_NAME}\) on your mobile "
-        rf"money account {_AT}\.~Message from sender:~{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}\.{ADVERT}",
+        rf"money account {_AT}\.~Message from sender:{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}\.{ADVERT}",
         "You have received 400000 UGX from Lobortis Company . (256710000834 Gilbert Conan) on your mobile money account "
         "at 2021-03-16 13:58:55. Message from sender: 2. Your new balance: 401726 UGX. Loyalty fee was 0 and loyalty "
         "reward was 0. Promotion was 0. Financial Transaction Id: 11909256728.",
@@ -57,8 +57,8 @@ WORDINGS: Final = (
             "ew balance",
             "Financial Transaction Id:",
         ),
-        rf"{_YELLO}You have received {_A} from {PAYER_NAME}~\({PAYER_PHONE}~\) on your mobile money account {_AT}\.~Message "
-        rf"from sender:~{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}\.{ADVERT}",
+        rf"{_YELLO}You have received {_A} from {PAYER_NAME}\({PAYER_PHONE}~\) on your mobile money account {_AT}\.~Message "
+        rf"from sender:{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}\.{ADVERT}",
         "You have received 1021725 UGX from TERRA PAYMENT SERVICES (MAURITIUS)  (256731000186) on your mobile money "
         "account at 2021-01-21 17:10:12. Message from sender: International Remittance. Your new balance:1026447 UGX. "
         "Financial Transaction Id: 11582830322.",
@@ -68,7 +68,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Reason:", "ew balance", "ID"),
         rf"{_YELLO}You have received {_A} from {PAYER_NAME},?~\(?{PAYER_PHONE}\)? on {DATE} {TIME}~[.,](?:~fee:~"
-        rf"{COUNTRY.loose('fee')}~\.)?~Reason~:~{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}~\.{ADVERT}",
+        rf"{COUNTRY.loose('fee')}~\.)?~Reason~:{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}~\.{ADVERT}",
         "You have received UGX 204725 from Oscar Palomo, 256725000069 on 2021-07-22 09:18:34. Reason: rent. New "
         "balance: 408926. ID :13190355968.",
         unverified=True,
@@ -77,7 +77,7 @@ WORDINGS: Final = (
         "receipt_2015",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "on your mobile money account at", "new balance"),
-        rf"{_YELLO}You have received {_A} from {PAYER_NAME}~\({PAYER_PHONE}~\) on your mobile money account {_AT}\.~"
+        rf"{_YELLO}You have received {_A} from {PAYER_NAME}\({PAYER_PHONE}~\) on your mobile money account {_AT}\.~"
         rf"{_BALANCE}\.",
         "Y'ello. You have received\nUGX 1000000.00 from \nABACO\nINVESTMENTS LIMITED\nCOMMISSION\n(256774000827) on "
         "your\nmobile money account at\n2015-05-10\n13:35:12.Your new\nbalance:UGX\n1068816.00.",
@@ -87,7 +87,7 @@ WORDINGS: Final = (
         Kind.SENT,
         ("You have sent", "Reason:"),
         rf"{_YELLO}You have sent {_A} to {PAYEE_NAME},?~\(?(?P<payee_phone>\+?\d{{9,15}})\)? on {DATE} {TIME}~[.,]~fee~:~"
-        rf"{COUNTRY.loose('fee')}~\.~Reason~:~{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}~\..{{0,300}}",
+        rf"{COUNTRY.loose('fee')}~\.~Reason~:{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}~\..{{0,300}}",
         "You have sent UGX 204725 to Oscar Palomo, 256725000069 on 2021-07-22 09:18:34, fee: 1100. Reason: .. New "
         "balance: 408926. ID :13190355968.",
     ),
@@ -95,7 +95,7 @@ WORDINGS: Final = (
         "deducted",
         Kind.BILL,
         ("has deducted", "from your mobile money account", "Message:"),
-        rf"{_YELLO}{PAYEE_NAME}~\.? has deducted {_A} from your mobile money account\.~Message:~{REFERENCE}\. {_BALANCE}"
+        rf"{_YELLO}{PAYEE_NAME}\.? has deducted {_A} from your mobile money account\.~Message:{REFERENCE}\. {_BALANCE}"
         rf"~\..{{0,300}}",
         "Y'ello. SAFEBODA . has deducted UGX 20000 from your mobile money account. Message: charge for 20000 UGX. New "
         "balance is:UGX 29608. Your Bonus was: 0. Be safe. Do NOT share your Mobile Money PIN.",

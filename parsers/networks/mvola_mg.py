@@ -23,15 +23,15 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("Ar re", "Raison:", "Solde:", "Ref"),
-        rf"{_A} re[cç]u de {PAYER_NAME}~\(?(?P<payer_phone>(?:\+?261|0)\d{{9}})\)? {_AT}~\. Raison:~{REFERENCE}\. {_TAIL}",
+        rf"{_A} re[cç]u de {PAYER_NAME}\(?(?P<payer_phone>(?:\+?261|0)\d{{9}})\)? {_AT}~\. Raison:{REFERENCE}\. {_TAIL}",
         "1 000 Ar recu de Jean Romain 0381000343 le 22/08/26 a 23:02. Raison: K7M2QX. Solde: 2 859 Ar. Ref 5821674034",
     ),
     _BOOK.wording(
         "sent",
         Kind.SENT,
         ("envoy", "Raison:", "Solde:", "Ref"),
-        rf"{_A} envoy[eé] [aà] {PAYEE_NAME}~\(?(?P<payee_phone>(?:\+?261|0)\d{{9}})\)? {_AT}~\.(?: Frais~:~"
-        rf"{COUNTRY.after('fee')}~\.)? Raison:~{REFERENCE}\. {_TAIL}",
+        rf"{_A} envoy[eé] [aà] {PAYEE_NAME}\(?(?P<payee_phone>(?:\+?261|0)\d{{9}})\)? {_AT}~\.(?: Frais~:~"
+        rf"{COUNTRY.after('fee')}~\.)? Raison:{REFERENCE}\. {_TAIL}",
         "1 000 Ar envoye a Jean Romain 0381000343 le 22/08/26 a 23:12. Frais: 50 Ar. Raison: riz. Solde: 1 809 Ar. Ref "
         "5821674035",
     ),

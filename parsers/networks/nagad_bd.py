@@ -32,7 +32,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("Money Received.", "Amount:", "Sender:", "Ref:", "TxnID", "Balance"),
-        rf"Money Received\. {_A} Sender~:~(?P<payer_phone>(?:\+?88)?01[\d*]{{9}}) Ref:~{REFERENCE} {_TAIL}{ADVERT}",
+        rf"Money Received\. {_A} Sender~:~(?P<payer_phone>(?:\+?88)?01[\d*]{{9}}) Ref:{REFERENCE} {_TAIL}{ADVERT}",
         "Money Received. Amount: Tk 1500.00 Sender: 01712000678 Ref: N/A TxnID: 71A2B3C4 Balance: Tk 4500.00 17/07/2026 "
         "21:00",
         refine=_not_available,
@@ -50,7 +50,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("Money Sent Successfully.", "Amount:", "Receiver:", "TxnID", "Balance"),
-        rf"Money Sent Successfully\. {_A} Receiver~:~(?P<payee_phone>(?:\+?88)?01\d{{9}}) Ref~:~{REFERENCE} {_TAIL}.{{0,200}}",
+        rf"Money Sent Successfully\. {_A} Receiver~:~(?P<payee_phone>(?:\+?88)?01\d{{9}}) Ref~:{REFERENCE} {_TAIL}.{{0,200}}",
         "Money Sent Successfully.\nAmount: Tk 100.00\nReceiver: 01712000678\nRef: N/A\nTxnID: 71A2B3C6\nFee: Tk "
         "5.00\nBalance: Tk 5895.00\n17/07/2026 21:10",
         refine=_not_available,

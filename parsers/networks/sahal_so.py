@@ -41,7 +41,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("[SAHAL]", "ent to", "balance is"),
-        rf"\[SAHAL\] Ref:~(?P<telco_id>\d{{8,12}}) [Cc]onfirmed~\. {_A} [Ss]ent to {PAYEE_NAME}~\((?P<payee_phone>\+?\d{{7,12}})\) "
+        rf"\[SAHAL\] Ref:~(?P<telco_id>\d{{8,12}}) [Cc]onfirmed~\. {_A} [Ss]ent to {PAYEE_NAME}\((?P<payee_phone>\+?\d{{7,12}})\) "
         rf"on {_AT}~\. New A/c balance is {_BALANCE}",
         "[SAHAL] Ref:307424745 confirmed. $10 Sent to c/rasaaq axmad(7760077) on 10/23/2014 12:17:57 PM. New A/c balance "
         "is $91.780.",

@@ -26,7 +26,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Your transaction number is", "balance is"),
-        rf"{_DEAR}You have received {_A} from {PAYER_NAME}~\((?P<payer_phone>\+?[\d*]{{9,13}})\) {_AT}~\. Your transaction "
+        rf"{_DEAR}You have received {_A} from {PAYER_NAME}\((?P<payer_phone>\+?[\d*]{{9,13}})\) {_AT}~\. Your transaction "
         rf"number is {_ID}~\. {_BALANCE}{ADVERT}",
         "Dear Hana You have received ETB 1,000.00 from PERSON NAME(2519****2011)  on 31/01/2026 16:51:21. Your transaction "
         "number is DAV3X6DC72. Your current E-Money Account balance is ETB 9,719.23. Thank you for using telebirr Ethio "
@@ -46,7 +46,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("You have transferred", "Your transaction number is", "balance is"),
-        rf"{_DEAR}You have transferred {_A} to {PAYEE_NAME}~\((?P<payee_phone>\+?[\d*]{{9,13}})\) {_AT}~\. Your transaction "
+        rf"{_DEAR}You have transferred {_A} to {PAYEE_NAME}\((?P<payee_phone>\+?[\d*]{{9,13}})\) {_AT}~\. Your transaction "
         rf"number is {_ID}~\..{{0,250}}? {_BALANCE}.{{0,300}}",
         "Dear Hana You have transferred ETB 100.00 to PERSON NAME (2519****2011) on 31/01/2026 16:55:21. Your transaction "
         "number is DAV3X6DC73. The service fee is ETB 0.87 and 15% VAT on the service fee is ETB 0.13. Your current "

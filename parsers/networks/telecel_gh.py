@@ -192,7 +192,7 @@ WORDINGS: Final = (
         "receipt_merchant",
         Kind.MERCHANT_PAYMENT,
         ("onfirmed. On", "was received from", "Cash balance is"),
-        rf"{_CONFIRMED} On {DATE} at {TIME}, {AMOUNT} was received from {PAYER_PHONE}(?: -)? {PAYER_NAME}~\. "
+        rf"{_CONFIRMED} On {DATE} at {TIME}, {AMOUNT} was received from {PAYER_PHONE}(?: -)? {PAYER_NAME}\. "
         rf"{_NEW_BALANCE}{_TYPED_WHOLE}",
         "0000014671217945 Confirmed. On 2026-09-24 at 12:31:40, GHS35.00 was received from 233201000888 - SENAM AKPENE "
         "KUDJO. Your new Telecel Cash balance is GHS1,435.00. Reference: K7M2QX.",
@@ -201,7 +201,7 @@ WORDINGS: Final = (
         "cash_in",
         Kind.CASH_IN,
         ("a deposit of", "was made to your account from", "Your balance is"),
-        rf"{_CONFIRMED} On {DATE} at {TIME}, a deposit of {AMOUNT} was made to your account from {AGENT}~\. "
+        rf"{_CONFIRMED} On {DATE} at {TIME}, a deposit of {AMOUNT} was made to your account from {AGENT}\. "
         rf"Your balance is {BALANCE}~\.{_ADVERT}",
         "0000014256693557 Confirmed. On 2026-08-10 at 14:19:45, a deposit of GHS30.00 was made to your account from YAW "
         "BEDIAKOH 0244 ENTERPRISE. Your balance is GHS30.67.\nStay alert.",

@@ -24,7 +24,7 @@ WORDINGS: Final = (
         "receipt_balance_first",
         Kind.PAYMENT_RECEIVED,
         ("New balance is", "You have received", "TxnI"),
-        rf"{_BALANCE}~You have received {_A} from {PAYER_NAME}~,~(?P<payer_phone>(?:\+?255|0)\d{{9}})~\. {_DAY}~;? with "
+        rf"{_BALANCE}~You have received {_A} from {PAYER_NAME},~(?P<payer_phone>(?:\+?255|0)\d{{9}})~\. {_DAY}~;? with "
         rf"{_ID}{ADVERT}",
         "New balance is Tsh 138,522.\nYou have received Tsh 50,000\nfrom CHARLES KOMBO,\n0727000074. 31/01/2014 05:36 PM; "
         "with TxnId:\nPP141141.1843.D82201.\nTransact with...",

@@ -23,7 +23,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("you have received", "under Txn ID", "Your account balance is"),
-        rf"Dear Customer, you have received {_A} from {PAYER_NAME}~-~(?P<payer_phone>\+?\d{{9,12}}) {_AT} {_ID} {_BALANCE}{ADVERT}",
+        rf"Dear Customer, you have received {_A} from {PAYER_NAME}-~(?P<payer_phone>\+?\d{{9,12}}) {_AT} {_ID} {_BALANCE}{ADVERT}",
         "Dear Customer, you have received ZMW 1,500.00 from John Bandawe - 0970000000 on 03-10-2026 16:59:01 under Txn ID: "
         "9ABC1DE3. Your account balance is now ZMW 4,722.93. Manage your money smarter download the MyZamtel App today!",
     ),
