@@ -3,7 +3,7 @@ r"""A wording as data: what a network prints, as one anchored pattern, and how i
 A pattern is matched from the first character of the message to its last, so nothing typed into a free field can pose as
 another one: the text around the free field has to be there as well, in its order. Patterns are written as they read:
 a space stands for white space (receipts come with doubled spaces and line breaks in mid-sentence), `~` for white space
-that may be missing. Free fields are bounded and no group that repeats holds another repetition, so that the longest
+that may be missing, and a lone dash for any dash. Free fields are bounded and no group that repeats holds another repetition, so that the longest
 message of the worst intent is read in microseconds. They are compiled at first use: 40 of them cost 30 ms.
 
 Where text behind a free field is needed to tell where the field ends, a wording says so by `once`: each of its guards
@@ -215,7 +215,12 @@ def _doubt(wording: Wording, found: Found) -> str | None:
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """Return a pattern in the notation of the module docstring, compiled."""
-    spaced = pattern.replace("~", r"\s{0,16}").replace(" ", r"\s{1,16}")
+    dashed = (
+        pattern.replace("~-~", r"~[-\u2013\u2014]~")
+        .replace(" - ", r" [-\u2013\u2014] ")
+        .replace("(?: -)?", r"(?: [-\u2013\u2014])?")
+    )
+    spaced = dashed.replace("~", r"\s{0,16}").replace(" ", r"\s{1,16}")
     return re.compile(spaced, re.ASCII | re.DOTALL)
 
 

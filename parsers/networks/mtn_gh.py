@@ -38,15 +38,18 @@ PLMNS: Final = ("62001",)
 
 _ID: Final = r"(?P<telco_id>\d{9,15})"
 _EXTERNAL: Final = r"External Transaction Id:~(?P<external_id>[A-Za-z0-9\-]{1,40})"
+# The fee behind it proves that the message is whole, so a balance needs no decimals to do that.
+_BALANCE: Final = AMOUNT.replace("<amount>", "<balance>")
+_AVAILABLE: Final = AMOUNT.replace("<amount>", "<available_balance>")
 _BALANCES: Final = (
-    rf"Current Balance:~{BALANCE}~\.(?:~Available Balance:~{AVAILABLE}~\.)? Reference:"
+    rf"Current Balance:~{_BALANCE}~\.(?:~Available Balance:~{_AVAILABLE}~\.)?~Reference:"
 )
 _PAID_TAIL: Final = (
     rf"Reference:{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{ADVERT}"
 )
 _RECEIPT_TAIL: Final = (
-    rf"\.~Transaction I[Dd]:~{_ID}\. TRANSACTION FEE:~{FEE_WITH_DECIMALS}"
-    rf"(?:,~Tax Charged~{TAX})?(?:[\s.]{ADVERT})?"
+    rf"\.~Transaction I[Dd]:~{_ID}\.~(?i:transaction fee):~{FEE_WITH_DECIMALS}"
+    rf"(?:~[,.]?~(?i:tax charged)~:?~{TAX})?(?:[\s.,;]{ADVERT})?"
 )
 
 _SECOND_BALANCES: Final = re.compile(
@@ -152,7 +155,7 @@ WORDINGS: Final = (
     _wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
-        ("Payment received for", "Reference:", "TRANSACTION FEE:"),
+        ("Payment received for", "Reference:", "Transaction I"),
         rf"Payment received for {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: "
         "GHS 628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",

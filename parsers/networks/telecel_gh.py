@@ -46,7 +46,7 @@ _FOOTER_START: Final = 10
 _ID: Final = r"(?P<telco_id>\d{10,18})"
 _CONFIRMED: Final = rf"{_ID} [Cc]onfirmed\."
 _AT: Final = rf"on {DATE} at {TIME}"
-_NEW_BALANCE: Final = rf"Your (?:new )?(?:Telecel|Vodafone) Cash balance is~{BALANCE}~\."
+_NEW_BALANCE: Final = rf"Your (?:new )?[A-Z][A-Za-z]{{1,15}} Cash balance is~{BALANCE}~\."
 _FOOTER: Final = r"(?P<footer>Stay\salert.{0,400})"
 _REST: Final = r"(?P<rest>.{0,1400})"
 _TYPED: Final = rf"(?:~Ref(?:erence)?:{_REST}|~{_FOOTER})?"
@@ -54,6 +54,7 @@ _TYPED_WHOLE: Final = rf"~(?:Reference:{_REST}|{_FOOTER})"
 _CHARGES: Final = rf"(?: You were charged {FEE}\.)?(?: Your E-levy charge is {TAX}\.)?"
 _ADVERT: Final = r"(?: .{0,400})?"
 
+_NEW_FOOTER: Final = re.compile(r"([^\n]{0,200}\.[^\S\n]{0,16})\r?\n[A-Z][^\n]{15,400}", re.ASCII)
 _SECOND_BALANCE: Final = re.compile(
     r"\sat\s{1,16}\d\d:\d\d:\d\d\.\s{1,16}Your\s.{0,30}?balance\s{1,16}is.{0,40}?\..{0,400}?Ref(?:erence)?:",
     re.ASCII | re.DOTALL,
@@ -69,7 +70,7 @@ def _typed_by_payer(found: Found) -> str | None:
     if "balance is" in found.get("payer_name", "") or _SECOND_BALANCE.search(rest):
         # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
         return "two balances, so either could be the payer's text"
-    typed = _without_footers(rest).removesuffix(".").strip()
+    typed = _without_new_footer(_without_footers(rest)).removesuffix(".").strip()
     if typed:
         found["reference"] = typed
     return None
@@ -101,6 +102,15 @@ def _without_footers(text: str) -> str:
             if footer.startswith(end) or end.startswith(footer):
                 text = text[:start].strip()
     return text
+
+
+def _without_new_footer(text: str) -> str:
+    """Return the text without a footer we do not know yet: a sentence on a line of its own, behind a full stop.
+
+    Footers change every year, and a payer's phone has no key for a new line.
+    """
+    match = _NEW_FOOTER.fullmatch(text)
+    return text if match is None else match[1]
 
 
 def _in_extra(found: Found) -> str | None:

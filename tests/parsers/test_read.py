@@ -227,11 +227,31 @@ def test_importing_money_imports_no_network_and_reading_no_phone_library() -> No
 
 @pytest.mark.slow
 def test_twelve_thousand_messages_a_second_are_read() -> None:
+    # Of any sender, which is the slower way, on this thread's own time; `bench/parse.py` measures it properly.
     texts = [sample for wording in WORDINGS for sample in wording.samples]
     for text in texts:
         read(None, text)
-    start = time.perf_counter()
-    for _ in range(200):
+    start = time.thread_time()
+    for _ in range(50):
         for text in texts:
             read(None, text)
-    assert 200 * len(texts) / (time.perf_counter() - start) > 12_000
+    assert 50 * len(texts) / (time.thread_time() - start) > 12_000
+
+
+def test_a_long_dash_is_a_dash() -> None:
+    sample = next(w for w in WORDINGS if w.network == "telecel").samples[0]
+    assert read("T-CASH", sample.replace(" - KOJO", " \u2013 KOJO")) == read("T-CASH", sample)
+
+
+def test_a_telecel_footer_of_next_year_is_not_the_payers() -> None:
+    sample = next(w for w in WORDINGS if w.network == "telecel").samples[0]
+    text = sample.replace(
+        sample[sample.index("Stay alert") :], "Win a car when you pay bills this month."
+    )
+    reading = read("T-CASH", text)
+    assert isinstance(reading, Payment)
+    assert reading.reference == "K7M2QX"
+
+
+def test_a_balance_in_whole_cedis_is_read_where_the_fee_proves_the_end() -> None:
+    assert isinstance(read("MobileMoney", ON_NET.replace("628.92", "628")), Payment)
