@@ -28,6 +28,10 @@ NOTED_MAX: Final = 200
 BATCH_MAX: Final = 64
 """Parts stored in one transaction."""
 
+LINGER_S: Final = 0.001
+"""How long a part waits for those behind it that are announced and not yet read: one commit then serves a whole
+message. A phone that takes longer to answer gains nothing and loses this."""
+
 STORE_AGAIN_S: Final = 5.0
 """Between two tries to store while the disk is full: the phone's storage is small, so go on soon."""
 
@@ -55,9 +59,9 @@ class PortLoop:
         self.state = PhoneState(path)
         self._path = path
         self._source: Source | None = None
-        self._queue: list[said.StoredPart] = []
+        self._queue: list[said.StoredPart | said.Identified] = []
+        """What is to be stored, in the order it came: a part belongs to the SIM that was named before it."""
         self._queued = asyncio.Event()
-        self._identity: said.Identified | None = None
 
     async def run(self) -> None:
         """Open, serve, back off, again. Ends only by cancellation."""
@@ -92,9 +96,9 @@ class PortLoop:
         )
         self._say("starting")
         self._queue.clear()
-        self._source = self._identity = None
+        self._source = None
         link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
-        storing = asyncio.create_task(self._store(link))
+        storing = asyncio.create_task(self._store(link, session))
         link.start()
         closing = asyncio.create_task(link.wait_closed())
         try:
@@ -125,7 +129,7 @@ class PortLoop:
                     self.state.last_sms_at_us = self._env.clock.now_us()
                     self._queued.set()
                 case said.Identified():
-                    self._identity = event
+                    self._queue.append(event)
                     self._queued.set()
                 case said.Ready():
                     self._say("ready")
@@ -153,35 +157,61 @@ class PortLoop:
             self.state.noted.add(line)
             self._log.info("modem.unknown_line", port=self._path, shape=_shape(line))
 
-    async def _store(self, link: Link) -> None:
+    async def _store(self, link: Link, session: Session) -> None:
         """Store what was read, in the order it came, as batches; then tell the session that it is durable."""
         while True:
             await self._queued.wait()
             self._queued.clear()
-            if self._identity is not None:
-                await self._identify(self._identity)
-                self._identity = None
-            while self._queue and self._source is not None:
-                batch = self._queue[:BATCH_MAX]
-                parts = [
-                    ReadPart(part.storage, part.index, part.tpdu_length, part.pdu) for part in batch
-                ]
-                try:
-                    taken = await ingest.ingest(self._env, self._source, parts)
-                except Unavailable as error:
-                    # Nothing was stored, so nothing is deleted: the messages stay on the phone.
-                    self._log.error("ingest.unavailable", why=error.why)
-                    self._say("not_storing", error.why)
-                    await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
+            while self._queue:
+                if isinstance(first := self._queue[0], said.Identified):
+                    await self._identify(first)
+                    del self._queue[0]
+                    continue
+                await self._linger(session)
+                batch = self._next_batch()
+                if not await self._ingest(batch):
                     continue
                 del self._queue[: len(batch)]
-                for fault in taken.faults:
-                    self._log.error("ingest.fault", error=fault)
-                if taken.concluded:
-                    self._log.info("ingest", new=taken.new_parts, whole=len(taken.concluded))
-                if self.state.state == "not_storing":
-                    self._say("ready")
                 link.stored(batch)
+
+    async def _linger(self, session: Session) -> None:
+        """Wait a moment for parts that are announced, so that they share a commit with those that are here."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while session.expects_parts and len(self._queue) < BATCH_MAX:
+                    self._queued.clear()
+                    await self._queued.wait()
+
+    def _next_batch(self) -> list[said.StoredPart]:
+        """Return the parts at the head of the queue, of one SIM."""
+        batch: list[said.StoredPart] = []
+        for waiting in self._queue[:BATCH_MAX]:
+            if isinstance(waiting, said.Identified):
+                break
+            batch.append(waiting)
+        return batch
+
+    async def _ingest(self, batch: Sequence[said.StoredPart]) -> bool:
+        """Store a batch; False, after a pause, when that is not possible now."""
+        assert self._source is not None, (
+            "the session says who the phone is before it hands out parts"
+        )
+        parts = [ReadPart(part.storage, part.index, part.tpdu_length, part.pdu) for part in batch]
+        try:
+            taken = await ingest.ingest(self._env, self._source, parts)
+        except Unavailable as error:
+            # Nothing was stored, so nothing is deleted: the messages stay on the phone.
+            self._log.error("ingest.unavailable", why=error.why)
+            self._say("not_storing", error.why)
+            await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
+            return False
+        for fault in taken.faults:
+            self._log.error("ingest.fault", error=fault)
+        if taken.concluded:
+            self._log.info("ingest", new=taken.new_parts, whole=len(taken.concluded))
+        if self.state.state == "not_storing":
+            self._say("ready")
+        return True
 
     async def _identify(self, identity: said.Identified) -> None:
         while True:

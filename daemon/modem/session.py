@@ -225,6 +225,11 @@ class Session:
             return self._deadline
         return self._work.deadline()
 
+    @property
+    def expects_parts(self) -> bool:
+        """Say whether a slot that was announced is still to be read, which is done before all else."""
+        return self.state is State.READY and self._work.has_notices
+
     def stored(self, parts: Sequence[StoredPart]) -> None:
         """Learn that these parts are durable: the next `tick` begins to empty their slots."""
         self._work.stored(parts)

@@ -166,6 +166,11 @@ class Work:
         else:
             self.sweep()
 
+    @property
+    def has_notices(self) -> bool:
+        """Say whether slots wait to be read because they were announced."""
+        return bool(self._notices)
+
     def sweep(self) -> None:
         """List every storage soon: something says that notices are not to be trusted."""
         self._to_list.update(dict.fromkeys(self._storages))

@@ -1,0 +1,104 @@
+"""The loop of a port: what a phone says is stored in order, whole messages in one commit, each part under its SIM."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.log import Log
+from daemon.loops.modems import PortLoop
+from daemon.modem import session_values as said
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, FakeShop
+
+FIRST = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001").pdus[0]
+OTHER = mtn(900, "KOFI ANTWI BADU", 90_900, "food", "93214500002").pdus[0]
+OTHER_ICCID = "8923301000000000999"
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    made = await FakeShop.make(tmp_path)
+    yield made
+    made.close()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - what changes is a list
+            await asyncio.sleep(0.005)
+
+
+class Listening:
+    """Stands for the link and for the session: notes what it is told, and expects nothing more."""
+
+    expects_parts = False
+
+    def __init__(self) -> None:
+        self.parts: list[said.StoredPart] = []
+
+    def stored(self, parts: Sequence[said.StoredPart]) -> None:
+        self.parts += parts
+
+
+def identified(iccid: str) -> said.Identified:
+    return said.Identified(IMEI, iccid, MTN_IMSI, "huawei", "E3131", None, None, None)
+
+
+def read(slot: int, pdu: str) -> said.PartsRead:
+    octets = bytes.fromhex(pdu)
+    return said.PartsRead((said.StoredPart("SM", slot, 0, len(octets) - 1 - octets[0], pdu),))
+
+
+async def test_a_part_belongs_to_the_sim_that_was_named_before_it(shop: FakeShop) -> None:
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    link: Any = Listening()
+    # All of it while nothing could be stored, as on a full disk.
+    loop._heard([identified(ICCID), read(1, FIRST)])
+    loop._heard([identified(OTHER_ICCID), read(1, OTHER)])
+    task = asyncio.create_task(loop._store(link, link))
+    await until(lambda: len(link.parts) == 2)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await shop.values("SELECT sim_key FROM sms_parts ORDER BY seq") == [ICCID, OTHER_ICCID]
+
+
+async def test_parts_that_are_announced_together_share_a_commit(shop: FakeShop) -> None:
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    first, second = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001").pdus
+
+    class Reading(Listening):
+        """Hands the second part out as soon as somebody waits for it."""
+
+        @property
+        def expects_parts(self) -> bool:  # type: ignore[override]
+            if self.asked:
+                return False
+            self.asked = True
+            asyncio.get_running_loop().call_soon(loop._heard, [read(2, second)])
+            return True
+
+        asked = False
+
+    link: Any = Reading()
+    loop._heard([identified(ICCID), read(1, first)])
+    task = asyncio.create_task(loop._store(link, link))
+    await until(lambda: bool(link.parts))
+    assert [part.index for part in link.parts] == [1, 2]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_part_waits_only_a_moment_for_one_that_does_not_come(shop: FakeShop) -> None:
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    link: Any = Listening()
+    link.expects_parts = True
+    loop._heard([identified(ICCID), read(1, FIRST)])
+    task = asyncio.create_task(loop._store(link, link))
+    await until(lambda: bool(link.parts))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await shop.values("SELECT sim_key FROM sms_parts") == [ICCID]
