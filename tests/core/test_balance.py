@@ -516,7 +516,7 @@ def test_a_spoofer_who_does_not_know_the_balance_is_never_accepted_between_two_r
 
 
 @given(
-    chains(debits=True),
+    chains(debits=False),
     st.integers(0, 1 << 14),
     st.integers(1, 200_000),
     st.integers(0, 2_000_000),
@@ -525,6 +525,7 @@ def test_a_spoofer_who_does_not_know_the_balance_is_never_accepted_between_two_r
 def test_lost_messages_do_not_help_the_spoofer(
     line: list[Entry], lost: int, amount: int, after: int, place: int
 ) -> None:
+    # Receipts only: a debit that breaks the chain explains a break, whoever makes use of it.
     balances = {new.after for new in line} | {new.befores[0] for new in line}
     if after in balances or after - amount in balances:
         after = amount + 10_000_019
