@@ -4,7 +4,7 @@ from typing import Final
 
 from parsers.country import COMVIVA_ID, Country
 from parsers.reading import Kind
-from parsers.template import ADVERT, PAYEE_NAME, PAYER_NAME, REFERENCE, Book, Found
+from parsers.template import ADVERT, PAYEE_NAME, PAYER_NAME, Book, Found
 
 NETWORK: Final = "airtel_zm"
 DISPLAY_NAME: Final = "Airtel Money Zambia"
@@ -35,8 +35,8 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "TID"),
-        rf"You have received {_A} from {_PHONE} {PAYER_NAME}\.(?:~Reason~:{REFERENCE}\.)?(?:~{_BALANCE}~\.)?{_DIAL}"
-        rf"(?:~Reason~:~(?P<reason>.{{0,1200}})\.)?~{_ID}\.?{ADVERT}",
+        rf"You have received {_A} from {_PHONE} {PAYER_NAME}\.(?:~Reason~:(?P<reference>.{{0,300}})\.)?(?:~{_BALANCE}~\.)?{_DIAL}"
+        rf"(?:~Reason~:(?P<reason>.{{0,300}})\.)?~{_ID}\.?{ADVERT}",
         "You have received ZMW 3500.00 from 977000242 Saili Phiri.Dial *115# to check your new Bal. TID: "
         "PP260817.1950.D53775.",
         refine=_reason,

@@ -52,7 +52,7 @@ WORDINGS: Final = (
         "paybill",
         Kind.MERCHANT_PAYMENT,
         ("onfirmed", "received from", "Account Number", "balance is"),
-        rf"{_HEAD}{_AT}~,?~{_A} received from {PAYER_NAME} {_PHONE}~\.?~Account Number (?P<reference>\S.{{0,1200}}?)~\.?~"
+        rf"{_HEAD}{_AT}~,?~{_A} received from {PAYER_NAME} {_PHONE}~\.?~Account Number (?P<reference>\S.{{0,1200}}?)\.?\s{{1,3}}"
         rf"{_TILL_BALANCE}(?:~{_COST})?{ADVERT}",
         "BH48QV054 Confirmed.\non 5/4/11 at 2:45 PM\nKsh950.00 received from BORIS BARASA 254723000002.\nAccount Number "
         "K7M2QX\nNew Utility balance is Ksh50,802.00",
