@@ -46,6 +46,8 @@ class Path(StrEnum):
     CANCEL = "/v1/transactions/{reference}/cancel"
     REVIEWS = "/v1/reviews"
     REVIEW = "/v1/reviews/{id}"
+    REVIEW_APPROVE = "/v1/reviews/{id}/approve"
+    REVIEW_REJECT = "/v1/reviews/{id}/reject"
     PAYMENT_METHODS = "/v1/payment-methods"
     PAYMENT_METHOD = "/v1/payment-methods/{id}"
     SIMS = "/v1/payment-methods/sims"

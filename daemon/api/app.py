@@ -15,6 +15,7 @@ from daemon.api import (
     local_messages,
     local_status,
     payment_methods,
+    review_decisions,
     reviews,
     transaction_events,
     transactions,
@@ -76,6 +77,8 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.CANCEL, {"POST": op(cancel, write)})
     routes.add(Path.REVIEWS, {"GET": op(reviews.get_list, read)})
     routes.add(Path.REVIEW, {"GET": op(reviews.get_one, read)})
+    routes.add(Path.REVIEW_APPROVE, {"POST": op(review_decisions.approve, write)})
+    routes.add(Path.REVIEW_REJECT, {"POST": op(review_decisions.reject, write)})
 
 
 def _add_open_collections(routes: Routes) -> None:

@@ -79,11 +79,23 @@ def _held(facts: Facts, payment: Payment | None) -> str:
     return f"{_money(payment)} waits for a person: {explain(str(facts['reason'])).short}."
 
 
+def _approved(facts: Facts, payment: Payment | None) -> str:
+    return f"A person approved {_money(payment)}.{_notes(facts)}"
+
+
+def _rejected(facts: Facts, payment: Payment | None) -> str:
+    return f"A person rejected {_money(payment)}.{_notes(facts)}"
+
+
+def _notes(facts: Facts) -> str:
+    return f" Notes: {facts['notes']}" if facts.get("notes") else ""
+
+
 def _walk_in(facts: Facts, payment: Payment | None) -> str:
     if facts.get("rejected"):
-        return f"{_money(payment)} is kept without an order and was not forwarded: it was rejected."
+        return f"{_money(payment)} was rejected: it is kept without an order and not forwarded."
     if facts.get("historical"):
-        return f"{_money(payment)} is older than its line: it is kept and was not forwarded."
+        return f"{_money(payment)} is older than its line: it is kept and not forwarded."
     return f"{_money(payment)} came without an order."
 
 
@@ -101,6 +113,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
         f"{_money(payment)} is no longer held for it: it waits for its payment again."
     ),
     "review.opened": _held,
+    "review.approved": _approved,
+    "review.rejected": _rejected,
     "payment.walk_in": _walk_in,
     "delivery.delivered": _delivery("was delivered"),
     "delivery.failed": _delivery("was given up"),

@@ -27,6 +27,10 @@ IDEMPOTENCY_WAIT_S: Final = 2.0
 MISS_WINDOW_US: Final = 15 * MINUTE_US
 """The window of the reconcile guess guard."""
 
+# decisions.md section 8
+PASSWORD_ATTEMPTS_MAX: Final = 5
+PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
+
 # decisions.md section 1
 PARTS_APART_US: Final = 24 * HOUR_US
 """Parts of one message have SMSC times no further apart than this."""

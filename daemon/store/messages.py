@@ -147,3 +147,19 @@ def paid(tx: Tx, message_id: str) -> None:
         "UPDATE messages SET state = 'payment' WHERE id = :id AND state IN ('held', 'historical')",
         {"id": message_id},
     )
+
+
+def became(tx: Tx, message_id: str, payment_id: str) -> None:
+    """Note that a person vouched for a message, so that it makes a payment after all."""
+    tx.run(
+        "UPDATE messages SET state = 'payment', payment_id = :payment_id WHERE id = :id",
+        {"id": message_id, "payment_id": payment_id},
+    )
+
+
+def dismiss(tx: Tx, message_id: str) -> None:
+    """Note that a person said of a held message that it is no payment."""
+    tx.run(
+        "UPDATE messages SET state = 'not_payment' WHERE id = :id AND state = 'held'",
+        {"id": message_id},
+    )

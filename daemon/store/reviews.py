@@ -1,7 +1,7 @@
 """What waits for a person."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from daemon.core.model import Review
 from daemon.store.engine import Reader, Tx
@@ -9,6 +9,9 @@ from daemon.store.rows import columns, load_all, load_optional
 from daemon.wire import Mode, ReviewReason
 
 _REVIEW = columns(Review)
+
+OPEN: Final = "open"
+"""The state of a review that nobody has decided."""
 
 
 def open_review(
@@ -103,4 +106,12 @@ def change_reason(tx: Tx, payment_id: str, reason: ReviewReason) -> None:
     tx.run(
         "UPDATE reviews SET reason = :reason WHERE payment_id = :id AND state = 'open'",
         {"id": payment_id, "reason": reason},
+    )
+
+
+def set_payment(tx: Tx, review_id: str, payment_id: str) -> None:
+    """Note the payment that the review's message makes after all."""
+    tx.run(
+        "UPDATE reviews SET payment_id = :payment_id WHERE id = :id",
+        {"id": review_id, "payment_id": payment_id},
     )

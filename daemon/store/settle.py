@@ -227,9 +227,14 @@ def give_holder(
     *,
     rejected: bool,
     now: int,
+    matched_by: str = "none",
 ) -> Transaction:
-    """Give a payment without a request a holder, and forward it unless it is history or rejected."""
-    holder = transactions.add(tx, _holder(outbox.new_id(), payment, rejected=rejected, now=now))
+    """Give a payment without a request a holder, and forward it unless it is history or rejected.
+
+    `matched_by` is `review` when a person let it count.
+    """
+    row = _holder(outbox.new_id(), payment, rejected=rejected, now=now)
+    holder = transactions.add(tx, {**row, "matched_by": matched_by})
     if not rejected and not payment.historical:
         outbox.forward(tx, holder, payment, now)
     events.add(
@@ -272,12 +277,11 @@ def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> di
         "cancelled_at": None,
         "payment_id": payment.id,
         "held_payment_id": None,
-        "matched_by": "none",
         "processing_at": payment.stored_at,
         "completed_at": now,
         "late": False,
         "rejected": rejected,
         "merged_into": None,
         "supersedes": None,
-        "reversed_at": None,
+        "reversed_at": payment.reversed_at,
     }

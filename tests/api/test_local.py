@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from daemon.api.envelope import VERSION
+from daemon.store.migrate import migrations
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import METHOD_ID
@@ -67,7 +68,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "endpoints": [{**endpoints[0], "queued": 2}],
         "queue": {"pending": 2, "retrying": 0, "failed": 0, "dead_letters": 0},
         "phones": [],
-        "db": {"path": api.shop.env.store.path, "schema": 1, "last_check": "ok"},
+        "db": {"path": api.shop.env.store.path, "schema": len(migrations()), "last_check": "ok"},
         "secrets": "unlocked",
     }
 

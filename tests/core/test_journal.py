@@ -51,16 +51,22 @@ PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
             {"reason": "payer_mismatch"},
             f"{PAID} waits for a person: another payer than expected.",
         ),
+        ("review.approved", {"reason": "late"}, f"A person approved {PAID}."),
+        (
+            "review.rejected",
+            {"reason": "late", "notes": "sent back"},
+            f"A person rejected {PAID}. Notes: sent back",
+        ),
         ("payment.walk_in", {}, f"{PAID} came without an order."),
         (
             "payment.walk_in",
             {"rejected": True},
-            f"{PAID} is kept without an order and was not forwarded: it was rejected.",
+            f"{PAID} was rejected: it is kept without an order and not forwarded.",
         ),
         (
             "payment.walk_in",
             {"historical": True},
-            f"{PAID} is older than its line: it is kept and was not forwarded.",
+            f"{PAID} is older than its line: it is kept and not forwarded.",
         ),
         (
             "delivery.delivered",
