@@ -232,7 +232,8 @@ class Phone:
         return "" if not every or self._answers % every or not self._noisy() else self._noise()
 
     def _noisy(self) -> bool:
-        return self._handset.noisy and self._handset.announces_here()
+        handset = self._handset
+        return handset.noisy and handset.announces_here() and not self.faults.calm
 
     def _noise(self) -> str:
         noises = self.family.noises or HUAWEI.noises
@@ -364,6 +365,7 @@ class Phone:
             ValueError: nothing of that name can happen, or not now.
         """
         happenings: tuple[Callable[[], object], ...] = (
+            self._calm_down,
             lambda: self.reboot(loud=False),
             lambda: self.reboot(loud=True),
             self.take_sim,
@@ -436,6 +438,11 @@ class Phone:
     def _boot(self, *, loud: bool) -> None:
         if loud and not self._handset.asleep:
             self._handset.lines += self.family.boot_lines
+
+    def _calm_down(self) -> None:
+        """Be past the start, and quiet: for programs that a make's ways are too much for."""
+        self._handset.busy, self._handset.asleep = 0, False
+        self.faults.calm = True
 
     def _listen_elsewhere(self) -> None:
         if not self.family.port_switch:

@@ -73,6 +73,8 @@ class Faults:
     garbage_after: bytes = b""
     noise: str = ""
     """An unasked line between each command and its answer, such as `^RSSI:14`."""
+    calm: bool = False
+    """Says nothing by itself that its family would say; notices come all the same."""
     noise_inside: bool = False
     """That line comes between all lines of an answer too, also between a header and its PDU."""
     lose_notices: bool = False
@@ -111,7 +113,7 @@ class Faults:
         return value
 
 
-EVENTS: Final = ("reboot", "reboot-loud", "sim-out", "full", "other-port", "pin", "puk")
+EVENTS: Final = ("calm", "reboot", "reboot-loud", "sim-out", "full", "other-port", "pin", "puk")
 """What happens once, by the names that `Phone.play` takes beside those of faults."""
 PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
     "hang": {"silent": True},

@@ -55,6 +55,9 @@ def quiet_phone(storages: dict[str, int] | None = None, family: Family = GENERIC
         ("AT+CREG?", ["+CREG: 0,1"]),
         ("AT+CGREG?", ["+CGREG: 0,1"]),
         ("AT+CEREG?", ["+CEREG: 0,1"]),
+        # gammu's networkinfo asks for these two.
+        ("AT+CREG=2;+CREG?", ['+CREG: 2,1,"01F4","4E21"']),
+        ("AT+CGATT?", ["+CGATT: 1"]),
         ("AT+COPS?", ['+COPS: 0,0,"MTN"']),
         ("AT+COPS=3,2;+COPS?", ['+COPS: 0,2,"62001"']),
         ("AT+COPS=0", []),

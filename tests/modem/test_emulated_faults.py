@@ -163,6 +163,21 @@ def test_out_of_coverage_nothing_comes_until_there_is_a_network_again() -> None:
     assert said(phone, "AT+CSQ") == f"\r\n+CSQ: 3,99\r\n{OK}"
 
 
+def test_calm_phone_is_past_its_start_and_says_nothing_unasked_but_notices() -> None:
+    phone = Phone(family=FAMILIES["wavecom"])
+    phone.play("calm")
+    said(phone, "ATE0")
+    assert said(phone, "AT+CIMI") == f"\r\n620010000000001\r\n{OK}"
+    phone = Phone(family=FAMILIES["zte"])
+    phone.play("calm")
+    said(phone, "ATE0;+CNMI=2,1,0,0,0")
+    assert {said(phone, "AT") for _ in range(20)} == {OK}
+    phone.tick(0)
+    assert phone.due_ns() is None
+    phone.deliver(PDU_A)
+    assert drain(phone) == '\r\n+CMTI: "SM",1\r\n'
+
+
 def test_silent_reboot_loses_settings_without_a_word_and_a_loud_one_tells() -> None:
     phone = Phone(family=FAMILIES["sim800"])
     said(phone, "AT")
