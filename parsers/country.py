@@ -65,7 +65,7 @@ class Country:
             )
             return rf"(?P<{name}>(?:{_SPACED}){part})"
         part = r"(?:\.\d{1,8})?" if decimals is None else rf"\.\d{{{decimals}}}"
-        return rf"(?P<{name}>(?:{_GROUPED}){part}|\.\d\d)"
+        return rf"(?P<{name}>(?:{_GROUPED}){part})"
 
     def plain(self, text: str) -> str | None:
         """Return a number as digits with at most one dot; None when its marks cannot be told apart.

@@ -15,8 +15,6 @@ from parsers.template import (
     ADVERT,
     AGENT,
     AMOUNT,
-    AVAILABLE,
-    BALANCE,
     DATE,
     FEE,
     FEE_WITH_DECIMALS,
@@ -38,7 +36,7 @@ PLMNS: Final = ("62001",)
 
 _ID: Final = r"(?P<telco_id>\d{9,15})"
 _EXTERNAL: Final = r"External Transaction Id:~(?P<external_id>[A-Za-z0-9\-]{1,40})"
-# The fee behind it proves that the message is whole, so a balance needs no decimals to do that.
+# What stands behind it proves that the message is whole, so a balance needs no decimals to do that.
 _BALANCE: Final = AMOUNT.replace("<amount>", "<balance>")
 _AVAILABLE: Final = AMOUNT.replace("<amount>", "<available_balance>")
 _BALANCES: Final = (
@@ -185,7 +183,7 @@ WORDINGS: Final = (
             "Financial Transaction Id:",
         ),
         rf"You have received {AMOUNT} from {PAYER_NAME}(?:\({PAYER_PHONE}\))? on your mobile money account at "
-        rf"{DATE} {TIME}\. Message from sender:{REFERENCE}\. Your new balance:~{BALANCE}~\. "
+        rf"{DATE} {TIME}\. Message from sender:{REFERENCE}\. Your new balance:~{_BALANCE}~\. "
         rf"Financial Transaction Id:~{_ID}\.{ADVERT}",
         "You have received GHS 1000.00 from Ecobank ova (233241000777) on your mobile money account at 2023-12-21 "
         "14:09:16. Message from sender: . Your new balance:GHS 1403.44. Financial Transaction Id: 32328501316.",
@@ -204,8 +202,8 @@ WORDINGS: Final = (
             "Available Balance:",
             "QJV",
         ),
-        rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} Current Balance:~{BALANCE} "
-        rf"Available Balance:~{AVAILABLE} Reference:{REFERENCE} QJV\w{{0,40}}",
+        rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} Current Balance:~{_BALANCE} "
+        rf"Available Balance:~{_AVAILABLE} Reference:{REFERENCE} QJV\w{{0,40}}",
         "MobileMoney Advice\nPayment received for GHC20.00 from KOFI ANTWI BADU\nCurrent Balance: GHC35.50\n"
         "Available Balance: GHC35.50\nReference: school fees\nQJV",
         once=True,
@@ -214,8 +212,8 @@ WORDINGS: Final = (
         "cash_in",
         Kind.CASH_IN,
         ("Cash In received for", "Current Balance", "Transaction ID:", "Fee charged:"),
-        rf"Cash In received for {AMOUNT} from {AGENT}\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
-        rf"{AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
+        rf"Cash In received for {AMOUNT} from {AGENT}\. Current Balance:?~{_BALANCE}~\.? Available Balance:?~"
+        rf"{_AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
         "Mobile Money. Please do not pay any fees for it.",
@@ -225,8 +223,8 @@ WORDINGS: Final = (
         "cash_in_without_id",
         Kind.CASH_IN,
         ("Cash In received for", "Current Balance", "is a free transaction", "Fee charged:"),
-        rf"Cash In received for {AMOUNT} from {AGENT}\. Current Balance:?~{BALANCE}~\.? Available Balance:?~"
-        rf"{AVAILABLE}~\. Cash in \(Deposit\) is a free transaction .{{0,200}}\. Fee charged:~{FEE}\.",
+        rf"Cash In received for {AMOUNT} from {AGENT}\. Current Balance:?~{_BALANCE}~\.? Available Balance:?~"
+        rf"{_AVAILABLE}~\. Cash in \(Deposit\) is a free transaction .{{0,200}}\. Fee charged:~{FEE}\.",
         "Cash In received for GHS 5.00 from DELALI SENA TSC GR -. Current Balance GHS 50.00  Available Balance GHS "
         "50.00. Cash in (Deposit) is a free transaction on MTN Mobile Money. Please do not pay any fees for it. "
         "Thank you for using MTN MobileMoney. Fee charged: GHS 0.",
@@ -237,7 +235,7 @@ WORDINGS: Final = (
         Kind.OTHER,
         ("has been credited to your mobile money account", "Interest"),
         rf"An amount of {AMOUNT} has been credited to your mobile money account\. Message:~Interest for .{{1,80}}\. "
-        rf"Your new balance:~{BALANCE}\. Financial Transaction Id:~{_ID}\.{ADVERT}",
+        rf"Your new balance:~{_BALANCE}\. Financial Transaction Id:~{_ID}\.{ADVERT}",
         "An amount of GHS 99.91 has been credited to your mobile money account. Message:Interest for July to "
         "September 2022. Your new balance: GHS 4102.11. Financial Transaction Id: 20149080693.",
     ),
@@ -257,7 +255,7 @@ WORDINGS: Final = (
         Kind.SENT,
         ("Your payment of", "PUSH", "has been completed at"),
         rf"Your payment of {AMOUNT} to (?P<payee_name>[A-Z]{{2,20}} PUSH) has been completed at {DATE} {TIME}\. "
-        rf"Your new balance:~{BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
+        rf"Your new balance:~{_BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
         "Your payment of GHS 24.00 to TELECEL PUSH has been completed at 2026-05-22 08:15:05. Your new balance: GHS "
         "648.90. Fee was GHS 0.38 Tax was GHS -. Reference: ABENA KWAFOWA,233500000004,Waakye. Financial Transaction "
         "Id: 81796856984. External Transaction Id: 81796856984.Download the MoMo App",
@@ -267,7 +265,7 @@ WORDINGS: Final = (
         Kind.BILL,
         ("Your payment of", "has been completed at"),
         rf"Your payment of {AMOUNT} to (?![A-Z]{{2,20}} PUSH\s){PAYEE_NAME} has been completed at {DATE} {TIME}\. "
-        rf"Your new balance:~{BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
+        rf"Your new balance:~{_BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
         "Your payment of GHS 1224.00 to GhQR has been completed at 2022-11-18 14:03:55. Your new balance: GHS 310.77. "
         "Fee was GHS 5.00 Tax was GHS 16.86. Reference: ,233241000123. Financial Transaction Id: 20429931310. "
         "External Transaction Id: 20429931310.Download the MoMo App",
@@ -295,7 +293,7 @@ WORDINGS: Final = (
         "cash_out",
         Kind.CASH_OUT,
         ("Cash Out made for", "Fee charged:"),
-        rf"Cash Out made for {AMOUNT} to {PAYEE_NAME}\. Current Balance:~{BALANCE}~\.? Financial Transaction Id:~"
+        rf"Cash Out made for {AMOUNT} to {PAYEE_NAME}\. Current Balance:~{_BALANCE}~\.? Financial Transaction Id:~"
         rf"{_ID}\..{{0,300}}Fee charged:~{FEE}\.",
         "Cash Out made for GHS200.00 to ODUMASI SAVINGS AND LOANS. Current Balance: GHS572.58 Financial Transaction "
         "Id: 76717962581. Cash-out fee is charged automatically from your MTN MoMo wallet. Please do not pay any fees "
@@ -305,7 +303,7 @@ WORDINGS: Final = (
         "airtime",
         Kind.AIRTIME,
         ("Payment for", "MTN ", "Fee charged:"),
-        rf"Payment for {AMOUNT} to (?P<payee_name>MTN (?:BUNDLE|AIRTIME))~\.?~Current Balance:~{BALANCE}\. "
+        rf"Payment for {AMOUNT} to (?P<payee_name>MTN (?:BUNDLE|AIRTIME))~\.?~Current Balance:~{_BALANCE}\. "
         rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{ADVERT}",
         "Payment for GHS3.00 to MTN BUNDLE .Current Balance: GHS 0.38. Transaction Id: 85713132800. Fee charged: "
         "GHS0.00,Tax Charged 0.",
@@ -314,7 +312,7 @@ WORDINGS: Final = (
         "bill",
         Kind.BILL,
         ("Payment for", "Transaction Id:", "Fee charged:"),
-        rf"Payment for {AMOUNT} to (?!MTN (?:BUNDLE|AIRTIME)){PAYEE_NAME}\.{{0,2}}~Current Balance:~{BALANCE}\. "
+        rf"Payment for {AMOUNT} to (?!MTN (?:BUNDLE|AIRTIME)){PAYEE_NAME}\.{{0,2}}~Current Balance:~{_BALANCE}\. "
         rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{ADVERT}",
         "Payment for GHS50.50 to Bills.INV ..Current Balance: GHS 113.41. Transaction Id: 79854486507. Fee charged: "
         "GHS0.00,Tax Charged 0.",
@@ -324,7 +322,7 @@ WORDINGS: Final = (
         Kind.REVERSAL,
         ("has successfully refunded", "Message from refunder:"),
         rf"(?:Hello, )?(?P<refunder>.{{1,100}}?) has successfully refunded {AMOUNT} to your mobile money account at "
-        rf"{DATE} {TIME}\. Message from refunder:.{{0,200}}\. Your new balance:~{BALANCE}\. "
+        rf"{DATE} {TIME}\. Message from refunder:.{{0,200}}\. Your new balance:~{_BALANCE}\. "
         rf"Financial Transaction Id:~{_ID}\. {_EXTERNAL}\. TRANSACTION FEE IS {FEE}\.?",
         "Hello, MTN BUNDLE  (CISNG.sp) has successfully refunded GHS 3.00 to your mobile money account at 2026-07-11 "
         "23:09:24. Message from refunder: . Your new balance:295.83 GHS. Financial Transaction Id: 85219335035. "
@@ -359,7 +357,7 @@ WORDINGS: Final = (
         "evd_airtime",
         Kind.AIRTIME,
         ("You have received", "a/c balance is", "Recharge"),
-        rf"You have received {AMOUNT} from {PAYER_PHONE}/\d{{9,15}}\. a/c balance is {BALANCE}\. Recharge .{{1,200}}"
+        rf"You have received {AMOUNT} from {PAYER_PHONE}/\d{{9,15}}\. a/c balance is {_BALANCE}\. Recharge .{{1,200}}"
         r"Transaction ID:~(?P<telco_id>\d{20,30})",
         "You have received 30.00 GHC from 0241000100/233241000100. a/c balance is 44.11 GHC. Recharge 50p & Above,Dial "
         "*124# to see your bonus. Transaction ID: 2015092322530240076102452",

@@ -13,8 +13,9 @@ PLMNS: Final[tuple[str, ...]] = ()
 COUNTRY: Final = Country("BD", "BDT", r"Tk|BDT", 360)
 
 _BOOK: Final = Book(NETWORK, COUNTRY)
+_FEE: Final = r"Tk\s{0,3}(?P<fee>\d{1,7}(?:\.\d\d)?|\.\d\d)"
 _TAIL: Final = (
-    rf"{COUNTRY.before('amount', decimals=2)} Fee~:~{COUNTRY.before('fee')}~,~Your A/C Balance~:~"
+    rf"{COUNTRY.before('amount', decimals=2)} Fee~:~{_FEE}~,~Your A/C Balance~:~"
     rf"{COUNTRY.before('balance', decimals=2)}~\.~TxnId~:~(?P<telco_id>\d{{9,12}})~(?:Date~:~"
     r"(?P<date>\d{1,2}-[A-Za-z]{3}-\d{2,4}) (?P<time>\d{1,2}:\d\d(?::\d\d)?(?: [aApP][mM])?))~\."
 )
@@ -33,7 +34,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("received from A/C:", "Balance", "TxnId"),
         rf"{COUNTRY.before('amount', decimals=2)} received from A/C:~(?P<payer_account>[\d*]{{4,16}}) Fee~:~"
-        rf"{COUNTRY.before('fee')}~,~Your A/C Balance~:~{COUNTRY.before('balance', decimals=2)}~\.~TxnId~:~"
+        rf"{_FEE}~,~Your A/C Balance~:~{COUNTRY.before('balance', decimals=2)}~\.~TxnId~:~"
         r"(?P<telco_id>\d{9,12})~(?:Date~:~(?P<date>\d{1,2}-[A-Za-z]{3}-\d{2,4}) (?P<time>\d{1,2}:\d\d(?::\d\d)?(?: "
         rf"[aApP][mM])?))~\.{ADVERT}",
         "Tk100.00 received from A/C: ***1212 Fee: Tk0, Your A/C Balance: Tk4600.00.TxnId:5473288691 Date:17-JUL-26 "

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.when import from_us, read_iso, read_printed, render, to_us
+from parsers.when import from_us, read_iso, read_local, read_printed, render, to_us
 
 
 def test_printed_times_are_utc() -> None:
@@ -75,3 +75,45 @@ def test_what_is_rendered_reads_back_to_the_millisecond(us: int) -> None:
 def test_no_text_raises(text: str) -> None:
     read_iso(text)
     read_printed(text)
+
+
+@pytest.mark.parametrize(
+    ("date", "time", "order", "text"),
+    [
+        ("15/10/24", "12:16 PM", "dmy", "2024-10-15T12:16"),
+        ("15/10/24", "12:16 AM", "dmy", "2024-10-15T00:16"),
+        ("10/19/15", "08:33 PM", "mdy", "2015-10-19T20:33"),
+        ("19/6/26", "10:38 pm", "dmy", "2026-06-19T22:38"),
+        ("17-JUL-26", "09:00:00 pm", "dmy", "2026-07-17T21:00:00"),
+        ("08-July-2021", "17:21", "dmy", "2021-07-08T17:21"),
+        ("26-07-29", "05:28", "ymd", "2026-07-29T05:28"),
+        ("2026-01-31", "11:26:23", "dmy", "2026-01-31T11:26:23"),
+        ("03/06/2026", "08:54:09", "dmy", "2026-06-03T08:54:09"),
+        ("08/25/2026", "", "mdy", "2026-08-25"),
+    ],
+)
+def test_local_times_are_read_as_exactly_as_they_are_printed(
+    date: str, time: str, order: str, text: str
+) -> None:
+    read = read_local(date, time, order)
+    assert read is not None
+    assert read[1] == text
+    assert read[0] == datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("date", "time"),
+    [
+        ("31/02/26", "10:00"),
+        ("10/13/26", "10:00"),
+        ("17-Foo-26", "10:00"),
+        ("1/1/2026", "24:00"),
+        ("1/1/2026", "13:00 PM"),
+        ("1/1/2026", "0:10 AM"),
+        ("1/1/2026", "10"),
+        ("2026", "10:00"),
+        ("", ""),
+    ],
+)
+def test_what_is_no_local_time_gives_none(date: str, time: str) -> None:
+    assert read_local(date, time) is None
