@@ -505,7 +505,7 @@ def test_any_message_reads_back_at_length(
 
 
 @given(numbers, texts, st.sampled_from([8, 16]), st.booleans())
-def test_any_submit_reads_back(number: str, text: str, width: int, report: bool) -> None:  # noqa: FBT001 - drawn
+def test_any_submit_reads_back(number: str, text: str, width: int, report: bool) -> None:
     submits = encode_submit(number, text, 9, width=width, status_report=report)
     values = [
         decode(submit.hex, tpdu_length=submit.tpdu_length, direction=Direction.TO_NETWORK)

@@ -392,7 +392,7 @@ def test_an_index_of_zero_is_a_slot() -> None:
 
 
 @pytest.mark.parametrize("error", [True, False])
-def test_a_notice_of_an_empty_slot_is_nothing(error: bool) -> None:  # noqa: FBT001
+def test_a_notice_of_an_empty_slot_is_nothing(error: bool) -> None:
     shop = ready(Phone(family=Family(empty_slot_error=error)))
     before = len(shop.happened)
     shop.say(b'\r\n+CMTI: "SM",5\r\n')
