@@ -1,11 +1,15 @@
 """The emulated phone as the makes that shops have: each quirk as the sources tell it."""
 
+import contextlib
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.modem.emulated import FAMILIES, Phone, Sim
 from daemon.modem.emulated_card import swapped
+from daemon.modem.emulated_faults import EVENTS, PRESETS
 from daemon.modem.emulated_pdus import advertisement, report
 from daemon.modem.pdu import Deliver, StatusReport, decode
 from daemon.modem.pdu_encode import encode_submit
@@ -27,7 +31,7 @@ def drain(phone: Phone) -> str:
     answer = b""
     while data := phone.data_to_send():
         answer += data
-    return answer.decode()
+    return answer.decode("latin-1")
 
 
 def make(name: str, storages: Mapping[str, int] | None = None, spare: Sim | None = None) -> Phone:
@@ -342,3 +346,60 @@ def test_advertisements_are_messages_unlike_each_other() -> None:
     read = decode(pdus[6])
     assert isinstance(read, Deliver)
     assert (read.sender, read.text) == ("MTN", "Y'ello! Dial *138*7# for a data bundle.")
+
+
+TYPED = st.sampled_from(
+    ["AT", "ATE0", "AT+CMEE=2", "AT+CPIN?", 'AT+CPIN="1234"', 'AT+CPIN="0000"', "AT+CFUN=1,1",
+     'AT+CPIN="12345678","1234"', "AT+CFUN=4", "AT+CFUN=1", "AT+CSMS=1", "AT+CNMI=2,2,0,1,0",
+     "AT+CNMI=2,1,0,2,0", "AT+CNMI=2,1", "AT+CNMA", "AT+CNMA=2", "AT+CMGL=4", "AT+CMGF=1",
+     "AT+CMGF=0", "AT+CMGR=0", "AT+CMGR=1", "AT+CMGD=0", "AT+CMGD=1", "AT+CMGD=1,4", "AT+CMGS=20",
+     PDU_A + "\x1a", "\x1b", 'AT+CPMS="ME","ME","ME"', 'AT+CPMS="SM"', "AT+CPMS=?", "AT+CSMP=1",
+     "AT+QDSIM=1", "AT+QDSIM=0", "AT^PORTSEL=0", "AT^CURC=0", "AT+CCID", "AT+CSCA?"]
+)  # fmt: skip
+HAPPENS = st.sampled_from([*EVENTS, *PRESETS, "none"]).map(lambda name: f"play {name}")
+PASSES = st.sampled_from(["tick", "power", "deliver", "sim-in"])
+
+
+@given(st.sampled_from(sorted(FAMILIES)), st.lists(TYPED | HAPPENS | PASSES, max_size=40))
+def test_whatever_happens_to_any_family_no_message_is_lost_or_doubled(
+    name: str, story: list[str]
+) -> None:
+    spare = Sim.from_data({"iccid": "89233020000000000016"}) if name == "quectel" else None
+    phone = Phone(storages={"SM": 2, "ME": 2, "SR": 1}, family=FAMILIES[name], spare=spare)
+    drawer: list[Sim] = []
+    delivered = []
+    for at, what in enumerate(story):
+        now_ns = at * 8 * SECOND_NS
+        if what == "tick":
+            phone.tick(now_ns)
+        elif what == "power":
+            phone.power_off()
+            phone.power_on()
+        elif what == "deliver" and phone.sim is not None:
+            delivered.append(advertisement(1000 + at))
+            phone.deliver(delivered[-1])
+        elif what == "sim-in" and drawer and phone.sim is None:
+            phone.insert_sim(drawer.pop())
+        elif what == "play sim-out" and phone.sim is not None:
+            drawer.append(phone.take_sim())
+        elif what.startswith("play ") and (phone.sim is not None or what == "play none"):
+            # Some have one port, and say so.
+            with contextlib.suppress(ValueError):
+                phone.play(what.removeprefix("play "))
+        elif not what.startswith("play "):
+            phone.receive_data(what.encode() + b"\r", now_ns)
+        drain(phone)
+    sims = [sim for sim in (phone.sim, phone._handset.card.spare, *drawer) if sim is not None]
+    passing = phone._handset.messages.unacknowledged
+    known = [
+        *phone.stored().values(),
+        *(gone.pdu for gone in phone.deleted),
+        *phone.passed_on,
+        *([] if passing is None else [passing]),
+        *phone._handset.messages.refused,
+        *(pdu for sim in sims for pdu, _ in sim.waiting),
+        *(slot.pdu for sim in sims for slot in sim.records.values()),
+        *(pdu for _, _, pdu in phone.displaced),
+    ]
+    assert sorted(set(known) & set(delivered)) == sorted(delivered)
+    assert sum(pdu in set(delivered) for pdu in known) == len(delivered)
