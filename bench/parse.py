@@ -15,10 +15,11 @@ from pathlib import Path
 
 from _figures import Row, median, progress, report, spread
 
+from parsers.match import compiled, squeeze
 from parsers.phone import forget_numbers
 from parsers.read import read, wordings
 from parsers.reading import Unreadable
-from parsers.template import TEXT_CHARACTERS_MAX, compiled, squeeze
+from parsers.template import TEXT_CHARACTERS_MAX
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus" / "sms_corpus.jsonl"
 SEED = 20_260_912

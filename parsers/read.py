@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
+from parsers.match import read_with, squeeze, twice
 from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider, networks_of_senders
 from parsers.reading import Reading, Unreadable
-from parsers.template import TEXT_CHARACTERS_MAX, Wording, read_with, squeeze, twice
+from parsers.template import TEXT_CHARACTERS_MAX, Wording
 
 __all__ = [
     "EVERY_PROVIDER",

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parsers.match import compiled
 from parsers.read import read, wordings
 from parsers.reading import Kind, Payment, Reading, Reversal
-from parsers.template import Wording, compiled
+from parsers.template import Wording
 
 RECEIVED = {Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN}
 MONEY_IN = [wording for wording in wordings() if wording.kind in RECEIVED]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from parsers.match import read_with, squeeze
 from parsers.money import Money
 from parsers.read import (
     EVERY_PROVIDER,
@@ -19,7 +20,7 @@ from parsers.read import (
 )
 from parsers.reading import FIELD_WORDS, Kind, NotPayment, Payment, Reversal, Unreadable, fields
 from parsers.telco_id import is_valid_telco_id
-from parsers.template import Wording, read_with, squeeze
+from parsers.template import Wording
 
 WORDINGS = list(wordings())
 
