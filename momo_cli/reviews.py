@@ -78,7 +78,11 @@ def next_commands(row: Row) -> list[str]:
     if row.get("state") != OPEN:
         reference = clean(at(row, "payment.reference"))
         return [f"momo tx show {reference}"] if reference else []
-    return [f"momo messages show {message} --show-body", "momo review list"] if review else []
+    return [
+        f"momo messages show {message} --show-body",
+        f"momo review approve {review}",
+        f'momo review reject {review} --notes "WHY"',
+    ]
 
 
 def _message(row: Row, terminal: Terminal) -> list[tuple[str, str]]:

@@ -25,6 +25,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx cancel": Info(_ROOM + "tx_cancel", "Give up an order that nobody has paid", DAY),
     "review list": Info(_ROOM + "review_list", "List what waits for you to decide", DAY),
     "review show": Info(_ROOM + "review_show", "Show one of them with all that is known", DAY),
+    "review approve": Info(_ROOM + "review_approve", "Let a doubtful payment count", DAY),
+    "review reject": Info(_ROOM + "review_reject", "Let a doubtful payment count for nothing", DAY),
     "messages list": Info(_ROOM + "messages_list", "List the SMS that came in", DAY),
     "messages show": Info(_ROOM + "messages_show", "Show one SMS and what was read in it", DAY),
     "status": Info(_ROOM + "status", "Show how everything is", DAY),
@@ -49,7 +51,7 @@ COMMANDS: Final[dict[str, Info]] = {
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
     "tx": ("Orders: list, show, watch, wait, cancel", DAY),
-    "review": ("Payments that wait for you: list, show", DAY),
+    "review": ("Payments that wait for you: list, show, approve, reject", DAY),
     "messages": ("The SMS that came in: list, show", DAY),
     "sims": ("SIM cards: list, assign", LINES),
     "methods": ("The numbers that take money: add, list", LINES),

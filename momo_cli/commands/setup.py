@@ -16,6 +16,7 @@ from momo_cli import system
 from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
+from momo_cli.passwords import STDIN, password_in
 from momo_cli.process import Done, ask
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -30,7 +31,6 @@ VIEW: Final = View(
     fields=(Field("id"), Field("status"), Field("detail"), Field("fix")),
 )
 _PASSWORD_LENGTH_MIN: Final = 10
-_STDIN: Final = "-"
 _FIRST: Final = "momo init 1.00 --phone NUMBER"
 _MARKS: Final = {
     "done": Cell("✓", "green"),
@@ -88,7 +88,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     asked = not known and not options.check
     shop = options.shop or (_ask_shop(terminal) if asked else None)
     password = None
-    if options.password_file == _STDIN or (asked and options.password_file is None):
+    if options.password_file == STDIN or (asked and options.password_file is None):
         password = _read_password(terminal, options)
     runs = client.alive()
     if runs:
@@ -108,7 +108,7 @@ def _ask_shop(terminal: Terminal) -> str:
 
 
 def _read_password(terminal: Terminal, options: Options) -> str:
-    if options.password_file == _STDIN:
+    if options.password_file == STDIN:
         return terminal.stdin.readline().removesuffix("\n")
     while True:
         first = terminal.ask_secret(
@@ -146,7 +146,7 @@ def _through_daemon(
     client: Client, options: Options, shop: str | None, password: str | None
 ) -> Done:
     if password is None and options.password_file is not None:
-        password = _password_in(options.password_file)
+        password = password_in(options.password_file)
     said = {"shop": shop, "tz": options.tz, "owner_email": options.owner_email}
     said["password"] = password
     body: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
@@ -155,14 +155,6 @@ def _through_daemon(
     reply = client.call("POST", Path.LOCAL_SETUP, body=body)
     needs = any(step.get("status") == "needs_action" for step in at(reply.body, "data.steps") or ())
     return Done(6 if options.check and needs else 0, reply.text, reply.body)
-
-
-def _password_in(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is not needed here
-            return file.read().removesuffix("\n")
-    except (OSError, ValueError) as problem:
-        raise usage(f"--password-file: {path}: {problem}") from None
 
 
 def _method(text: str) -> dict[str, str]:

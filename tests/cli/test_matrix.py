@@ -14,6 +14,7 @@ from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 TX = f"/v1/transactions/{samples.REF}"
 REVIEW = f"/v1/reviews/{samples.REVIEW['id']}"
+DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
 
 
@@ -54,6 +55,14 @@ CASES = {
     ),
     "review show": Case(
         ("review", "show", samples.REVIEW["id"]), ("GET", REVIEW), ok(samples.REVIEW)
+    ),
+    "review approve": Case(
+        ("review", "approve", samples.REVIEW["id"]), ("POST", f"{REVIEW}/approve"), DECIDED
+    ),
+    "review reject": Case(
+        ("review", "reject", samples.REVIEW["id"], "--notes", "no such money"),
+        ("POST", f"{REVIEW}/reject"),
+        DECIDED,
     ),
     "messages list": Case(
         ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])
@@ -113,6 +122,7 @@ def test_every_command_is_in_the_matrix_or_has_its_own_tests() -> None:
 
 def prepare(api: FakeApi, case: Case, answer: Says) -> None:
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
+    api.on("GET", REVIEW, ok(samples.REVIEW))
     api.on(*case.call, answer)
 
 

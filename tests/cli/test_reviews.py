@@ -90,7 +90,11 @@ def test_show_lays_the_evidence_side_by_side(api: FakeApi, momo: Momo) -> None:
         "",
         "What to do: Ask the customer who paid.",
     ]
-    assert ran.err.startswith(f"next:  momo messages show {samples.MESSAGE} --show-body\n")
+    assert ran.err.splitlines() == [
+        f"next:  momo messages show {samples.MESSAGE} --show-body",
+        f"       momo review approve {ID}",
+        f'       momo review reject {ID} --notes "WHY"',
+    ]
 
 
 def test_show_names_the_networks_own_sender_beside_a_strangers(api: FakeApi, momo: Momo) -> None:
