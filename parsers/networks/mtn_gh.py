@@ -116,7 +116,7 @@ def _set_reference(found: Found, typed: str) -> None:
         found.pop("reference", None)
 
 
-def _wording(
+def _wording(  # noqa: PLR0913 - a row of a table
     name: str,
     kind: Kind,
     guards: tuple[str, ...],
@@ -124,6 +124,8 @@ def _wording(
     *samples: str,
     cut: bool = False,
     once: bool = False,
+    unverified: bool = False,
+    reverses: bool = False,
 ) -> Wording:
     refine = {"receipt": _typed_by_payer, "push": _typed_for_payee, "paid": _typed_for_payee}
     return Wording(
@@ -136,6 +138,8 @@ def _wording(
         refine=refine.get(name.partition("_")[0]),
         cut=cut,
         once=once,
+        unverified=unverified,
+        reverses=reverses,
     )
 
 
@@ -368,6 +372,24 @@ WORDINGS: Final = (
         ("OTP", "Do not share"),
         r"Use OTP \d{4,8} to .{1,200}Do not share.{0,60}",
         "Use OTP 483911 to authorize payment of GHS 750 to KOFI. Do not share",
+    ),
+    _wording(
+        "otp_code",
+        Kind.OTP,
+        ("OTP",),
+        r"(?:Dear .{1,60}, )?(?:[Yy]our .{0,60}OTP .{0,60}?is~:?~\d{4,8}\b.{0,300}|\d{4,8} is your .{0,60}OTP\b.{0,300})",
+        "Your MTN MoMo OTP is 483911. Do not share it with anyone, not even MTN staff.",
+    ),
+    # The other side's money taken back out. No verbatim one is known, so it is built on the sister platforms'.
+    _wording(
+        "reversal",
+        Kind.REVERSAL,
+        ("ransaction", "has been reversed"),
+        rf"(?:Your )?[Tt]ransaction (?:I[Dd]~:?~)?(?P<reversed_transaction_id>\d{{9,15}})(?: of {AMOUNT})?"
+        rf"(?: (?:from|to) {PAYER_NAME})? has been reversed\b.{{0,400}}",
+        "Transaction 85614800061 of GHS 70.00 from ESI NAANA QUANSAH has been reversed. Current Balance: GHS 558.92.",
+        unverified=True,
+        reverses=True,
     ),
     _wording(
         "approval",
