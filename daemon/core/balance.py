@@ -24,6 +24,8 @@ from daemon.core.limits import MINUTE_US
 
 HELD_US_MAX: Final = 30 * MINUTE_US
 """A receipt held for longer is told to a person (decisions.md section 4)."""
+TURNED_US_MAX: Final = MINUTE_US
+"""Messages this near in time may be booked in another order than their IDs say."""
 WINDOW: Final = 64
 """Messages of a line to load on each side of a new one, by time; see `judge` for what else must be among them."""
 
@@ -118,13 +120,44 @@ def judge(
         return Ruling(replace(new, standing=Standing.HELD), Why.ID_TAKEN)
     line = Line(before, new, away)
     standing, why = line.verdict()
+    if standing is not Standing.ACCEPTED and (turned := _turned(before, new)) is not None:
+        line = turned
+        standing, why = Standing.ACCEPTED, Why.JOINS
     warning = False
     if check is BalanceCheck.WARN and new.pays and standing in {Standing.HELD, Standing.FORGED}:
         warning = True
         standing = Standing.ACCEPTED if why is Why.BREAKS else Standing.SUSPECT
     gaps = line.gaps()
     line.settle(standing)
-    return Ruling(line.judged, why, gaps, _changes(line), warning)
+    judged, entries = line.judged, line.entries
+    for forged in [now for then, now in line.changes() if Change(then, now).forged]:
+        others = [entry for entry in entries if entry.key != forged.key]
+        if (turned := _turned(others, forged)) is not None:
+            turned.settle(Standing.ACCEPTED)
+            entries = turned.entries
+    by_key = {entry.key: entry for entry in entries}
+    pairs = ((then, by_key[then.key]) for then in before)
+    changes = tuple(Change(then, now) for then, now in pairs if then != now)
+    return Ruling(by_key[judged.key], why, gaps, changes, warning)
+
+
+def _turned(others: Sequence[Entry], entry: Entry) -> Line | None:
+    """Try a message behind one with a higher ID: payments of one moment may be booked against the order of their IDs."""
+    number = id_number(entry.telco_id)
+    for known in others:
+        higher = id_number(known.telco_id)
+        if (
+            number is not None
+            and higher is not None
+            and higher > number
+            and known.standing is Standing.ACCEPTED
+            and abs(known.at - entry.at) <= TURNED_US_MAX
+            and known.after in entry.befores
+        ):
+            line = Line(others, replace(entry, place=higher, standing=Standing.NEW), ())
+            if line.left is not None and line.verdict()[0] is Standing.ACCEPTED:
+                return line
+    return None
 
 
 def decide(chain: Iterable[Entry], key: str, *, genuine: bool) -> Ruling:

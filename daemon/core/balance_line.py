@@ -62,6 +62,7 @@ class Entry:
         standing: What the chain thinks of it.
         gap_minor: What no message accounts for between it and the known balance before it: above zero is money that
             came in untold, below zero money that left. None when there was nothing to compare with.
+        place: The ID behind which it stands, where the network booked two of the same moment against their IDs' order.
     """
 
     key: str
@@ -75,6 +76,7 @@ class Entry:
     doubted: bool = False
     standing: Standing = Standing.NEW
     gap_minor: int | None = None
+    place: int | None = None
 
     @property
     def befores(self) -> tuple[int, ...]:
@@ -192,16 +194,16 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
 
     Those with an ID by their IDs; each of the others behind the last of those that is not younger than it.
     """
-    by_id: list[tuple[int, int, Entry]] = []
+    by_id: list[tuple[int, bool, int, Entry]] = []
     by_time: list[Entry] = []
     for entry in entries:
-        number = id_number(entry.telco_id)
+        number = id_number(entry.telco_id) if entry.place is None else entry.place
         if number is None:
             by_time.append(entry)
         else:
-            by_id.append((number, entry.seq, entry))
-    by_id.sort(key=lambda row: row[:2])
-    line = [row[2] for row in by_id]
+            by_id.append((number, entry.place is not None, entry.seq, entry))
+    by_id.sort(key=lambda row: row[:3])
+    line = [row[3] for row in by_id]
     for entry in sorted(by_time, key=lambda entry: (entry.at, entry.seq)):
         place = len(line)
         while place and (line[place - 1].at, line[place - 1].seq) > (entry.at, entry.seq):

@@ -185,6 +185,17 @@ def test_a_late_forgery_between_two_that_join_is_forged_at_once() -> None:
     assert ruling.holds
 
 
+@pytest.mark.parametrize("first", ["m12", "m13"])
+def test_payments_of_one_moment_may_be_booked_against_the_order_of_their_ids(first: str) -> None:
+    line = proven()
+    pair = [entry(12, 700, 11400), entry(13, 200, 10700)]
+    for new in sorted(pair, key=lambda new: new.key != first):
+        line.tell(new)
+    assert set(line.standings().values()) == {ACCEPTED}
+    assert line.tell(entry(14, 100, 11500)).why is Why.JOINS
+    assert line.gaps() == {}
+
+
 def test_a_late_receipt_that_only_starts_where_its_neighbour_starts_is_held() -> None:
     line = Line()
     line.tell(FIRST, entry(13, 500, 10500))
