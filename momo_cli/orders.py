@@ -156,7 +156,9 @@ def _next(row: Row) -> list[str]:
             f"momo tx wait {reference}",
             f"momo reconcile {reference} TRANSACTION_ID",
         ]
-    if status in (TransactionStatus.EXPIRED, TransactionStatus.MANUAL_REVIEW):
+    if status == TransactionStatus.MANUAL_REVIEW:
+        return ["momo review list", f"momo reconcile {reference} TRANSACTION_ID"]
+    if status == TransactionStatus.EXPIRED:
         return [f"momo reconcile {reference} TRANSACTION_ID"]
     return []
 

@@ -71,6 +71,7 @@ when not, and never a question without a terminal.
 
   */10 * * * *  momo status --fail-if-unhealthy --quiet
   0 * * * *     momo deliveries list --status failed --fail-if-any --quiet
+  0 * * * *     momo review list --fail-if-any --quiet
 
 In a script:
 

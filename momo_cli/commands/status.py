@@ -70,9 +70,14 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         rows=[data],
         lines=list(_lines(data, terminal)),
         notes=[f"! {what}" for what, _ in found] if terminal.human else (),
-        next=[command for _, command in found if command],
+        next=[*(command for _, command in found if command), *_decide(data)],
         exit_code=exits.FINDINGS if options.fail_if_unhealthy and found else exits.OK,
     )
+
+
+def _decide(data: Row) -> list[str]:
+    """Return how to see what waits for a person: nothing is wrong with the shop, but somebody is asked."""
+    return ["momo review list"] if at(data, "today.review") else []
 
 
 def findings(data: Row) -> Iterator[tuple[str, str]]:

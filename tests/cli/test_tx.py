@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok, refusal
@@ -74,3 +75,17 @@ def test_cancel_of_a_paid_order_is_5_and_names_it(api: FakeApi, momo: Momo) -> N
     ran = momo("tx", "cancel", samples.REF)
     assert ran.code == 5
     assert ran.err.splitlines()[-1] == f"  next:  momo tx show {samples.REF}"
+
+
+def test_an_order_that_is_held_leads_to_the_reviews(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("MANUAL_REVIEW"))
+    ran = momo("tx", "show", samples.REF, "-o", "table")
+    assert ran.err.splitlines()[0] == "next:  momo review list"
+
+
+def test_status_leads_to_the_reviews_when_one_waits(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
+    assert momo("status", "-o", "table").err.splitlines()[-1].strip() == "momo review list"
+    quiet = {**samples.STATUS, "today": {"review": 0}}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(quiet))
+    assert "review" not in momo("status", "-o", "table").err
