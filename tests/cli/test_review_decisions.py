@@ -157,8 +157,10 @@ def test_reject_sends_why_and_says_what_became_of_the_money(api: FakeApi, momo: 
     ran = momo("review", "reject", ID, "--notes", "not ours", "-o", "table")
     assert (ran.code, ran.out) == (
         0,
-        (f"✓ Rejected. GHS 12.50 is kept and not forwarded ({samples.REF}).\n"
-        f"  its order  {samples.REF}  ! REVIEW\n"),
+        (
+            f"✓ Rejected. GHS 12.50 is kept and not forwarded ({samples.REF}).\n"
+            f"  its order  {samples.REF}  ! REVIEW\n"
+        ),
     )
     assert posted(api) == [{"notes": "not ours"}]
     assert momo("review", "reject", ID, "--reason", "not ours").code == 0
