@@ -71,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--json", action="store_true")
     demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
+    demo.add_argument("--phone", metavar="MAKE", default="generic")
+    demo.add_argument("--fault", metavar="NAME", action="append", default=[])
     demo.add_argument("--picture", metavar="FILE.svg", default="")
     return parser
 
@@ -98,7 +100,8 @@ def _demo(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if not options.picture:
-            return tell(DemoOptions(keep=options.keep), Console(highlight=False))
+            demo = DemoOptions(options.keep, options.phone, tuple(options.fault))
+            return tell(demo, Console(highlight=False))
         console = Console(highlight=False, record=True, width=100, force_terminal=True)
         code = tell(DemoOptions(), console)
         svg = console.export_svg(title="momo demo")

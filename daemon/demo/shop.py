@@ -60,10 +60,12 @@ class Shop:
             "setup", "--no-input", "--shop", name, "--password-file", str(password_file)
         )
 
-    def start_phone(self) -> None:
+    def start_phone(self, make: str, faults: Sequence[str]) -> None:
         """Plug in the emulated phone: a real pty that answers AT commands, with an MTN Ghana SIM."""
+        flags = [f"--link={self.phone_path}", f"--family={make}"]
+        flags += [f"--fault={name}" for name in faults]
         self._phone = subprocess.Popen(
-            [sys.executable, "-m", "daemon.modem.emulated_port", "--link", str(self.phone_path)],
+            [sys.executable, "-m", "daemon.modem.emulated_port", *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -153,7 +155,8 @@ class Shop:
         assert self._phone.stdout is not None
         line = self._phone.stdout.readline()
         if not line:
-            raise DemoError(f"{who} ended before it answered")
+            # What it has to say of its flags it has said on the terminal.
+            raise DemoError(f"{who} did not start; try: momo demo --help")
         answer: Mapping[str, Any] = json.loads(line)
         return answer
 

@@ -32,6 +32,10 @@ class DemoOptions:
 
     keep: bool = False
     """Leave the shop running to play with."""
+    phone: str = "generic"
+    """The make of the emulated phone."""
+    faults: tuple[str, ...] = ()
+    """What goes wrong with it from the start."""
 
 
 def receipt(code: str, amount: str, telco_id: str) -> str:
@@ -75,8 +79,12 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
             "Ama Provisions, with its own database and keys",
             "momo setup --shop 'Ama Provisions'",
         )
-        shop.start_phone()
-        step("A phone was plugged in", "an emulated USB modem with an MTN Ghana SIM")
+        shop.start_phone(options.phone, options.faults)
+        wrong = f", with {', '.join(options.faults)}" if options.faults else ""
+        step(
+            "A phone was plugged in",
+            f"an emulated USB modem ({options.phone}{wrong}) with an MTN Ghana SIM",
+        )
         address = shop.start_daemon()
         step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
         phone = shop.momo("sims", "list", "--wait=15s")["data"][0]

@@ -117,6 +117,10 @@ def test_neither_works_without_a_shop(verb: str, shop: Shop, momo: Momo) -> None
         ),
         (("demo",), ["demo"]),
         (("demo", "--keep"), ["demo", "--keep"]),
+        (
+            ("demo", "--phone", "huawei", "--fault", "storm"),
+            ["demo", "--phone=huawei", "--fault=storm"],
+        ),
     ],
 )
 def test_run_and_demo_become_the_daemon_s_program(
