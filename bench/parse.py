@@ -128,7 +128,7 @@ def thread_ms(text: str) -> float:
 def adversarial(samples: Sequence[str], bits: Sequence[str], dice: random.Random) -> str:
     """Return a text of up to 1,600 characters that is nearly a receipt, many times over."""
     sample = dice.choice(samples)
-    kind = dice.randrange(6)
+    kind = dice.randrange(7)
     cut = dice.randrange(len(sample))
     if kind == 0:
         text = sample[:cut] + dice.choice(bits) * 200 + sample[cut:]
@@ -143,6 +143,11 @@ def adversarial(samples: Sequence[str], bits: Sequence[str], dice: random.Random
         text = sample[:cut] + " ".join(dice.choice(bits) for _ in range(60)) + sample[cut:]
     elif kind == 4:
         text = sample[:cut] + dice.choice([" ", "\n", "1", "1,", "*", "a ", ". ", "1 000 "]) * 800
+    elif kind == 5:
+        # White space in runs, where a pattern lets it be or not be.
+        run = dice.choice([" ", "\n"]) * dice.choice([16, 40, 100, 700])
+        at = sample.find(" ", cut)
+        text = sample[:at] + run + sample[at:]
     else:
         text = " ".join(dice.choice(bits) for _ in range(60))
     if dice.random() < 0.5:

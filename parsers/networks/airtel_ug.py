@@ -58,7 +58,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("You have sent", "ID:"),
-        rf"You have sent {_A} to {PAYEE_NAME},?~(?P<payee_phone>\+?\d{{9,12}})?~\.{_CHARGE}~{_BALANCE}~\.~{_ID}\..{{0,200}}",
+        rf"You have sent {_A} to {PAYEE_NAME}(?:[\s,]{{1,4}}(?P<payee_phone>\+?\d{{9,12}}))?\.{_CHARGE}~{_BALANCE}~\.~{_ID}\..{{0,200}}",
         "You have sent UGX 20,000 to September Emmanuella, 256748000631. Fee UGX 500. Balance UGX 25,299. Trans ID: "
         "56112848740.",
     ),

@@ -39,8 +39,8 @@ WORDINGS: Final = (
         "receipt_with_message",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "w/ MSG:", "Your new balance is", "Ref. No."),
-        rf"You have received {_A} (?:of|in) (?:your )?GCash from {PAYER_NAME}(?:[\s,]{{1,3}}{_PHONE})?~,? w/ MSG:~(?P<reference>"
-        rf".{{0,1200}}?)~\. Your new balance is {COUNTRY.before('balance', decimals=2)}~\.? (?:(?P<date>\d{{1,2}}/\d{{1,2}}/"
+        rf"You have received {_A} (?:of|in) (?:your )?GCash from {PAYER_NAME}(?:[\s,]{{1,3}}{_PHONE})?~,? w/ MSG:(?P<reference>"
+        rf".{{0,1200}}?)\. Your new balance is {COUNTRY.before('balance', decimals=2)}~\.? (?:(?P<date>\d{{1,2}}/\d{{1,2}}/"
         r"\d{2,4}) (?P<time>\d{1,2}:\d\d(?:~[AaPp][Mm])?)~\. )?Ref\. No\.~(?P<telco_id>\d{9,16})~\.",
         "You have received PHP 150.00 of GCash from JUANA D. 09171000567 w/ MSG: lunch. Your new balance is PHP 400.00. "
         "Ref. No. 9000737402431.",

@@ -40,8 +40,8 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Ref:", "Transaction ID:", "Balance:"),
-        rf"You have received {AMOUNT} from~:?~{PAYER_PHONE}(?:~,?~(?!.{{0,60}}\sMOBILE MONEY~\.){PAYER_NAME})?(?:~,?~"
-        rf"(?P<via_network>[A-Z]{{2,12}} MOBILE MONEY))?~\. {_TAIL}",
+        rf"You have received {AMOUNT} from~:?~{PAYER_PHONE}(?:[\s,]{{1,4}}(?!.{{0,60}}\sMOBILE MONEY~\.){PAYER_NAME})?(?:[\s,]{{1,4}}"
+        rf"(?P<via_network>[A-Z]{{2,12}} MOBILE MONEY))?\s?\. {_TAIL}",
         "You have received GHS 20.00 from 0545000003 MTN MOBILE MONEY. Ref: K7M2QX. Transaction ID: 620307283234. Balance: "
         "GHS 33.58.",
     ),
@@ -49,7 +49,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("You have transferred", "Ref:", "Transaction ID:", "Balance:"),
-        rf"You have transferred {AMOUNT} to~:?~(?:{PAYEE_PHONE}|(?P<payee_account>[\d*xX]{{6,20}}))(?:~,?~[A-Z].{{0,60}}?)?~\. {_TAIL}",
+        rf"You have transferred {AMOUNT} to~:?~(?:{PAYEE_PHONE}|(?P<payee_account>[\d*xX]{{6,20}}))(?:[\s,]{{1,4}}[A-Z].{{0,60}}?)?\. {_TAIL}",
         "You have transferred GHS 20.00 to 0545000003 MTN MOBILE MONEY. Ref: uber. Transaction ID: 620307283233. Balance: "
         "GHS 13.58.",
     ),

@@ -63,7 +63,7 @@ WORDINGS: Final = (
         "deposit",
         Kind.CASH_IN,
         ("onfirmed", "Give", "cash to", "balance is"),
-        rf"{_HEAD}{_AT}~,?~Give {_A} cash to (?P<agent>\S.{{0,99}}?)~\.?~{_BALANCE}{ADVERT}",
+        rf"{_HEAD}{_AT}~,?~Give {_A} cash to (?P<agent>\S.{{0,99}}?)\.?~{_BALANCE}{ADVERT}",
         "TJF670Q750 Confirmed. on 15/10/24 at 12:16 PM Give Ksh300.00 cash to WAMBUI AGENCIES New M-PESA balance is "
         "Ksh423.12.",
         unverified=True,

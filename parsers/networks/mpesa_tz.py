@@ -64,7 +64,7 @@ WORDINGS: Final = (
         "till_swahili",
         Kind.MERCHANT_PAYMENT,
         ("Pokea kiasi cha", "kutoka kwa", "Jumla ya Ada", "Salio ni"),
-        rf"{_ID} [Ii]methibitishwa~\.? tarehe {_DAY} saa {_HOUR}~\.? Pokea kiasi cha {_A} kutoka kwa {_FROM}~\.? Jumla ya Ada "
+        rf"{_ID} [Ii]methibitishwa~\.? tarehe {_DAY} saa {_HOUR}~\.? Pokea kiasi cha {_A} kutoka kwa {_FROM}\.? Jumla ya Ada "
         rf"{COUNTRY.before('fee')}{_LEVY}~\. Salio ni {COUNTRY.before('balance', decimals=2)}~\.{ADVERT}",
         "AGH9E3C6M12 Imethibitishwa tarehe 17/7/23 saa 4:23 PM Pokea kiasi cha Tsh15,000.00 kutoka kwa 100400 - Idrissa "
         "Mohamedi Ahmada H/O TILL Jumla ya Ada Tsh1,645.00 (M-Pesa Ada Tsh1,450.00 + TOZO ya Serikali Tsh195.00). Salio "

@@ -74,7 +74,7 @@ WORDINGS: Final = (
         "cash_out",
         Kind.CASH_OUT,
         ("Retrait ", " via ", "Solde:", "ID:"),
-        rf"Retrait {_A} via .{{1,150}}? {_AT} {_SOLDE} {_FEE} {_ID}\.?",
+        rf"Retrait {_A} via\s.{{1,150}}?\s{_AT} {_SOLDE} {_FEE} {_ID}\.?",
         "Retrait 4000F via WANDE SERVICE GEST 1(2290150000120 - RBCCM/ABC/22 A 51015) 2025-11-25 21:27:14 Solde:10482F "
         "Frais:125F ID:11011626502",
     ),

@@ -41,7 +41,7 @@ WORDINGS: Final = (
             "ew balance",
             "Financial Transaction Id:",
         ),
-        rf"{_YELLO}You have received {_A} from (?P<agent>\S.{{0,99}}?)~\.?~\({PAYER_PHONE} {PAYER_NAME}\) on your mobile "
+        rf"{_YELLO}You have received {_A} from (?P<agent>\S.{{0,99}}?)\.?~\({PAYER_PHONE} {PAYER_NAME}\) on your mobile "
         rf"money account {_AT}\.~Message from sender:{REFERENCE}\. {_BALANCE}~\.{_CLAUSES} {_ID}\.{ADVERT}",
         "You have received 400000 UGX from Lobortis Company . (256710000834 Gilbert Conan) on your mobile money account "
         "at 2021-03-16 13:58:55. Message from sender: 2. Your new balance: 401726 UGX. Loyalty fee was 0 and loyalty "

@@ -28,7 +28,7 @@ WORDINGS: Final = (
         "sent",
         Kind.SENT,
         ("transfert de", "vers le", "Nouveau Solde", "Trans Id"),
-        rf"Votre transfert de {COUNTRY.after('amount')} vers le (?P<payee_phone>\+?\d{{9,12}}) .{{0,60}}?~\.?~(?:Frais~:~"
+        rf"Votre transfert de {COUNTRY.after('amount')} vers le (?P<payee_phone>\+?\d{{9,12}})\s.{{0,60}}?(?:Frais~:~"
         rf"{COUNTRY.after('fee')}~\.?~)?{_TAIL}",
         "Votre transfert de 1000Ar vers le 0324000896 est reussi. Frais: 50Ar. Nouveau Solde: 50278Ar. Trans Id: "
         "PP251104.0841.D90860. Orange Money vous remercie.",

@@ -63,8 +63,8 @@ WORDINGS: Final = (
         Kind.SENT,
         ("You have sent", "New balance is", "TxnI"),
         rf"You have sent {_A} to (?:\w{{3,20}} receiver )?{PAYEE_NAME}~-~(?P<payee_phone>\+?\d{{9,15}})~\.(?: Charges "
-        rf"{COUNTRY.before('fee')}~\.)?(?: VAT {COUNTRY.before('tax')}~\.)? {_BALANCE} {_ID} {_DAY}~\.?"
-        r"(?!.{0,20}wait for).{0,300}",
+        rf"{COUNTRY.before('fee')}~\.)?(?: VAT {COUNTRY.before('tax')}~\.)? {_BALANCE} {_ID} {_DAY}"
+        r"(?!.{0,40}wait for).{0,300}",
         "You have sent TSh 2,000 to JANETH MOSHA - 255601861282. Charges TSh 100. VAT TSh 15. New balance is TSh 90. "
         "TxnID: 26499781175441. 14/06/26 19:40",
     ),
