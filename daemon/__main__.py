@@ -19,6 +19,8 @@ from daemon.flows import setup
 from daemon.system import SystemClock, SystemEntropy
 
 EXIT_FINDINGS = 6
+DEMO_PHONES = ("generic", "huawei", "zte", "sim800", "quectel")
+"""Makes that the daemon reads today; the emulated phone plays more."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--json", action="store_true")
     demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
-    demo.add_argument("--phone", metavar="MAKE", default="generic")
+    demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
     demo.add_argument("--fault", metavar="NAME", action="append", default=[])
     demo.add_argument("--picture", metavar="FILE.svg", default="")
     return parser

@@ -14,7 +14,7 @@ from daemon.core.errors import MomoError
 
 START_S: Final = 20.0
 STOP_S: Final = 20.0
-COMMAND_S: Final = 40.0
+COMMAND_S: Final = 90.0
 
 
 class DemoError(MomoError):

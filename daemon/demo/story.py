@@ -87,7 +87,7 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         )
         address = shop.start_daemon()
         step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
-        phone = shop.momo("sims", "list", "--wait=15s")["data"][0]
+        phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
         method = shop.momo(
             "methods", "add", "--provider", "momo_mtn", "--phone", SHOP_PHONE, "--name", "Ama Mensah",
             "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
