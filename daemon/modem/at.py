@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from daemon.modem.families import URCS
+
 LINE_BYTES_MAX: Final = 4096
 """A PDU has at most 2 * 176 hex digits; the longest honest line is a list of networks."""
 NUMBER_DIGITS_MAX: Final = 9
@@ -119,6 +121,66 @@ _PIN_CODES: Final = {
 }
 EMPTY_SLOT: Final = 321
 """`+CMS ERROR`: no message there (27.005 clause 3.2.5)."""
+
+
+class ErrorClass(StrEnum):
+    """What an error means for whoever asked."""
+
+    TRANSIENT = "transient"
+    """The same may work in a while; try again, and not for ever."""
+    FINAL = "final"
+    """The same will never work: the message, the command or the storage is refused."""
+    SIM = "sim"
+    """A person has to see to the SIM: none, broken, or locked."""
+    FULL = "full"
+    """There is no room; empty the storage."""
+    EMPTY = "empty"
+    """Nothing is in that slot."""
+    UNKNOWN = "unknown"
+    """In no table: as transient, and worth a line in the log."""
+
+
+# 27.007 clause 9.2, 27.005 clause 3.2.5, 24.011 annex E, as smstools' tables sort them. 500 says
+# "unknown", and phones say it while they start (gammu#438); 513 may have sent the message.
+_CLASSES: Final[dict[ErrorKind, dict[ErrorClass, tuple[int | range, ...]]]] = {
+    ErrorKind.CME: {
+        ErrorClass.TRANSIENT: (14, 30, 31, 32, 107, 112, 256, 258, 515),
+        ErrorClass.SIM: (5, 6, 7, 10, 11, 12, 13, 15, 16, 17, 18),
+        ErrorClass.FULL: (20,),
+        ErrorClass.EMPTY: (21, 22),
+        ErrorClass.FINAL: (0, 1, 2, 3, 4, 23, 24, 25, 26, 27, 50, 100, 103, 106),
+    },
+    ErrorKind.CMS: {
+        ErrorClass.TRANSIENT: (17, 27, 38, 41, 42, 47, 314, 331, 332, 500, range(512, 516)),
+        ErrorClass.SIM: (range(310, 314), range(315, 320)),
+        ErrorClass.FULL: (22, 208, 211, 322),
+        ErrorClass.EMPTY: (EMPTY_SLOT,),
+        ErrorClass.FINAL: (
+            1, 8, 10, 21, 28, 29, 30, 50, 69, 81, range(95, 100), 111, range(127, 208), 209, 210,
+            range(212, 256), range(300, 306), 320, 330, 340,
+        ),
+    },
+}  # fmt: skip
+_CLASS_OF: Final = {
+    (kind, code): cls
+    for kind, classes in _CLASSES.items()
+    for cls, entries in classes.items()
+    for entry in entries
+    for code in (entry if isinstance(entry, range) else (entry,))
+}
+
+
+def error_class(error: Error) -> ErrorClass:
+    """Say what an error means; one in words (`AT+CMEE=2`) is read as far as it is needed."""
+    if error.kind is ErrorKind.PLAIN:
+        return ErrorClass.FINAL
+    if error.code is not None:
+        return _CLASS_OF.get((error.kind, error.code), ErrorClass.UNKNOWN)
+    if is_busy(error):
+        return ErrorClass.TRANSIENT
+    if sim_absent(error) or pin_wanted(error) is not None:
+        return ErrorClass.SIM
+    return ErrorClass.FULL if error.text.lower() == "memory full" else ErrorClass.UNKNOWN
 
 
 def error_of(line: str) -> Error | None:
@@ -359,20 +421,6 @@ _FULL: Final = re.compile(
     r'\^SMMEMFULL.*|\+ ?SMS ?FULL.*|\*SMSFULL.*|\+QIND: *"?smsfull.*|\+CIEV: *"?smsfull.*',
     re.ASCII | re.IGNORECASE,
 )
-_KNOWN: Final = (
-    # 27.007 and 27.005
-    "+CREG", "+CGREG", "+CEREG", "+CSQ", "+CPIN", "+CIEV", "+CUSD", "+CDSI", "+CTZV", "+CTZE",
-    "+CUSATP", "+CUSATEND", "+CLIP", "+CRING", "+CCWA", "+CGEV", "+CFUN", "+CCWV", "+CSSU", "+CSSI",
-    "RING", "NO CARRIER", "BUSY", "NO ANSWER", "NO DIALTONE", "CONNECT", ">",
-    # Huawei (ModemManager's list, and gammu's)
-    "^RSSI", "^BOOT", "^MODE", "^SRVST", "^SIMST", "^STIN", "^CSNR", "^DSFLOWRPT", "^HCSQ", "^RSSILVL",
-    "^HRSSILVL", "^NWTIME", "^EONS", "^LWURC", "^NDISSTAT", "^THERM", "^SYSSTART",
-    # ZTE
-    "+ZUSIMR", "+ZDONR", "+ZPASR", "+ZPSTM", "+ZEND",
-    # SIMCom, Quectel, Wavecom, u-blox
-    "UNDER-VOLTAGE WARNNING", "OVER-VOLTAGE WARNNING", "+QUSIM", "+QIND", "+QNITZ", "+WIND", "+UUSIMSTAT",
-    "+UMWI", "*PSUTTZ", "DST:", "+SIMCARD",
-)  # fmt: skip
 
 
 class Unasked(StrEnum):
@@ -405,4 +453,4 @@ def unasked_kind(line: str) -> Unasked:
         return Unasked.FULL
     if _REBOOTED.fullmatch(line) is not None:
         return Unasked.REBOOTED
-    return Unasked.KNOWN if line.startswith(_KNOWN) else Unasked.UNKNOWN
+    return Unasked.KNOWN if line.startswith(URCS) else Unasked.UNKNOWN

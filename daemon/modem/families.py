@@ -1,0 +1,241 @@
+"""How makes of modems depart from the standard: one row each, data alone, and where we know it from.
+
+A phone is known by what it says of itself (`AT+CGMI`, `+CGMM`, `+CGMR`), never by its USB numbers,
+which one firmware shares with another. Whoever is in no row is treated by the standard, and said to
+be unknown once; nothing here makes a phone that answers differently than its row says stall.
+
+Sources: MM is ModemManager's source (plugins/NAME, mm-broadband-modem-NAME.c), gammu is its
+atgen.c, gsmmodem is python-gsmmodem's fakemodems.py (descriptions of real modems), smstools is its
+manual, `project#n` is an issue there. `[K]` is general knowledge that nobody here has checked.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+STANDARD_URCS: Final = (
+    "+CREG", "+CGREG", "+CEREG", "+CSQ", "+CPIN", "+CIEV", "+CUSD", "+CDSI", "+CTZV", "+CTZE",
+    "+CUSATP", "+CUSATEND", "+CLIP", "+CRING", "+CCWA", "+CGEV", "+CFUN", "+CCWV", "+CSSU", "+CSSI",
+    "RING", "NO CARRIER", "BUSY", "NO ANSWER", "NO DIALTONE", "CONNECT", ">",
+)  # fmt: skip
+"""How lines begin that 27.007, 27.005 and V.250 let a phone say unasked, and that need no answer."""
+NOTICES: Final = ("2,1,0,1,0", "2,1,0,2,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
+"""Forms of `AT+CNMI`, the best first. Firmware refuses one or the other, whatever its `=?` says
+(MM: cnmi_sequence); some takes bfr=1 alone (gammu#1207, MC75i). `<ds>` 1 brings status reports
+inline; `<mt>` 2, which stores a message nowhere, is never asked for (smstools: routing mode)."""
+_WITHOUT_STORED_REPORTS: Final = ("2,1,0,1,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
+ICCID: Final = (
+    "AT+CCID", "AT+ICCID", "AT^ICCID?", "AT+QCCID", "AT+CICCID", "AT+ZGETICCID",
+    "AT+CRSM=176,12258,0,0,10",
+)  # fmt: skip
+"""No two makes agree; the last one reads EF-ICCID itself (27.007 clause 8.18)."""
+
+
+class PortRole(StrEnum):
+    """What a tty is for, among those of one stick."""
+
+    COMMAND = "command"
+    MODEM = "modem"
+    """The port for dialling up: it takes commands too."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One make. The defaults are the standard's.
+
+    Attributes:
+        name: Ours, for logs and status.
+        source: Where each departure is known from.
+        says: What the phone says of itself, in small letters; the first row that fits counts.
+        urcs: How lines begin that this make says unasked, and that need no answer.
+        init: Asked once in PDU mode; each may be refused.
+        notice_port: The command that sends notices to the command port, and to the modem port.
+        notice_cures: Tried one after another while messages come that nobody announced.
+        storages: Those to read; the first one that the phone takes receives.
+        notices: Forms of `AT+CNMI`, the best first.
+        iccid: The command for the ICCID that it knows; the others are tried after it.
+        last_lines: How the answer to a command ends that this make ends without OK.
+        csmp: `AT+CSMP` does no harm.
+        deletes_siblings: Deleting one part of a long message deletes all of them.
+        restart: `AT+CFUN=1,1` brings a hung one back.
+        restart_on_silence: One list that never comes means that it hangs until it is restarted.
+        hilink: There is firmware that keeps messages where AT commands cannot reach them.
+        cannot: Why it can never hand over messages; empty for all others.
+    """
+
+    name: str
+    source: str
+    says: str
+    urcs: tuple[str, ...] = ()
+    init: tuple[str, ...] = ()
+    notice_port: tuple[str, str] | None = None
+    notice_cures: tuple[str, ...] = ()
+    storages: tuple[str, ...] = ("SM", "ME")
+    notices: tuple[str, ...] = NOTICES
+    iccid: str = ""
+    last_lines: tuple[tuple[str, str], ...] = ()
+    csmp: bool = True
+    deletes_siblings: bool = False
+    restart: bool = False
+    restart_on_silence: bool = False
+    hilink: bool = False
+    cannot: str = ""
+
+    @property
+    def iccid_commands(self) -> tuple[str, ...]:
+        """Return the commands for the ICCID in the order to try them."""
+        return tuple(dict.fromkeys((self.iccid, *ICCID))) if self.iccid else ICCID
+
+    def notices_to(self, role: PortRole) -> tuple[str, ...]:
+        """Return what sends notices to the port that we read, as far as it is known."""
+        if self.notice_port is None or role is PortRole.UNKNOWN:
+            return ()
+        return (self.notice_port[role is PortRole.MODEM],)
+
+    def ends_with(self, command: str) -> str:
+        """Return how the last line of an answer begins that no OK follows; empty is the usual OK."""
+        return next((line for asked, line in self.last_lines if asked == command), "")
+
+
+GENERIC: Final = Family("generic", "3GPP TS 27.005 and 27.007", "")
+
+FAMILIES: Final = (
+    Family(
+        "huawei-cdma",
+        source="Huawei CDMA AT specification: ^HCMT, ^HCMGL, text instead of PDUs",
+        says=r"huawei.*\b(?:ec|ets?)[0-9]{3}",
+        cannot="it is a CDMA modem, which no GSM network serves",
+    ),
+    Family(
+        "huawei",
+        source=(
+            "urcs: MM huawei 4866-4934, gammu 6407-6418, chan_dongle wdoekes#47 (^SMMEMFULL); "
+            "notice_port: MM huawei unsolicited_enable_sequence; notice_cures: chan_dongle "
+            "wdoekes#121 and bg111#271, gammu HUAWEI_INIT (^CURC stays over a restart of ours [K]); "
+            "iccid: gsmmodem E1752; restart_on_silence: gammu#4, F_RESET_AFTER_TIMEOUT; restart: "
+            "gammu#687; hilink: gammu#223, #333, #340, #517. ^CURC=0 is not sent: some firmware "
+            "mutes +CMTI with it too [K], and its lines cost us nothing"
+        ),
+        says=r"huawei|\be(?:1[5-8][0-9]{1,2}|220|226|303|3131|3372|3531)\b",
+        urcs=(
+            "^RSSI", "^BOOT", "^MODE", "^SRVST", "^SIMST", "^STIN", "^CSNR", "^DSFLOWRPT", "^HCSQ",
+            "^HRSSILVL", "^NWTIME", "^EONS", "^LWURC", "^NDISSTAT", "^THERM", "^SYSSTART",
+        ),
+        notice_port=("AT^PORTSEL=0", "AT^PORTSEL=1"),
+        notice_cures=("AT^PORTSEL=1", "AT^CURC=1", "AT^PORTSEL=0"),
+        iccid="AT^ICCID?",
+        restart=True,
+        restart_on_silence=True,
+        hilink=True,
+    ),
+    Family(
+        "zte",
+        source=(
+            "urcs: MM mm-common-zte.c; csmp: gsmmodem K3565-Z (AT+CSMP wipes the SMSC's number, "
+            "faucamp#8); iccid: [K]; ZTE_INIT of gammu is not sent, since it writes to the stick for "
+            "good; reports are never stored, since SR fills up (gammu#209)"
+        ),
+        says=r"\bzte\b|\bmf[0-9]{2,3}\b|k3[0-9]{3}-z",
+        urcs=("+ZUSIMR", "+ZDONR", "+ZPASR", "+ZPSTM", "+ZEND"),
+        notices=_WITHOUT_STORED_REPORTS,
+        iccid="AT+ZGETICCID",
+        csmp=False,
+    ),
+    Family(
+        "sim800",
+        source=(
+            "urcs: SIM800 hardware design 4.2.2.3, MM simtech; notices: faucamp#61 (ds=2 breaks "
+            "receiving); storages: many refuse ME (+CMS 302); deletes_siblings: smstools "
+            "check_memory_method 5; iccid: bare digits of AT+CCID; restart: [K]"
+        ),
+        says=r"sim[ _]?(?:com)?[ _]?(?:[36]00|[89][0-9]{2}(?![0-9]))",
+        urcs=(
+            "UNDER-VOLTAGE WARNNING", "OVER-VOLTAGE WARNNING", "*PSUTTZ", "DST:", "+SIMCARD",
+        ),
+        notices=_WITHOUT_STORED_REPORTS,
+        iccid="AT+CCID",
+        deletes_siblings=True,
+        restart=True,
+    ),
+    Family(
+        "sim7600",
+        source=(
+            "urcs: as sim800; notices: babca#106 (+CDSI SR, then CMS 321); iccid: AT+CICCID [K]; "
+            "restart: [K]"
+        ),
+        says=r"simcom|sim7[0-9]{3}|\ba76[0-9]{2}",
+        notices=_WITHOUT_STORED_REPORTS,
+        iccid="AT+CICCID",
+        restart=True,
+    ),
+    Family(
+        "quectel",
+        source=(
+            "urcs: MM quectel; notices: chan-quectel#75 (a report is announced in SM and lies in SR: "
+            "reading it deleted an unrelated message); init: serialport-gsm#12 [K]; restart: [K]"
+        ),
+        says=r"quectel|\b(?:ec2[0-9]|eg[0-9]{2}|uc[12][05]|m35|m95|bg9[0-9])\b",
+        urcs=("+QUSIM", "+QIND", "+QNITZ"),
+        init=('AT+QURCCFG="urcport","all"',),
+        notices=_WITHOUT_STORED_REPORTS,
+        iccid="AT+QCCID",
+        restart=True,
+    ),
+    Family(
+        "wavecom",
+        source="gsmmodem WavecomMultiband (+CPIN: READY without OK), gammu#93, gammu#154",
+        says=r"wavecom|fastrack|multiband|\bq24",
+        urcs=("+WIND",),
+        init=("AT+WIND=0",),
+        storages=("SM",),
+        iccid="AT+CCID",
+        last_lines=(("AT+CPIN?", "+CPIN:"),),
+    ),
+    Family(
+        "ublox",
+        source="urcs: MM ublox; iccid: AT+CCID; SIM busy for seconds: ubxlib#287",
+        says=r"u-?blox|\b(?:leon|lisa|sara|toby)-",
+        urcs=("+UUSIMSTAT", "+UMWI"),
+        iccid="AT+CCID",
+    ),
+    Family(
+        "nokia-s60",
+        source="gsmmodem NokiaN79: neither CNMI nor CMGL",
+        says=r"nokia.*\bn[0-9]{2}\b",
+        cannot="this phone does not let programs read its messages",
+    ),
+    Family(
+        "qualcomm",
+        source="csmp: faucamp#8 (M6280, as on zte); no restart: gammu#552 (05c6:6000 never returns)",
+        says=r"qualcomm|\bm62[0-9]{2}\b",
+        csmp=False,
+    ),
+)  # fmt: skip
+
+URCS: Final = STANDARD_URCS + tuple(line for row in FAMILIES for line in row.urcs)
+"""Of all makes: a module is sold under many names, and a line's meaning does not depend on them."""
+
+
+def family_of(manufacturer: str | None, model: str | None, firmware: str | None) -> Family:
+    """Return the row of a phone by what it says of itself; `GENERIC` when it is in none."""
+    said = " ".join(filter(None, (manufacturer, model, firmware))).lower()
+    return next((row for row in FAMILIES if re.search(row.says, said) is not None), GENERIC)
+
+
+_HILINK_NAME: Final = re.compile(r"hilink|huawei_mobile", re.IGNORECASE)
+_STICK_FIRMWARE: Final = re.compile(r"(?:11|21)\.", re.ASCII)
+HILINK_SLOTS: Final = 20
+"""What such firmware says it has room for, whatever the SIM (gammu#223, #340)."""
+
+
+def hilink_by_name(manufacturer: str | None, model: str | None) -> str:
+    """Return what a phone says that means HiLink, empty when it says none of it (MM huawei)."""
+    return next((said for said in (model, manufacturer) if said and _HILINK_NAME.search(said)), "")
+
+
+def may_be_hilink(family: Family, firmware: str | None, used: int, total: int) -> bool:
+    """Say whether to ask on: an empty storage of 20, and no firmware of a stick (11.x, 21.x)."""
+    stick = firmware is not None and _STICK_FIRMWARE.match(firmware) is not None
+    return family.hilink and not stick and used == 0 and total == HILINK_SLOTS
