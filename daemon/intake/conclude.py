@@ -1,6 +1,6 @@
 """Say what a whole message is, and let a trusted payment pay what it pays."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from daemon.core import matching, trust
@@ -71,6 +71,11 @@ def conclude(desk: Desk, whole: Whole) -> MessageState:
         outcome.wording = read_as.wording
         outcome.fields = readings.fields(read_as)
     if isinstance(read_as, readings.Payment) and read_as.kind in PAYING_KINDS:
+        if read_as.unverified:
+            # No genuine message has confirmed this wording yet, so it is shown and never pays by itself.
+            doubts = [*doubts, "wording_unverified"]
+            outcome.reasons = doubts
+            outcome.trusted = False
         if doubts:
             outcome.state = MessageState.HELD
             _ask(desk, whole.message_id, ReviewReason.UNTRUSTED_SENDER, {"doubts": doubts})
@@ -112,14 +117,15 @@ def _pay(desk: Desk, whole: Whole, outcome: Outcome, read_as: readings.Payment) 
         outcome.state = MessageState.HISTORICAL
         settle.give_holder(desk.tx, desk.env.outbox, payment, rejected=False, now=desk.now)
         return
-    _match(desk, outcome, payment)
+    _match(desk, outcome, payment, payer_proven=not read_as.payer_phone_typed)
 
 
-def _match(desk: Desk, outcome: Outcome, payment: Payment) -> None:
+def _match(desk: Desk, outcome: Outcome, payment: Payment, *, payer_proven: bool) -> None:
+    """Let a payment pay; a payer's number that the payer could have typed is no proof of who paid."""
     tx, now, outbox = desk.tx, desk.now, desk.env.outbox
     codes = svc_code.candidates(payment.reference_text or "")
     decision = matching.match(
-        payment,
+        payment if payer_proven else replace(payment, payer_phone=None),
         transactions.by_codes_in_use(tx, payment.mode, codes, now),
         transactions.expecting(tx, payment.mode, payment.telco_transaction_id),
         late_policy=desk.env.config.transactions.late_policy,

@@ -272,3 +272,33 @@ async def test_telco_ids_are_compared_without_case_and_kept_as_read(shop: FakeSh
     await shop.read(replace(paid("x")))
     payment = (await shop.payments())[0]
     assert (payment.telco_transaction_id, payment.telco_id_as_read) == (ID, ID)
+
+
+async def test_a_payers_number_that_could_be_typed_proves_nothing(shop: FakeShop) -> None:
+    from tests.fakes.receipts import mtn_receipt_from_telecel
+
+    request = await shop.request(expected_payer_phone="+233201000456")
+    text = mtn_receipt_from_telecel(
+        2500, "KOFI ANTWI BADU", 50_000, request.svc_code or "", ID, payer_phone="233201000456"
+    )
+    await shop.read_pdus(encode_deliver("MobileMoney", text, STARTED, smsc=MTN_SMSC, reference=3))
+    assert (await shop.payments())[0].payer_phone == "+233201000456"
+    assert await shop.values("SELECT reason FROM reviews") == ["payer_unknown"]
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.MANUAL_REVIEW
+
+
+async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from daemon.intake import conclude
+    from parsers.read import read as real
+
+    def unverified(sender: str | None, body: str, *, network: str | None = None) -> object:
+        return replace(real(sender, body, network=network), unverified=True)  # type: ignore[arg-type] # a receipt is read here
+
+    monkeypatch.setattr(conclude, "read", unverified)
+    await shop.read(paid("x"))
+    assert await shop.payments() == []
+    assert await shop.values("SELECT reason, details FROM reviews") == [
+        ("untrusted_sender", '{"doubts":["wording_unverified"]}')
+    ]
