@@ -25,9 +25,11 @@ from daemon.modem.session_values import (
     Event,
     Freed,
     Health,
+    HiLink,
     Hung,
     Identified,
     KeptOnPhone,
+    Note,
     Noted,
     PartsRead,
     PinNeeded,
@@ -45,9 +47,11 @@ __all__ = [
     "Event",
     "Freed",
     "Health",
+    "HiLink",
     "Hung",
     "Identified",
     "KeptOnPhone",
+    "Note",
     "Noted",
     "PartsRead",
     "PinNeeded",
@@ -63,7 +67,11 @@ __all__ = [
 MISSES_MAX: Final = 3
 """Answers missed in a row, over all commands or of one command alone: the phone hangs."""
 WAKE_TRIES_MAX: Final = 5
+WAKE_TRIES_AFTER_RESTART: Final = 40
+"""A restart takes 10 to 40 s."""
 WAKE_TIMEOUT_S: Final = 1.0
+RECOVER_TIMEOUT_S: Final = 10.0
+"""However long commands may take: a phone that hangs is to be noticed within 90 s."""
 QUIET_S: Final = 0.1
 """The line is quiet after so long; 0.1 to 0.2 s is how late other answers were seen."""
 SETTLE_S_MAX: Final = 2.0
@@ -150,7 +158,7 @@ class Session:
         self._out = bytearray()
         self._events: list[Event] = []
         self._work = Work(settings, self._events)
-        self._script: Script = start()
+        self._script: Script = start(settings.role)
         self._setup: Setup | None = None
         self._mute: set[str] = set()
         """Start commands that never got an answer; they are not asked again."""
@@ -167,6 +175,9 @@ class Session:
         """Such messages that came before the phone had said who it is."""
         self._noted: set[str] = set()
         self._echoed = False
+        if settings.restart:
+            # ESC first: typed into an open prompt it would be sent as a message.
+            self._out += b"\x1b\rAT+CFUN=1,1\r"
         self._wake(now)
 
     # --- what the caller does --------------------------------------------------------------
@@ -268,8 +279,9 @@ class Session:
         """Say AT; ESC first leaves a prompt that a crashed predecessor may have left open."""
         self._out += b"\x1b\r"
         self._send(_WAKE, now)
-        if self.state is State.WAKING:
-            self._deadline = now + WAKE_TIMEOUT_S
+        usual = self._settings.command_timeout_s
+        limit = WAKE_TIMEOUT_S if self.state is State.WAKING else RECOVER_TIMEOUT_S
+        self._deadline = now + min(limit, usual)
 
     def _restart(self, now: float) -> None:
         self._move(Cause.REBOOTED)
@@ -283,7 +295,7 @@ class Session:
         self._codec.clear()
         self._unasked = None
         if self.state is State.STARTING:
-            self._script = start()
+            self._script = start(self._settings.role)
             self._run(None, now)
 
     def _run(self, answer: Answer | None, now: float) -> None:
@@ -299,6 +311,8 @@ class Session:
                     self._move(Cause.PAUSED)
                     self._deadline = now + step.seconds
                     return
+                elif isinstance(step, Noted):
+                    self._note(step.line, step.what)
                 else:
                     self._events.append(step)
                 step = self._script.send(NOTHING)
@@ -307,12 +321,12 @@ class Session:
 
     def _started(self, outcome: Setup | str, now: float) -> None:
         if isinstance(outcome, str):
-            self._give_up(outcome)
+            self._give_up(outcome, silent=False)
             return
         if self._setup is not None and _differ(self._setup.identity, outcome.identity):
             # What was read before and is not stored yet belongs to the other SIM, so the caller
             # must forget it; it is still on that SIM, and read again when the SIM is back.
-            self._give_up("there is another SIM in the phone now")
+            self._give_up("there is another SIM in the phone now", silent=False)
             return
         self._move(Cause.SET_UP)
         self._work.begin(outcome, now)
@@ -328,7 +342,8 @@ class Session:
         assert ask is not None, "a miss without a command"
         if self.state is State.WAKING:
             self._wakes += 1
-            if self._wakes >= WAKE_TRIES_MAX:
+            restarted = self._settings.restart and self._setup is None
+            if self._wakes >= (WAKE_TRIES_AFTER_RESTART if restarted else WAKE_TRIES_MAX):
                 self._give_up("the phone does not answer AT")
                 return
             self._move(Cause.SILENT)
@@ -340,7 +355,8 @@ class Session:
             self._mute.add(ask.text)
             often = False
         if self._misses >= MISSES_MAX or often:
-            self._give_up(f"no answer to {ask.name} {MISSES_MAX} times")
+            times = max(self._misses, self._misses_of[ask.name])
+            self._give_up(f"no answer to {ask.name} {times} times")
             return
         self._wakes = 0
         self._out_of_step(Cause.SILENT, now)
@@ -348,7 +364,9 @@ class Session:
     def _missed_often(self, ask: Ask) -> bool:
         """Count the misses of one command: some phones answer all but a list, until a reset."""
         self._misses_of[ask.name] = self._misses_of.get(ask.name, 0) + 1
-        return self._misses_of[ask.name] >= MISSES_MAX
+        hangs = self._setup is not None and self._setup.family.restart_on_silence
+        most = MISSES_MAX - 1 if hangs and ask.name == "AT+CMGL" else MISSES_MAX
+        return self._misses_of[ask.name] >= most
 
     def _out_of_step(self, cause: Cause, now: float) -> None:
         self._ask = None
@@ -357,11 +375,11 @@ class Session:
         self._move(cause)
         self._wake(now)
 
-    def _give_up(self, why: str) -> None:
+    def _give_up(self, why: str, *, silent: bool = True) -> None:
         self._move(Cause.GIVEN_UP)
         self._ask = None
         self._out.clear()
-        self._events.append(Hung(why))
+        self._events.append(Hung(why, silent))
 
     # --- what the phone says ---------------------------------------------------------------
 
@@ -371,6 +389,8 @@ class Session:
             if ask is not None:
                 self._end(DONE, now)
         elif ask is not None and (error := at.error_of(line)) is not None:
+            if at.error_class(error) is at.ErrorClass.UNKNOWN:
+                self._note(str(error), Note.ERROR)
             self._end(Answer(ok=False, error=error), now)
         elif self._is_direct(line) or (
             self.state is State.READY and ask is not None and self._work.line(line)
@@ -379,6 +399,8 @@ class Session:
         elif self.state is State.STARTING and ask is not None and self._answers(ask, line):
             if len(self._lines) < LINES_MAX:
                 self._lines.append(line)
+            if ask.last and line.startswith(ask.last):
+                self._end(DONE, now)
         elif self.state not in _SETTLING or line.startswith("+CMTI"):
             self._take_unasked(line, now)
 
@@ -457,10 +479,15 @@ class Session:
                 self._echoed = True
                 self._work.check(now)
             return
-        name = line.partition(":")[0][:40]
-        if self.state is State.READY and name not in self._noted and len(self._noted) < NOTED_MAX:
+        if self.state is State.READY:
+            self._note(line, Note.LINE)
+
+    def _note(self, said: str, what: Note) -> None:
+        """Tell once what no table knows."""
+        name = said.partition(":")[0][:40] if what is Note.LINE else said[:80]
+        if name not in self._noted and len(self._noted) < NOTED_MAX:
             self._noted.add(name)
-            self._events.append(Noted(line))
+            self._events.append(Noted(said, what))
 
 
 def _differ(before: Identified, after: Identified) -> bool:

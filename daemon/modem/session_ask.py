@@ -15,12 +15,14 @@ class Ask:
         prefix: How lines of its answer begin; empty takes every line that is no known notice.
         timeout_s: None is as long as the settings say.
         needed: The start cannot go on without its answer.
+        last: How the last line of its answer begins, for a make that ends it without OK.
     """
 
     text: str
     prefix: str = ""
     timeout_s: float | None = None
     needed: bool = False
+    last: str = ""
 
     @property
     def name(self) -> str:

@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from daemon.modem import at
+from daemon.modem.families import (
+    GENERIC,
+    Family,
+    PortRole,
+    family_of,
+    hilink_by_name,
+    may_be_hilink,
+)
 from daemon.modem.session_ask import Answer, Ask
-from daemon.modem.session_values import Identified, PinNeeded, SimAbsent
+from daemon.modem.session_values import HiLink, Identified, Note, Noted, PinNeeded, SimAbsent
 
 SIM_RETRY_S: Final = 5.0
 BUSY_RETRY_S: Final = 2.0
@@ -19,13 +27,8 @@ BUSY_TRIES_MAX: Final = 30
 """So a minute: SIM800 and Qualcomm firmware say ERROR or busy for so long after power-on."""
 FACT_TRIES_MAX: Final = 5
 
-_STORAGES: Final = ("SM", "ME")
-_NOTICES: Final = ("2,1,0,1,0", "2,1,0,2,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
-"""Firmware refuses one or the other, whatever its `=?` says; ds=1 brings reports inline."""
-_ICCID: Final = (
-    "AT+CCID", "AT+ICCID", "AT^ICCID?", "AT+QCCID", "AT+CICCID", "AT+ZGETICCID",
-    "AT+CRSM=176,12258,0,0,10",
-)  # fmt: skip
+_STORAGES: Final = GENERIC.storages
+_READS: Final = ("", "READY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Setup:
         notices: What `AT+CNMI?` said after it was set; empty when the phone cannot say.
         announces: It took a form of `AT+CNMI`; if not, only polling finds messages.
         fill: Used and total slots of the first storage, None when it did not say.
+        family: The row of its make.
     """
 
     identity: Identified
@@ -54,23 +58,29 @@ class Setup:
     notices: str
     announces: bool
     fill: at.Fill | None
+    family: Family = GENERIC
 
 
-Script = Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, Setup | str]
+_Step = Ask | Wait | PinNeeded | SimAbsent | HiLink | Noted
+Script = Generator[_Step, Answer, Setup | str]
 """Ends with a `Setup`, or with a sentence that says why this phone cannot be used."""
-_Questions = Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, Answer]
-_Fact = Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, str | None]
+_Questions = Generator[_Step, Answer, Answer]
+_Fact = Generator[_Step, Answer, str | None]
+_Storages = Generator[_Step, Answer, tuple[tuple[str, ...], tuple[str, ...], at.Fill | None]]
 
 
-def start() -> Script:
-    """Set the phone up and find out who it is."""
+def start(role: PortRole = PortRole.UNKNOWN) -> Script:
+    """Set the phone up and find out who it is; `role` is what its port is for."""
     yield Ask("ATE0")
     yield Ask("AT+CMEE=1")
     manufacturer = yield from _text("AT+CGMI", "AT+GMI")
     model = yield from _text("AT+CGMM", "AT+GMM")
     firmware = yield from _text("AT+CGMR", "AT+GMR")
+    family = family_of(manufacturer, model, firmware)
+    if family.cannot:
+        return family.cannot
     imei = yield from _first_fact(("AT+CGSN", "AT+CGSN=1", "AT+GSN"), at.imei_of)
-    yield from _unlocked()
+    yield from _unlocked(family)
     radio = yield Ask("AT+CFUN?", "+CFUN:")
     if radio.ok and at.bare(radio.first) in {"0", "4"}:
         yield Ask("AT+CFUN=1", timeout_s=15.0)
@@ -78,20 +88,21 @@ def start() -> Script:
     if not mode.ok:
         return f"the phone refuses PDU mode: {mode.why}"
     yield Ask("AT+CSMS=0")
-    storages, offered, fill = yield from _storages()
-    for _ in range(BUSY_TRIES_MAX):
-        if storages:
-            break
-        yield Wait(BUSY_RETRY_S)
-        storages, offered, fill = yield from _storages()
+    for command in (*family.init, *family.notices_to(role)):
+        yield Ask(command)
+    storages, offered, fill = yield from _storages_in_time(family)
     if not storages:
         return "the phone offers no storage for messages"
-    notices, announces = yield from _ask_for_notices()
+    if why := (yield from _hilink(family, manufacturer, model, firmware, fill)):
+        yield HiLink(why)
+    notices, announces = yield from _ask_for_notices(family)
     imsi = yield from _first_fact(("AT+CIMI",), at.imsi_of)
-    iccid = yield from _first_fact(_ICCID, at.iccid_of)
+    iccid = yield from _first_fact(family.iccid_commands, at.iccid_of)
     own = yield Ask("AT+CNUM", "+CNUM:")
     centre = yield Ask("AT+CSCA?", "+CSCA:")
     yield Ask("AT+COPS=3,0")
+    if family is GENERIC:
+        yield Noted(" ".join(filter(None, (manufacturer, model, firmware))), Note.MODEM)
     identity = Identified(
         imei=imei,
         iccid=iccid,
@@ -102,7 +113,7 @@ def start() -> Script:
         smsc=_field(centre.first, 0),
         own_number=_field(own.first, 1),
     )
-    return Setup(identity, storages, offered, notices, announces, fill)
+    return Setup(identity, storages, offered, notices, announces, fill, family)
 
 
 def _text(*commands: str) -> _Fact:
@@ -138,14 +149,15 @@ def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) 
     return None
 
 
-def _unlocked() -> Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, None]:
+def _unlocked(family: Family) -> Generator[_Step, Answer, None]:
     """Wait until the SIM is there and open. No PIN is tried: three wrong ones lock the SIM."""
     told: PinNeeded | SimAbsent | None = None
     while True:
-        answer = yield Ask("AT+CPIN?", "+CPIN:", timeout_s=10.0)
+        last = family.ends_with("AT+CPIN?")
+        answer = yield Ask("AT+CPIN?", "+CPIN:", timeout_s=10.0, last=last)
         state, error = at.bare(answer.first), answer.error
         wanted: PinNeeded | SimAbsent | None = None
-        if state.upper() not in {"", "READY"}:
+        if state.upper() not in _READS:
             wanted = PinNeeded(state)
         elif error is not None and (pin := at.pin_wanted(error)) is not None:
             wanted = PinNeeded(pin)
@@ -174,17 +186,22 @@ def _patiently(ask: Ask) -> _Questions:
     return answer
 
 
-def _storages() -> Generator[
-    Ask | Wait | PinNeeded | SimAbsent,
-    Answer,
-    tuple[tuple[str, ...], tuple[str, ...], at.Fill | None],
-]:
+def _storages_in_time(family: Family) -> _Storages:
+    """Select a storage as soon as the SIM is ready for it."""
+    for _ in range(BUSY_TRIES_MAX):
+        found = yield from _storages(family)
+        if found[0]:
+            return found
+        yield Wait(BUSY_RETRY_S)
+    return (yield from _storages(family))
+
+
+def _storages(family: Family) -> _Storages:
     """Select the SIM's storage if there is one; return all to read, the selected one first."""
     answer = yield Ask("AT+CPMS=?", "+CPMS:")
     offered = at.cpms_choices(answer.first)[:3]
     readable = offered[0] if offered and offered[0] else _STORAGES
-    wanted = [name for name in readable if name in _STORAGES] or [*readable[:1]]
-    wanted.sort(key="SM".__ne__)
+    wanted = [name for name in family.storages if name in readable] or [*readable[:1]]
     for name in wanted:
         # All three places in one command: some firmware takes nothing less. Not where it is not
         # offered: some makes refuse the whole command then.
@@ -202,9 +219,43 @@ def _quoted(places: list[str]) -> str:
     return ",".join(f'"{name}"' for name in named or places[:1])
 
 
-def _ask_for_notices() -> Generator[Ask | Wait | PinNeeded | SimAbsent, Answer, tuple[str, bool]]:
+def _hilink(
+    family: Family,
+    manufacturer: str | None,
+    model: str | None,
+    firmware: str | None,
+    fill: at.Fill | None,
+) -> Generator[_Step, Answer, str]:
+    """Find out whether messages go where no command sees them; return how it shows, else empty.
+
+    Such a stick says that it has room for 20, lists nothing, and knows no storage but SM.
+    """
+    if not family.hilink:
+        return ""
+    if said := hilink_by_name(manufacturer, model):
+        return f"it calls itself {said}"
+    version = yield Ask("AT^VERSION?", "^VERSION:")
+    if any(hilink_by_name(None, line) for line in version.lines):
+        return "its firmware says HiLink"
+    asked = fill is not None and may_be_hilink(family, firmware, fill.used, fill.total)
+    if not asked or (yield from _holds_messages()):
+        return ""
+    for name in ("ME", "MT"):
+        answer = yield Ask(f'AT+CPMS="{name}"', "+CPMS:")
+        if answer.error is None:
+            yield Ask('AT+CPMS="SM"', "+CPMS:")
+            return ""
+    return "its storage of 20 is empty and the only one it has"
+
+
+def _holds_messages() -> Generator[_Step, Answer, bool]:
+    listed = yield Ask("AT+CMGL=4", "+CMGL:", timeout_s=30.0)
+    return not listed.ok or bool(listed.lines)
+
+
+def _ask_for_notices(family: Family) -> Generator[_Step, Answer, tuple[str, bool]]:
     announces = False
-    for mode in _NOTICES:
+    for mode in family.notices:
         answer = yield Ask(f"AT+CNMI={mode}")
         if announces := answer.ok:
             break

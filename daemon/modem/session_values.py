@@ -6,6 +6,8 @@ All are values; nothing here decides anything. The words are those of 3GPP TS 27
 from dataclasses import dataclass
 from enum import StrEnum
 
+from daemon.modem.families import PortRole
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
@@ -20,6 +22,8 @@ class SessionSettings:
         command_timeout_s: How long a plain command may take. Listing, deleting and switching the
             radio on may take a multiple of it.
         delete: False leaves messages on the phone after they are stored.
+        role: What the port is for, as far as the kernel tells.
+        restart: Begin with `AT+CFUN=1,1`, for a phone that hangs.
     """
 
     poll_s: float = 30.0
@@ -27,6 +31,8 @@ class SessionSettings:
     heartbeat_s: float = 30.0
     command_timeout_s: float = 5.0
     delete: bool = True
+    role: PortRole = PortRole.UNKNOWN
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +161,49 @@ class SimAbsent:
 
 
 @dataclass(frozen=True, slots=True)
-class Hung:
-    """The session is over: close the port and open it again."""
+class HiLink:
+    """Messages go to the web page of the stick, where no AT command sees them; `why` we think so.
+
+    What is read after it all the same proves it wrong.
+    """
 
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """The session is over: close the port and open it again.
+
+    Attributes:
+        why: The reason as a sentence for people.
+        silent: No answer came; a restart of the phone may help.
+    """
+
+    why: str
+    silent: bool = True
 
     def __str__(self) -> str:
         """Return the reason as a sentence for people."""
         return self.why
 
 
+class Note(StrEnum):
+    """What is not known."""
+
+    LINE = "line"
+    ERROR = "error"
+    MODEM = "modem"
+
+
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A line nobody asked for and nobody knows. It may hold a message's text: mind the log."""
+    """What a phone says and no table knows, once each; the session goes on all the same.
+
+    A line that nobody asked for may hold a message's text: mind the log.
+    """
 
     line: str
+    what: Note = Note.LINE
 
 
 Event = (
@@ -181,6 +215,7 @@ Event = (
     | Health
     | PinNeeded
     | SimAbsent
+    | HiLink
     | Hung
     | Noted
 )

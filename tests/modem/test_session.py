@@ -1,6 +1,7 @@
 """A session against the emulated phone: both ends as bytes, time as a number."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,15 +10,18 @@ from hypothesis import strategies as st
 
 from daemon.modem.emulated import Family, Identity, Phone
 from daemon.modem.emulated_answers import Refusal
+from daemon.modem.emulated_families import FAMILIES
 from daemon.modem.session import (
     TRANSITIONS,
     Cause,
     Event,
     Freed,
     Health,
+    HiLink,
     Hung,
     Identified,
     KeptOnPhone,
+    Note,
     Noted,
     PartsRead,
     PinNeeded,
@@ -134,6 +138,7 @@ def test_a_phone_is_identified_then_ready_then_read() -> None:
     phone.preload([pdu(1)])
     shop = ready(phone, store=False)
     assert shop.happened == [
+        Noted("Generic GSM-1 1.00", Note.MODEM),
         Identified(
             "004401000000014",
             "8923301000000000019",
@@ -252,7 +257,7 @@ def test_a_phone_without_pdu_mode_is_given_up() -> None:
     del phone._handset.table["+CMGF"]
     shop = Shop(phone)
     shop.wait(70.0)
-    assert shop.happened == [Hung("the phone refuses PDU mode: +CME ERROR: 100")]
+    assert shop.happened == [Hung("the phone refuses PDU mode: +CME ERROR: 100", silent=False)]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +296,7 @@ def test_a_flash_message_waits_until_it_is_known_whose_it_is() -> None:
     text = pdu(9)
     shop.session.receive_data(f"\r\n+CMT: ,59\r\n{text}\r\n".encode(), shop.now)
     shop.wait(1.0)
-    assert [type(e) for e in shop.happened[:3]] == [Identified, Ready, PartsRead]
+    assert [type(e) for e in shop.happened[1:4]] == [Identified, Ready, PartsRead]
     assert shop.read == [part(9, -1, "")]
 
 
@@ -325,6 +330,63 @@ def test_a_phone_that_answers_other_commands_is_hung_in_the_end() -> None:
     shop.phone._handset.table["+CSQ"] = lambda _o, _a: ["+CPMS: 1,2"]
     shop.wait(120.0)
     assert shop.happened[-1] == Hung("the phone answers other commands than it is asked")
+
+
+@pytest.mark.parametrize("name", [*FAMILIES])
+def test_every_make_is_read(name: str) -> None:
+    make = FAMILIES[name]
+    phone = Phone(make.identity(), family=make)
+    shop = Shop(phone)
+    shop.wait(60.0)
+    assert shop.state() is State.READY
+    if make.web_inbox:
+        assert shop.of(HiLink) == [HiLink("its firmware says HiLink")]
+        return
+    assert shop.of(HiLink) == []
+    assert shop.of(Noted) == (
+        [Noted("Generic GSM-1 1.00", Note.MODEM)] if name == "generic" else []
+    )
+    for number in range(1, 4):
+        phone.deliver(pdu(number))
+        shop.wait(31.0)
+    assert [part.pdu for part in shop.read] == [pdu(1), pdu(2), pdu(3)]
+    assert phone.stored() == {}
+
+
+def test_a_hilink_stick_that_does_not_say_so_is_known_by_its_storage() -> None:
+    make = replace(FAMILIES["hilink"], fixed=())
+    shop = Shop(Phone(make.identity(), family=make))
+    shop.wait(5.0)
+    assert shop.of(HiLink) == [HiLink("its storage of 20 is empty and the only one it has")]
+    stick = replace(make, revision="21.157.37.01.1114")
+    shop = Shop(Phone(stick.identity(), family=stick))
+    shop.wait(5.0)
+    assert shop.of(HiLink) == []
+
+
+def test_an_unknown_error_is_noted_once_and_stalls_nothing() -> None:
+    phone = Phone()
+    shop = ready(phone)
+    phone.faults.change({"error_on": "+CSQ", "error_count": 3, "error_line": "+CME ERROR: 777"})
+    shop.wait(121.0)
+    assert shop.of(Noted)[1:] == [Noted("+CME ERROR: 777", Note.ERROR)]
+    assert shop.state() is State.READY
+
+
+def test_a_restart_is_asked_for_and_waited_for() -> None:
+    phone = Phone()
+    phone.faults.change({"silent": True, "silent_until": "reset"})
+    shop = Shop(phone, restart=True)
+    shop.wait(20.0)
+    assert shop.state() is State.READY
+
+
+def test_a_phone_that_hangs_at_a_slow_setting_is_noticed_within_90_s() -> None:
+    shop = ready(command_timeout_s=30.0)
+    shop.wait(30.5)
+    shop.phone.faults.silent = True
+    shop.wait(90.0)
+    assert [type(e) for e in shop.happened][-1] is Hung
 
 
 # --- receiving ---------------------------------------------------------------------------------
@@ -645,7 +707,7 @@ def test_another_sim_in_the_phone_ends_the_session() -> None:
     other.preload([pdu(1)])
     shop.phone = other
     shop.wait(62.0)
-    assert shop.happened[-1] == Hung("there is another SIM in the phone now")
+    assert shop.happened[-1] == Hung("there is another SIM in the phone now", silent=False)
     assert shop.read == [part(1, 1)]
 
 
@@ -665,7 +727,7 @@ def test_an_unknown_line_is_noted_once() -> None:
     shop = ready()
     for number in range(5):
         shop.say(f"\r\n+XYZZY: {number}\r\n^RSSI:14\r\n".encode())
-    assert shop.of(Noted) == [Noted("+XYZZY: 0")]
+    assert shop.of(Noted)[1:] == [Noted("+XYZZY: 0")]
 
 
 # --- a bad line --------------------------------------------------------------------------------
