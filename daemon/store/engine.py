@@ -118,6 +118,9 @@ class Store:
             connection = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=512
             )
+        except sqlite3.DatabaseError as error:
+            raise _unavailable(error) from error
+        try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             migrate.check_sound(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
@@ -126,7 +129,11 @@ class Store:
             connection.execute("PRAGMA foreign_keys = ON")
             migrate.migrate(connection, now_us)
         except sqlite3.DatabaseError as error:
+            connection.close()
             raise _unavailable(error) from error
+        except BaseException:
+            connection.close()
+            raise
         return cls(path, connection)
 
     # What callers use --------------------------------------------------------------------------------
