@@ -16,14 +16,28 @@ from daemon.env import Env
 from daemon.flows import identify, ingest
 from daemon.log import Log
 from daemon.modem import session_values as said
-from daemon.modem.port import Link, PortError, open_port
+from daemon.modem.discovery import role_of
+from daemon.modem.families import GENERIC, Family, family_of
+from daemon.modem.port import Closed, Link, PortError, PortGone, open_port
 from daemon.modem.session import Session
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Between tries to open a port; a plugged-in modem needs seconds until it answers."""
 
+JITTER: Final = 0.2
+"""So much less at most, so that phones on one hub that lost its power do not all start at once."""
+
+RESTART_EVERY_S: Final = 600.0
+"""No phone is restarted more often (modems.md section 6)."""
+
+HANGS_BEFORE_RESTART: Final = 2
+"""The first time it is enough to open the port again."""
+
 NOTED_MAX: Final = 200
 """Unknown lines remembered per port, so that each is logged once and a storm fills nothing."""
+
+SERVING: Final = frozenset({"ready", "hilink", "not_storing"})
+"""States of a phone that was set up."""
 
 BATCH_MAX: Final = 64
 """Parts stored in one transaction."""
@@ -62,6 +76,13 @@ class PortLoop:
         self._queue: list[said.StoredPart | said.Identified] = []
         """What is to be stored, in the order it came: a part belongs to the SIM that was named before it."""
         self._queued = asyncio.Event()
+        self._present: str | None = None
+        """The device that this port brought in and has not taken out yet."""
+        self._link: Link | None = None
+        self._family: Family = GENERIC
+        self._hangs = 0
+        self._restarted_at: float | None = None
+        self._hilink = ""
 
     async def run(self) -> None:
         """Open, serve, back off, again. Ends only by cancellation."""
@@ -70,12 +91,25 @@ class PortLoop:
             try:
                 served = await self._serve()
                 failures = 0 if served else failures + 1
+                if self.state.state == "resuming":
+                    continue
             except PortError as error:
                 failures += 1
                 if self.state.detail != error.message:
                     self._log.warning("modem.port", port=self._path, why=error.message)
                 self._say("unreachable", error.message, error.next_step)
-            await asyncio.sleep(BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0])
+            await asyncio.sleep(self._delay_s(failures))
+
+    def reopen(self) -> None:
+        """Close the port and open it again at once: the machine slept, and the phone may have lost its settings."""
+        if self._link is not None:
+            self._say("resuming", "the computer was asleep")
+            self._link.close()
+
+    def _delay_s(self, failures: int) -> float:
+        """Return how long to wait before the next try, 1 to 60 s."""
+        longest = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0]
+        return max(BACK_OFF_S[0], longest * (1 - JITTER * self._env.entropy.unit()))
 
     def _say(self, state: str, detail: str = "", next_step: str = "") -> None:
         self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
@@ -84,6 +118,8 @@ class PortLoop:
         """Serve one opening of the port; True when the phone got as far as being ready."""
         settings = self._env.config.modems
         port = open_port(self._path)
+        started = self._env.clock.monotonic()
+        restart = self._restart_now(started)
         session = Session(
             said.SessionSettings(
                 poll_s=settings.poll_s,
@@ -91,13 +127,21 @@ class PortLoop:
                 heartbeat_s=settings.heartbeat_s,
                 command_timeout_s=settings.command_timeout_s,
                 delete=settings.delete,
+                role=role_of(self._path),
+                restart=restart,
             ),
-            self._env.clock.monotonic(),
+            started,
         )
-        self._say("starting")
+        if restart:
+            self._log.warning("modem.restart", port=self._path)
+            self._say("restarting", "the phone hangs and was told to restart")
+        elif not self._hangs:
+            self._say("starting")
         self._queue.clear()
+        self._hilink = ""
         self._source = None
         link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
+        self._link = link
         storing = asyncio.create_task(self._store(link, session))
         link.start()
         closing = asyncio.create_task(link.wait_closed())
@@ -107,33 +151,75 @@ class PortLoop:
                 storing.result()  # a fault of ours: crash the task, loudly
             why = closing.result()
             self._log.warning("modem.closed", port=self._path, why=str(why))
-            ready = self.state.state == "ready"
-            self._say("gone", str(why))
+            ready = self.state.state in SERVING
+            self._say_closed(why, self._env.clock.monotonic() - started)
             return ready
         finally:
+            self._link = None
             for task in (storing, closing):
                 task.cancel()
             link.close()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.gather(storing, closing, return_exceptions=True)
-            if self.state.device_id is not None:
+            if self._present is not None:
+                device_id, self._present = self._present, None
                 with contextlib.suppress(Unavailable):
-                    await identify.leave(self._env, self.state.device_id)
+                    await identify.leave(self._env, device_id)
 
-    def _heard(self, events: Sequence[said.Event]) -> None:
+    def _restart_now(self, now: float) -> bool:
+        """Say whether to restart a phone that goes on hanging; note that it is done."""
+        if self._hangs < HANGS_BEFORE_RESTART or not self._family.restart:
+            return False
+        if self._restarted_at is not None and now < self._restarted_at + RESTART_EVERY_S:
+            return False
+        self._restarted_at = now
+        return True
+
+    def _say_closed(self, why: PortGone | said.Hung | Closed, served_s: float) -> None:
+        if isinstance(why, Closed) and self.state.state == "resuming":
+            return
+        if not isinstance(why, said.Hung):
+            self._say("gone", str(why))
+            return
+        if not why.silent:
+            self._say("gone", why.why)
+            return
+        self._hangs = 1 if served_s > RESTART_EVERY_S else self._hangs + 1
+        if self._hangs < HANGS_BEFORE_RESTART:
+            self._say("recovering", why.why)
+        else:
+            self._say("hung", why.why, "pull the modem out, wait 5 seconds and plug it in again")
+
+    def _say_ready(self) -> None:
+        if not self._hilink:
+            self._say("ready")
+            self._log.info("modem.ready", port=self._path)
+            return
+        self._say(
+            "hilink",
+            f"this stick keeps its messages to itself: {self._hilink}",
+            "read them at http://192.168.8.1; use another modem, or have its firmware changed to one without HiLink",
+        )
+        self._log.error("modem.hilink", port=self._path, why=self._hilink)
+
+    def _heard(self, events: Sequence[said.Event]) -> None:  # noqa: C901, PLR0912 - a case each
         """Take the session's events; called in the loop, must not block."""
         for event in events:
             match event:
                 case said.PartsRead(parts=parts):
+                    if self.state.state == "hilink":
+                        self._say("ready")  # it can be read after all
                     self._queue.extend(parts)
                     self.state.last_sms_at_us = self._env.clock.now_us()
                     self._queued.set()
-                case said.Identified():
+                case said.Identified(manufacturer=maker, model=model, firmware=firmware):
+                    self._family = family_of(maker, model, firmware)
                     self._queue.append(event)
                     self._queued.set()
+                case said.HiLink(why=why):
+                    self._hilink = why
                 case said.Ready():
-                    self._say("ready")
-                    self._log.info("modem.ready", port=self._path)
+                    self._say_ready()
                 case said.Health():
                     self.state.health = event
                 case said.PinNeeded(state=pin):
@@ -146,16 +232,18 @@ class PortLoop:
                     self._say("no_sim", why, "put the SIM in and plug the modem in again")
                 case said.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
-                case said.Noted(line=line):
-                    self._note(line)
+                case said.Noted(line=line, what=said.Note.LINE):
+                    self._note(line, _shape(line))
+                case said.Noted(line=line, what=what):
+                    self._note(line, f"{what}: {line}")
                 case _:
                     pass
 
-    def _note(self, line: str) -> None:
-        """Log a line nobody knows, once, and what it looks like rather than what it says."""
+    def _note(self, line: str, shape: str) -> None:
+        """Log what no table knows, once; of a line what it looks like rather than what it says."""
         if line not in self.state.noted and len(self.state.noted) < NOTED_MAX:
             self.state.noted.add(line)
-            self._log.info("modem.unknown_line", port=self._path, shape=_shape(line))
+            self._log.info("modem.unknown_line", port=self._path, shape=shape)
 
     async def _store(self, link: Link, session: Session) -> None:
         """Store what was read, in the order it came, as batches; then tell the session that it is durable."""
@@ -231,7 +319,7 @@ class PortLoop:
                 self._log.error("identify.unavailable", why=error.why)
                 await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
                 continue
-            self.state.device_id = self._source.device_id
+            self.state.device_id = self._present = self._source.device_id
             return
 
 

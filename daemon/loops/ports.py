@@ -7,9 +7,31 @@ from daemon.env import Env
 from daemon.log import Log
 from daemon.loops.modems import PhoneState, PortLoop
 from daemon.modem.discovery import find_ports
+from daemon.system import Clock
 
 LOOK_S: Final = 1.0
 """Listing the device folders each second costs 0.03 % of a core and needs no inotify."""
+
+
+ASLEEP_S_MIN: Final = 5.0
+"""Sleeping machines stop one clock and not the other; less than this is how they are read."""
+
+
+class SleepWatch:
+    """Notices that the machine slept: the boot-time clock has run ahead of the monotonic one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ahead = clock.boottime() - clock.monotonic()
+
+    def slept_s(self) -> float:
+        """Return how long the machine slept since the last call, 0 when it did not."""
+        ahead = self._clock.boottime() - self._clock.monotonic()
+        slept = ahead - self._ahead
+        if slept < ASLEEP_S_MIN:
+            return 0.0  # kept as it is, so that many short naps add up
+        self._ahead = ahead
+        return slept
 
 
 class Ports:
@@ -28,18 +50,20 @@ class Ports:
 
     async def run(self) -> None:
         """Serve ports until cancelled; a fault in one ends all, loudly, rather than reading on half blind."""
+        watch = SleepWatch(self._env.clock)
         try:
             async with asyncio.TaskGroup() as group:
                 for path in self._named:
                     self._start(group, path)
                 while True:
-                    if not self._named:
-                        for path in find_ports():
-                            if path not in self._tasks:
-                                self._start(group, path)
-                        await asyncio.sleep(LOOK_S)
-                    else:
-                        await asyncio.sleep(3600)
+                    if slept := watch.slept_s():
+                        self._log.info("modem.resume", slept_s=round(slept))
+                        for loop in self._loops.values():
+                            loop.reopen()
+                    for path in () if self._named else find_ports():
+                        if path not in self._tasks:
+                            self._start(group, path)
+                    await asyncio.sleep(LOOK_S)
         finally:
             self._tasks.clear()
 

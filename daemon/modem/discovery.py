@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from daemon.modem.families import PortRole
+
 MODEM_VENDORS: Final = {
     "12d1": "Huawei",
     "19d2": "ZTE",
@@ -50,6 +52,8 @@ _INTERFACES: Final[dict[str, tuple[int, ...]]] = {
 _HUAWEI: Final = "12d1"
 _HUAWEI_PCUI: Final = ("ff", frozenset({"01", "02"}), "02")
 """Class, subclasses and protocol of Huawei's command port, whatever its number."""
+_HUAWEI_MODEM: Final = "01"
+"""The protocol number of the port for dialling up."""
 _NEVER: Final = {"12d1": frozenset({1}), "2c7c": frozenset({0, 1}), "1e0e": frozenset({0, 1})}
 """Diagnostics and GPS: they take what is written and never answer as a phone."""
 
@@ -98,6 +102,14 @@ class PortFinder:
         elif self._quiet < self._quiet_looks:
             self._found = [path for path in self._found if Path(path).exists()]
         return [*self._found]
+
+    def role(self, path: str) -> PortRole:
+        """Say what a port of a Huawei stick is for; others do not tell theirs apart by numbers."""
+        port = self._port(os.path.realpath(path).rpartition("/")[2])
+        if port is None or port.vendor != _HUAWEI or port.kind[0] != _HUAWEI_PCUI[0]:
+            return PortRole.UNKNOWN
+        roles = {_HUAWEI_PCUI[2]: PortRole.COMMAND, _HUAWEI_MODEM: PortRole.MODEM}
+        return roles.get(port.kind[2], PortRole.UNKNOWN)
 
     def _look(self, names: tuple[str, ...], by_id: tuple[str, ...]) -> list[str]:
         devices: dict[str, list[_Port]] = {}
@@ -184,3 +196,8 @@ def find_ports(dev: str = "/dev", sys: str = "/sys") -> list[str]:
     one is named when nothing has changed for three calls.
     """
     return _FINDERS.setdefault((dev, sys), PortFinder(dev, sys)).find()
+
+
+def role_of(path: str, dev: str = "/dev", sys: str = "/sys") -> PortRole:
+    """Return what the port at a path is for, as the kernel knows it."""
+    return PortFinder(dev, sys).role(path)

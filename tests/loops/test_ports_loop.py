@@ -1,0 +1,129 @@
+"""Ports on ptys: the states that people see, sleep, restarts, and phones that change places."""
+
+import asyncio
+import contextlib
+import io
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from daemon.config import Config, Modems
+from daemon.env import Env
+from daemon.log import Log
+from daemon.loops.ports import Ports, SleepWatch
+from daemon.modem.emulated import Identity, Phone
+from daemon.modem.emulated_families import FAMILIES
+from daemon.modem.emulated_pty import PhonePort
+from daemon.system import SystemClock
+from tests.fakes.clock import FakeClock
+from tests.fakes.shop import FakeShop
+
+QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=0.1))
+
+
+class SleepyClock(SystemClock):
+    """The real clock of a machine that may be said to have slept."""
+
+    asleep_s = 0.0
+
+    def boottime(self) -> float:
+        return super().boottime() + self.asleep_s
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 -- the loop tells nobody
+            await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def running(folder: Path, *phones: PhonePort) -> AsyncIterator[tuple[Ports, Env]]:
+    shop = await FakeShop.make(folder, QUICK)
+    env = replace(shop.env, clock=SleepyClock())
+    ports = Ports(env, Log(io.StringIO()), tuple(str(phone.link) for phone in phones))
+    task = asyncio.create_task(ports.run())
+    try:
+        yield ports, env
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        shop.close()
+
+
+def all_are(ports: Ports, state: str) -> bool:
+    states = [port.state for port in ports.states()]
+    return bool(states) and set(states) == {state}
+
+
+def test_sleep_is_seen_by_the_two_hands_and_a_wrong_wall_clock_is_not() -> None:
+    clock = FakeClock()
+    watch = SleepWatch(clock)
+    clock.advance(3600)
+    clock.jump(-7200)
+    assert watch.slept_s() == 0
+    clock.sleep(4)
+    assert watch.slept_s() == 0
+    clock.sleep(4)
+    assert watch.slept_s() == 8
+    assert watch.slept_s() == 0
+
+
+async def test_a_machine_that_slept_opens_its_ports_again(tmp_path: Path) -> None:
+    with PhonePort(Phone(), link=tmp_path / "phone") as phone:
+        async with running(tmp_path, phone) as (ports, env):
+            await until(lambda: all_are(ports, "ready"))
+            before = phone.call(lambda it: [*it.commands].count("AT+CGSN"))
+            assert isinstance(env.clock, SleepyClock)
+            env.clock.asleep_s = 60
+            await until(lambda: phone.call(lambda it: [*it.commands].count("AT+CGSN")) > before)
+            await until(lambda: all_are(ports, "ready"))
+
+
+async def test_a_hilink_stick_is_not_ready_and_says_what_to_do(tmp_path: Path) -> None:
+    make = FAMILIES["hilink"]
+    with PhonePort(Phone(make.identity(), family=make), link=tmp_path / "phone") as phone:
+        async with running(tmp_path, phone) as (ports, _):
+            await until(lambda: all_are(ports, "hilink"))
+            assert ports.states()[0].detail == (
+                "this stick keeps its messages to itself: its firmware says HiLink"
+            )
+            assert ports.states()[0].next_step.startswith("read them at http://192.168.8.1")
+
+
+async def test_a_phone_that_hangs_for_good_is_told(tmp_path: Path) -> None:
+    with PhonePort(Phone(), link=tmp_path / "phone") as phone:
+        async with running(tmp_path, phone) as (ports, _):
+            await until(lambda: all_are(ports, "ready"))
+            phone.fault(silent=True)
+            await until(lambda: all_are(ports, "recovering"))
+            await until(lambda: all_are(ports, "hung"))
+            assert ports.states()[0].next_step.startswith("pull the modem out")
+            assert "AT+CFUN=1,1" not in phone.call(lambda it: [*it.commands])
+            phone.fault(silent=False)
+            await until(lambda: all_are(ports, "ready"))
+
+
+async def test_two_phones_that_change_places_keep_their_sims(tmp_path: Path) -> None:
+    first = Phone(Identity(imei="356938035643809", iccid="8923301000000000012"))
+    second = Phone(Identity(imei="004401000000014", iccid="8923301000000000019"))
+    with (
+        PhonePort(first, link=tmp_path / "a") as a,
+        PhonePort(second, link=tmp_path / "b") as b,
+    ):
+        async with running(tmp_path, a, b) as (ports, env):
+            await until(lambda: all_are(ports, "ready"))
+            await until(lambda: all(port.device_id for port in ports.states()))
+            before = [port.device_id for port in ports.states()]
+            sql = "SELECT sims.iccid, sims.device_id, devices.present FROM sims JOIN devices USING (device_id) ORDER BY 1"
+            sims = [tuple(row) for row in await env.store.read(lambda reader: reader.all(sql))]
+            a.unplug()
+            b.unplug()
+            await until(lambda: not any(port.state == "ready" for port in ports.states()))
+            a.link, b.link = b.link, a.link
+            a.plug()
+            b.plug()
+            await until(lambda: [port.device_id for port in ports.states()] == before[::-1])
+            await until(lambda: all_are(ports, "ready"))
+            after = [tuple(row) for row in await env.store.read(lambda reader: reader.all(sql))]
+            assert after == sims
+            assert [row[2] for row in after] == [1, 1]
