@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api import (
     deliveries,
+    endpoint_changes,
     endpoints,
     lines,
     local_control,
@@ -104,7 +105,14 @@ def _add_open_collections(routes: Routes) -> None:
         Path.ENDPOINTS,
         {"GET": op(endpoints.get_list, webhooks), "POST": op(endpoints.create, webhooks)},
     )
-    routes.add(Path.ENDPOINT, {"GET": op(endpoints.get_one, webhooks)})
+    routes.add(
+        Path.ENDPOINT,
+        {
+            "GET": op(endpoints.get_one, webhooks),
+            "PUT": op(endpoint_changes.update, webhooks),
+            "DELETE": op(endpoint_changes.delete, webhooks),
+        },
+    )
     routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
 
 

@@ -12,6 +12,7 @@ from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import shapes
 from daemon.core.errors import Refusal
 from daemon.core.limits import IDEMPOTENCY_US
+from daemon.core.model import Endpoint
 from daemon.flows.endpoints import NewEndpoint
 from daemon.flows.endpoints import create as flow
 from daemon.store import endpoints, idempotency
@@ -62,14 +63,15 @@ def read(body: Mapping[str, Any]) -> NewEndpoint:
     sandbox = fields.boolean("is_sandbox", default=False)
     catch_all = fields.boolean("catch_all", default=True)
     include_raw = fields.boolean("include_raw", default=False)
-    kinds = _events(fields)
+    kinds = read_events(fields)
     fields.done()
     assert url is not None
     mode = Mode.TEST if sandbox else Mode.LIVE
     return NewEndpoint(url, description, mode, kinds, catch_all, include_raw)
 
 
-def _events(fields: Fields) -> tuple[str, ...]:
+def read_events(fields: Fields) -> tuple[str, ...]:
+    """Read the kinds that an endpoint hears of."""
     value = fields.value("events")
     if value is None:
         return (EventKind.FORWARDED,)
@@ -95,6 +97,15 @@ async def get_list(call: Call) -> Reply:
 
 async def get_one(call: Call) -> Reply:
     """Return one endpoint."""
+    return ok(shapes.endpoint(await find(call)))
+
+
+async def find(call: Call) -> Endpoint:
+    """Return the endpoint that the path names.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED for a test key and a live endpoint.
+    """
     endpoint_id = read_uuid(call.path("id"))
     found = None
     if endpoint_id is not None:
@@ -103,4 +114,4 @@ async def get_one(call: Call) -> Reply:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     if found.mode is Mode.LIVE:
         needs_live(call.caller)
-    return ok(shapes.endpoint(found))
+    return found

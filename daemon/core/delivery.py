@@ -38,6 +38,8 @@ JITTER: Final = 0.2
 RETRY_AFTER_US_MAX: Final = 12 * HOUR_US
 STREAK_MIN: Final = 3
 """From a streak of this many failures the endpoint counts as being out, and its first 2xx flushes the queue."""
+AUTO_PAUSE_AT: Final = 20
+"""interface.md, Limits: so many failures in a row pause the shop's own endpoint."""
 LINK_PROBE_US_MIN: Final = 10 * SECOND_US
 LINK_PROBE_US_MAX: Final = 60 * SECOND_US
 

@@ -31,3 +31,16 @@ def completed_targets(endpoints: Sequence[Endpoint], implicit: Endpoint | None) 
     if implicit is not None:
         targets = [implicit, *targets]
     return targets or claiming(endpoints)
+
+
+def overlaps(endpoint: Endpoint, in_use: Sequence[Endpoint]) -> list[str]:
+    """Say what is allowed and may not be meant: that others of its mode get the same payments."""
+    others = [other for other in in_use if other.id != endpoint.id]
+    found = []
+    if any(other.url_normalised == endpoint.url_normalised for other in others):
+        found.append("Another endpoint has the same address: it will get each payment twice.")
+    if endpoint.catch_all and any(other.catch_all for other in others):
+        found.append(
+            "Another endpoint also takes every payment that no rule claims: both will get them."
+        )
+    return found

@@ -418,6 +418,14 @@ def endpoint(row: Endpoint) -> Json:
     }
 
 
+def deleted_endpoint(undelivered: int) -> bytes:
+    """Make the answer of a deletion; `undelivered` deliveries will never arrive there."""
+    body: Json = {"success": True, "deleted": True, "undelivered": undelivered}
+    if undelivered:
+        body["hint"] = "They are dead letters now; the payments themselves are kept."
+    return _encode(body)
+
+
 def delivery(row: Delivery, target: Endpoint) -> Json:
     """Make one entry of the delivery log; `target` is the endpoint it goes to."""
     open_ = row.status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)

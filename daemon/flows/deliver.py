@@ -6,15 +6,26 @@ out again under the same `webhook_id`: at least once (decisions.md section 7).
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.core import signing
-from daemon.core.delivery import Decision, DeliveryFacts, Link, Outcome, RetryPolicy, decide
+from daemon.core.delivery import (
+    AUTO_PAUSE_AT,
+    DeadLetterReason,
+    Decision,
+    DeliveryEvent,
+    DeliveryFacts,
+    Link,
+    Outcome,
+    RetryPolicy,
+    decide,
+    next_status,
+)
 from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
-from daemon.store import deliveries, events, webhook_secrets
+from daemon.store import deliveries, endpoints, events, webhook_secrets
 from daemon.store.engine import Tx
 from daemon.webhooks.sender import Sender
 from daemon.wire import DeliveryStatus
@@ -152,6 +163,9 @@ async def record(
             link_failures=link_failures,
         )
         decision = decide(facts, outcome, now_us=now, unit=unit, link=link, policy=policy)
+        active, deleted = endpoints.now_in_use(tx, endpoint.id)
+        if deleted and decision.next_attempt_at_us is not None:
+            decision = _given_up(decision, delivery.status)
         delivered = decision.status is DeliveryStatus.DELIVERED
         failed = decision.status is DeliveryStatus.FAILED
         deliveries.record(
@@ -189,6 +203,8 @@ async def record(
             link_failure=not delivered and not decision.counts,
             now=now,
         )
+        if active and decision.consecutive_failures >= AUTO_PAUSE_AT:
+            _pause(tx, endpoint, decision.consecutive_failures, now)
         if delivered:
             deliveries.resolve_dead_letter(tx, delivery.id, now)
         if decision.dead_letter is not None:
@@ -201,7 +217,7 @@ async def record(
             )
         if decision.flush_endpoint:
             deliveries.flush(tx, endpoint.id, now)
-        if delivered or failed:
+        if delivered or (failed and not deleted):  # the deletion has told of its own
             events.add(
                 tx,
                 type="delivery.delivered" if delivered else "delivery.failed",
@@ -218,3 +234,31 @@ async def record(
         return decision
 
     return await env.store.write(job)
+
+
+def _given_up(decision: Decision, status: DeliveryStatus) -> Decision:
+    """Judge a failure whose endpoint was deleted while the attempt was under way: there will be no other."""
+    return replace(
+        decision,
+        event=DeliveryEvent.ENDPOINT_DELETED,
+        status=next_status(status, DeliveryEvent.ENDPOINT_DELETED),
+        next_attempt_at_us=None,
+        dead_letter=DeadLetterReason.ENDPOINT_DELETED,
+    )
+
+
+def _pause(tx: Tx, endpoint: Endpoint, failures: int, now: int) -> None:
+    """Stop sending to the shop's own endpoint. Implicit ones have nobody who could resume them."""
+    if endpoint.kind != "endpoint":
+        return
+    endpoints.change(
+        tx, endpoint.id, {"is_active": False, "auto_paused_at": now, "updated_at": now}
+    )
+    events.add(
+        tx,
+        type="endpoint.auto_paused",
+        mode=endpoint.mode,
+        at=now,
+        endpoint_id=endpoint.id,
+        data={"consecutive_failures": failures},
+    )

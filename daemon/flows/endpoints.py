@@ -4,7 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 
-from daemon.core import lines, shapes
+from daemon.core import lines, routing, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import IDEMPOTENCY_US
@@ -80,7 +80,7 @@ async def create(
             actor=caller.name,
             endpoint_id=endpoint.id,
         )
-        told = [*warnings, *_warnings(tx, endpoint)]
+        told = [*warnings, *routing.overlaps(endpoint, endpoints.in_use(tx, endpoint.mode))]
         body = shapes.success(
             shapes.endpoint(endpoint), {"warnings": told} if told else None, secret=secret
         )
@@ -140,16 +140,3 @@ def _add(tx: Tx, endpoint_id: str, new: NewEndpoint, now: int) -> Endpoint:
             "deleted_at": None,
         },
     )
-
-
-def _warnings(reader: Reader, endpoint: Endpoint) -> list[str]:
-    """Say what is allowed and may not be meant."""
-    others = [other for other in endpoints.in_use(reader, endpoint.mode) if other.id != endpoint.id]
-    found = []
-    if any(other.url_normalised == endpoint.url_normalised for other in others):
-        found.append("Another endpoint has the same address: it will get each payment twice.")
-    if endpoint.catch_all and any(other.catch_all for other in others):
-        found.append(
-            "Another endpoint also takes every payment that no rule claims: both will get them."
-        )
-    return found

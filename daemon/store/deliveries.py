@@ -4,7 +4,7 @@ from typing import Any
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_optional
+from daemon.store.rows import columns, load, load_all, load_optional
 
 TOPIC = "deliveries"
 """Woken by every commit that made something due."""
@@ -137,7 +137,8 @@ def give_back(
     """Undo a lease whose attempt was never made, saying why it waits (secrets locked, shutting down)."""
     tx.run(
         "UPDATE deliveries SET leased_until = NULL, waiting = :waiting, next_attempt_at = :next_at "
-        "WHERE id = :id AND run = :run",
+        # What was given up meanwhile, because its endpoint was deleted, waits no more.
+        "WHERE id = :id AND run = :run AND next_attempt_at IS NOT NULL",
         {"id": delivery.id, "run": delivery.run, "waiting": waiting, "next_at": next_at},
     )
     tx.run(
@@ -215,6 +216,40 @@ def flush(tx: Tx, endpoint_id: str, now: int) -> int:
     )
     tx.wake(TOPIC)
     return changed
+
+
+def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
+    """Make the oldest delivery that waits for an endpoint due now and the others due at `later`; returns how many.
+
+    The first is the probe: when it arrives, `flush` brings the others forward.
+    """
+    waiting = flush(tx, endpoint_id, now)
+    free = "endpoint_id = :id AND next_attempt_at IS NOT NULL AND leased_until IS NULL"
+    tx.run(
+        f"UPDATE deliveries SET next_attempt_at = :later WHERE {free} "
+        f"AND seq > (SELECT MIN(seq) FROM deliveries WHERE {free})",
+        {"id": endpoint_id, "later": later},
+    )
+    return waiting
+
+
+def give_up(tx: Tx, endpoint_id: str, now: int) -> list[Delivery]:
+    """Fail everything that is owed to an endpoint, also what is on its way; returns what it was."""
+    owed = load_all(
+        Delivery,
+        tx.all(
+            f"SELECT {_DELIVERY} FROM deliveries "
+            "WHERE endpoint_id = :id AND next_attempt_at IS NOT NULL ORDER BY seq",
+            {"id": endpoint_id},
+        ),
+    )
+    tx.run(
+        "UPDATE deliveries SET status = 'failed', failed_at = :now, next_attempt_at = NULL, "
+        "leased_until = NULL, waiting = NULL, extra = 0 "
+        "WHERE endpoint_id = :id AND next_attempt_at IS NOT NULL",
+        {"id": endpoint_id, "now": now},
+    )
+    return owed
 
 
 def implicit_endpoint(

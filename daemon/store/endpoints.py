@@ -53,3 +53,23 @@ def count(reader: Reader) -> int:
             "SELECT COUNT(*) FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL"
         )
     )
+
+
+def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
+    """Set some columns of an endpoint that is there, and return it as it is then."""
+    row = tx.one(
+        f"UPDATE endpoints SET {', '.join(f'{name} = :{name}' for name in changes)} "
+        f"WHERE id = :id RETURNING {_ENDPOINT}",
+        {**changes, "id": endpoint_id},
+    )
+    assert row is not None
+    return load(Endpoint, row)
+
+
+def now_in_use(reader: Reader, endpoint_id: str) -> tuple[bool, bool]:
+    """Return (is_active, deleted) of any endpoint as it is now, implicit ones too."""
+    row = reader.one(
+        "SELECT is_active, deleted_at IS NOT NULL FROM endpoints WHERE id = :id",
+        {"id": endpoint_id},
+    )
+    return (False, True) if row is None else (bool(row[0]), bool(row[1]))

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from daemon.wire import Path
-from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
+from momo_cli.answer import Answer, Call, Head, View
 from momo_cli.client import Client
+from momo_cli.endpoints import FIELDS, state_cell
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.words import ago
@@ -16,33 +17,10 @@ EXAMPLES: Final = """\
 """
 
 
-def _state(row: Row) -> Cell:
-    if row.get("auto_paused_at"):
-        return Cell("✗ auto-paused", "red")
-    if not row.get("is_active"):
-        return Cell("! paused", "yellow")
-    return Cell("✓ sandbox" if row.get("is_sandbox") else "✓ active", "green")
-
-
 VIEW: Final = View(
-    fields=tuple(
-        Field(name)
-        for name in (
-            "id",
-            "url",
-            "description",
-            "is_active",
-            "is_sandbox",
-            "auto_paused_at",
-            "last_success_at",
-            "last_failure_at",
-            "consecutive_failures",
-            "created_at",
-            "updated_at",
-        )
-    ),
+    fields=FIELDS,
     heads=(
-        Head("STATE", lambda row, _: _state(row)),
+        Head("STATE", lambda row, _: state_cell(row)),
         Head("URL", lambda row, _: clean(row.get("url"))),
         Head("LAST OK", lambda row, t: ago(row.get("last_success_at"), t) or "—"),
         Head(

@@ -14,6 +14,7 @@ from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 TX = f"/v1/transactions/{samples.REF}"
 REVIEW = f"/v1/reviews/{samples.REVIEW['id']}"
+ENDPOINT = f"/v1/open-collections/endpoints/{samples.ENDPOINT['id']}"
 DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
 
@@ -95,6 +96,27 @@ CASES = {
     ),
     "endpoints list": Case(
         ("endpoints", "list"), ("GET", wire.Path.ENDPOINTS), ok([samples.ENDPOINT]), ok([])
+    ),
+    "endpoints show": Case(
+        ("endpoints", "show", samples.ENDPOINT["id"]), ("GET", ENDPOINT), ok(samples.ENDPOINT)
+    ),
+    "endpoints update": Case(
+        ("endpoints", "update", samples.ENDPOINT["id"], "--description", "shop"),
+        ("PUT", ENDPOINT),
+        ok(samples.ENDPOINT),
+    ),
+    "endpoints pause": Case(
+        ("endpoints", "pause", samples.ENDPOINT["id"]),
+        ("PUT", ENDPOINT),
+        ok({**samples.ENDPOINT, "is_active": False}),
+    ),
+    "endpoints resume": Case(
+        ("endpoints", "resume", samples.ENDPOINT["id"]), ("PUT", ENDPOINT), ok(samples.ENDPOINT)
+    ),
+    "endpoints delete": Case(
+        ("endpoints", "delete", samples.ENDPOINT["id"], "--yes"),
+        ("DELETE", ENDPOINT),
+        Says({"success": True, "deleted": True, "undelivered": 0}),
     ),
     "deliveries list": Case(
         ("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])

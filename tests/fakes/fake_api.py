@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(payload), payload))
 
-    do_GET = do_POST = do_PATCH = _serve  # noqa: N815  # http.server looks for these names
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  # http.server looks for these names
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):

@@ -1,0 +1,63 @@
+"""What the commands about endpoints share: the fields, the lines, and changing one."""
+
+from typing import Any, Final
+
+from daemon.wire import Path
+from momo_cli.answer import Answer, Cell, Field, Row, View
+from momo_cli.client import Client, Reply, path_of
+from momo_cli.terminal import Terminal
+from momo_cli.text import at, clean
+from momo_cli.words import ago
+
+FIELDS: Final = tuple(
+    Field(name)
+    for name in (
+        "id",
+        "url",
+        "description",
+        "is_active",
+        "is_sandbox",
+        "auto_paused_at",
+        "last_success_at",
+        "last_failure_at",
+        "consecutive_failures",
+        "created_at",
+        "updated_at",
+    )
+)
+VIEW: Final = View(fields=FIELDS)
+"""Of one endpoint: it has lines for people instead of a table."""
+
+
+def state_cell(row: Row) -> Cell:
+    """Say how an endpoint is."""
+    if row.get("auto_paused_at"):
+        return Cell("✗ auto-paused", "red")
+    if not row.get("is_active"):
+        return Cell("! paused", "yellow")
+    return Cell("✓ sandbox" if row.get("is_sandbox") else "✓ active", "green")
+
+
+def put(client: Client, endpoint: str, body: dict[str, Any]) -> Reply:
+    """Change an endpoint."""
+    return client.call("PUT", path_of(Path.ENDPOINT, id=endpoint), body=body)
+
+
+def shown(reply: Reply, terminal: Terminal, *said: str) -> Answer:
+    """Answer with one endpoint; `said` stands above it."""
+    row: Row = reply.data
+    cell = state_cell(row)
+    lines = [
+        *said,
+        f"{terminal.style(cell.text, cell.style)}  {clean(row.get('url'))}",
+        f"  id       {clean(row.get('id'))}",
+        f"  label    {clean(row.get('description')) or '—'}",
+        f"  last ok  {ago(row.get('last_success_at'), terminal) or '—'}",
+        f"  fails    {row.get('consecutive_failures') or 0} in a row",
+    ]
+    warnings = at(reply.body, "meta.warnings")
+    notes = [f"warning: {clean(w)}" for w in warnings] if isinstance(warnings, list) else []
+    next_ = [f"momo deliveries list --endpoint {clean(row.get('id'))}"]
+    if not row.get("is_active"):
+        next_.append(f"momo endpoints resume {clean(row.get('id'))}")
+    return Answer(document=reply.text, rows=[row], lines=lines, notes=notes, next=next_)

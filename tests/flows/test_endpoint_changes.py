@@ -1,0 +1,181 @@
+"""Pausing, resuming and deleting endpoints, while deliveries wait and are on their way."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from daemon.core.delivery import DeliveryError, Link, Outcome
+from daemon.core.model import Delivery, Endpoint
+from daemon.flows import deliver, endpoint_changes
+from daemon.flows.endpoint_changes import PROBE_US, Changes
+from tests.fakes.shop import OWNER, FakeShop
+from tests.flows.test_deliver import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
+
+IDS = ("93214500001", "93214500002", "93214500003")
+
+
+async def endpoint(shop: FakeShop) -> Endpoint:
+    (row,) = await shop.rows(Endpoint, "endpoints")
+    assert isinstance(row, Endpoint)
+    return row
+
+
+async def owed(shop: FakeShop) -> list[Delivery]:
+    return [row for row in await shop.rows(Delivery, "deliveries") if isinstance(row, Delivery)]
+
+
+async def finish(shop: FakeShop, leased: deliver.Leased, answer: Outcome) -> None:
+    await deliver.record(shop.env, leased, answer, link=LINK, policy=POLICY)
+
+
+async def change(shop: FakeShop, **changes: Any) -> endpoint_changes.Changed:
+    return await endpoint_changes.update(shop.env, OWNER, "e1", Changes(**changes))
+
+
+@pytest.mark.parametrize(
+    "answer", [outcome(500), outcome(400), outcome(None, DeliveryError.TIMEOUT)]
+)
+async def test_the_twentieth_failure_in_a_row_pauses(shop: FakeShop, answer: Outcome) -> None:
+    await add_endpoint(shop, consecutive_failures=19)
+    await owe(shop)
+    await finish(shop, await lease_one(shop), answer)
+    row = await endpoint(shop)
+    now = shop.clock.now_us()
+    assert (row.is_active, row.auto_paused_at, row.consecutive_failures) == (False, now, 20)
+    noted = await shop.values("SELECT data FROM events WHERE type = 'endpoint.auto_paused'")
+    assert noted == ['{"consecutive_failures":20}']
+    assert await lease(shop) == []
+
+
+async def test_the_nineteenth_does_not(shop: FakeShop) -> None:
+    await add_endpoint(shop, consecutive_failures=18)
+    await owe(shop)
+    await finish(shop, await lease_one(shop), outcome(500))
+    row = await endpoint(shop)
+    assert (row.is_active, row.auto_paused_at, row.consecutive_failures) == (True, None, 19)
+
+
+async def test_an_implicit_endpoint_is_never_paused(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    leased = await lease_one(shop)
+    await shop.env.store.write(
+        lambda tx: tx.run("UPDATE endpoints SET kind = 'implicit', consecutive_failures = 19")
+    )
+    implicit = dataclasses.replace(leased.endpoint, kind="implicit")
+    await finish(shop, dataclasses.replace(leased, endpoint=implicit), outcome(500))
+    row = await endpoint(shop)
+    assert (row.is_active, row.auto_paused_at, row.consecutive_failures) == (True, None, 20)
+
+
+async def test_a_failure_of_our_own_link_does_not_pause(shop: FakeShop) -> None:
+    await add_endpoint(shop, consecutive_failures=19)
+    await owe(shop)
+    unreached = Outcome(None, "", DeliveryError.DNS_ERROR, "no such name", 1000)
+    link = Link(other_host_answered=False, other_host_known=True)
+    await deliver.record(shop.env, await lease_one(shop), unreached, link=link, policy=POLICY)
+    assert (await endpoint(shop)).is_active
+
+
+async def test_a_success_in_flight_at_the_pause_counts_and_the_pause_stays(shop: FakeShop) -> None:
+    await add_endpoint(shop, consecutive_failures=4)
+    await owe(shop)
+    leased = await lease_one(shop)
+    await change(shop, is_active=False)
+    await finish(shop, leased, outcome(200))
+    row = await endpoint(shop)
+    assert (row.is_active, row.consecutive_failures) == (False, 0)
+    assert [each.status for each in await owed(shop)] == ["delivered"]
+
+
+async def test_a_user_s_pause_keeps_the_time_of_an_automatic_one(shop: FakeShop) -> None:
+    await add_endpoint(shop, is_active=0, auto_paused_at=7)
+    await change(shop, is_active=False)
+    assert (await endpoint(shop)).auto_paused_at == 7
+
+
+async def test_a_resume_sends_the_oldest_first_as_a_probe_and_then_the_others(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop, is_active=0, auto_paused_at=7, consecutive_failures=20)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    changed = await change(shop, is_active=True)
+    assert changed.queued == 3
+    row = await endpoint(shop)
+    assert (row.is_active, row.auto_paused_at, row.consecutive_failures) == (True, None, 0)
+    oldest, *others = await owed(shop)
+    (probe,) = await lease(shop)
+    assert probe.delivery.id == oldest.id
+    await finish(shop, probe, outcome(200))
+    assert [each.delivery.id for each in await lease(shop)] == [each.id for each in others]
+
+
+async def test_behind_a_probe_that_fails_the_others_wait(shop: FakeShop) -> None:
+    await add_endpoint(shop, is_active=0)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    await change(shop, is_active=True)
+    now = shop.clock.now_us()
+    await finish(shop, await lease_one(shop), outcome(500))
+    assert await lease(shop) == []
+    assert [each.next_attempt_at for each in await owed(shop)][1:] == [now + PROBE_US] * 2
+
+
+async def test_what_waits_goes_to_the_new_address_under_its_old_id(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    (before,) = await owed(shop)
+    await change(shop, url="https://shop.example/new")
+    leased = await lease_one(shop)
+    assert leased.endpoint.url == "https://shop.example/new"
+    assert leased.delivery.webhook_id == before.webhook_id
+
+
+async def test_a_deletion_makes_dead_letters_of_what_waits(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    await finish(shop, await lease_one(shop), outcome(200))
+    assert await endpoint_changes.delete(shop.env, OWNER, "e1") == 2
+    assert [each.status for each in await owed(shop)] == ["delivered", "failed", "failed"]
+    letters = await shop.values("SELECT reason, replayed_at, resolved_at FROM dead_letters")
+    assert [tuple(row) for row in letters] == [("endpoint_deleted", None, None)] * 2
+    assert await lease(shop) == []
+
+
+async def test_a_failure_in_flight_at_the_deletion_is_the_last(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    leased = await lease_one(shop)
+    await endpoint_changes.delete(shop.env, OWNER, "e1")
+    await finish(shop, leased, outcome(500))
+    (row,) = await owed(shop)
+    assert (row.status, row.next_attempt_at, row.attempt_count) == ("failed", None, 1)
+    letters = await shop.values("SELECT reason, resolved_at FROM dead_letters")
+    assert [tuple(each) for each in letters] == [("endpoint_deleted", None)]
+    told = await shop.values("SELECT COUNT(*) FROM events WHERE type = 'delivery.failed'")
+    assert told == [1]
+
+
+async def test_a_success_in_flight_at_the_deletion_counts(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    leased = await lease_one(shop)
+    await endpoint_changes.delete(shop.env, OWNER, "e1")
+    await finish(shop, leased, outcome(200))
+    (row,) = await owed(shop)
+    assert (row.status, row.failed_at) == ("delivered", None)
+    letters = await shop.values("SELECT resolved_at FROM dead_letters")
+    assert letters == [shop.clock.now_us()]
+
+
+async def test_an_attempt_given_back_after_the_deletion_stays_given_up(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    leased = await lease_one(shop)
+    await endpoint_changes.delete(shop.env, OWNER, "e1")
+    await deliver.give_back(shop.env, leased)
+    (row,) = await owed(shop)
+    assert (row.status, row.next_attempt_at, row.waiting) == ("failed", None, None)
