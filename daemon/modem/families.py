@@ -52,7 +52,6 @@ class Family:
         urcs: How lines begin that this make says unasked, and that need no answer.
         init: Asked once in PDU mode; each may be refused.
         notice_port: The command that sends notices to the command port, and to the modem port.
-        notice_cures: Tried one after another while messages come that nobody announced.
         storages: Those to read; the first one that the phone takes receives.
         notices: Forms of `AT+CNMI`, the best first.
         iccid: The command for the ICCID that it knows; the others are tried after it.
@@ -71,7 +70,6 @@ class Family:
     urcs: tuple[str, ...] = ()
     init: tuple[str, ...] = ()
     notice_port: tuple[str, str] | None = None
-    notice_cures: tuple[str, ...] = ()
     storages: tuple[str, ...] = ("SM", "ME")
     notices: tuple[str, ...] = NOTICES
     iccid: str = ""
@@ -112,8 +110,7 @@ FAMILIES: Final = (
         "huawei",
         source=(
             "urcs: MM huawei 4866-4934, gammu 6407-6418, chan_dongle wdoekes#47 (^SMMEMFULL); "
-            "notice_port: MM huawei unsolicited_enable_sequence; notice_cures: chan_dongle "
-            "wdoekes#121 and bg111#271, gammu HUAWEI_INIT (^CURC stays over a restart of ours [K]); "
+            "notice_port: MM huawei unsolicited_enable_sequence, chan_dongle wdoekes#121; "
             "iccid: gsmmodem E1752; restart_on_silence: gammu#4, F_RESET_AFTER_TIMEOUT; restart: "
             "gammu#687; hilink: gammu#223, #333, #340, #517. ^CURC=0 is not sent: some firmware "
             "mutes +CMTI with it too [K], and its lines cost us nothing"
@@ -124,7 +121,6 @@ FAMILIES: Final = (
             "^HRSSILVL", "^NWTIME", "^EONS", "^LWURC", "^NDISSTAT", "^THERM", "^SYSSTART",
         ),
         notice_port=("AT^PORTSEL=0", "AT^PORTSEL=1"),
-        notice_cures=("AT^PORTSEL=1", "AT^CURC=1", "AT^PORTSEL=0"),
         iccid="AT^ICCID?",
         restart=True,
         restart_on_silence=True,

@@ -103,6 +103,7 @@ class Work:
         self._settings = settings
         self._events = events
         self._slots = Slots(delete=settings.delete)
+        self._deletes_siblings = False
         self._all: tuple[str, ...] = ()
         self._storages: tuple[str, ...] = ()
         """All but those that the phone refused since the last sweep; the first one receives."""
@@ -142,6 +143,7 @@ class Work:
     def begin(self, setup: Setup, now: float) -> None:
         """Go to work on a phone that was just set up: sweep all, ask for health."""
         self._all = self._storages = setup.storages
+        self._deletes_siblings = setup.family.deletes_siblings
         self._baseline = setup.notices
         self._selected = setup.storages[0]
         self._own.clear()
@@ -220,7 +222,7 @@ class Work:
             self._chores_since = now
         self._chores[kind, storage] = None
 
-    def next(self, now: float) -> Ask | None:  # noqa: PLR0911 - the order is the point
+    def next(self, now: float) -> Ask | None:  # noqa: C901, PLR0911 - the order is the point
         """Choose the next command, None when there is nothing to do now."""
         self._now = now
         overdue = self._chores and now >= self._chores_since + self._settings.heartbeat_s
@@ -229,6 +231,10 @@ class Work:
         if self._notices:
             key = next(iter(self._notices))
             return self._on(key[0]) or self._read(Kind.READ, key)
+        if self._siblings_first():
+            if self._to_list:
+                return self._next_list()
+            return self._next_chore() if self._chores else None
         if (part := self._verified) is not None:
             return self._on(part.storage) or self._command(
                 Ask(f"AT+CMGD={part.index}", "+CMGD:", DELETE_TIMEOUT_S),
@@ -246,14 +252,23 @@ class Work:
                 return select
             return self._read(Kind.VERIFY, (part.storage, part.index), part)
         if self._to_list:
-            here = self._selected in self._to_list
-            storage = self._selected if here else next(iter(self._to_list))
-            return self._on(storage) or self._list(storage)
+            return self._next_list()
         if self._chores:
             return self._next_chore()
         if self._settings.delete and self._slots.unstored(self._selected):
             return None  # it will be emptied in a moment, so stay
         return self._on(self._storages[0])
+
+    def _siblings_first(self) -> bool:
+        """Say whether deleting has to wait: it would take parts along that are not durable yet."""
+        if not self._deletes_siblings:
+            return False
+        return bool(self._to_list) or any(self._slots.unstored(name) for name in self._all)
+
+    def _next_list(self) -> Ask:
+        here = self._selected in self._to_list
+        storage = self._selected if here else next(iter(self._to_list))
+        return self._on(storage) or self._list(storage)
 
     def _next_chore(self) -> Ask:
         kind, storage = next(iter(self._chores))

@@ -631,6 +631,21 @@ def test_a_message_stored_but_of_a_slot_never_read_is_not_deleted() -> None:
     assert phone.deleted == []
 
 
+def test_a_make_that_deletes_siblings_deletes_nothing_before_all_is_stored() -> None:
+    make = FAMILIES["sim800"]
+    phone = Phone(make.identity(), family=make)
+    phone.preload([pdu(1), pdu(2)])
+    shop = Shop(phone, store=False)
+    shop.wait(30.0)
+    first, second = shop.read
+    shop.session.stored([first])
+    shop.wait(5.0)
+    assert phone.deleted == []
+    shop.session.stored([second])
+    shop.wait(5.0)
+    assert {gone.pdu for gone in phone.deleted} == {pdu(1), pdu(2)}
+
+
 # --- health, hanging, rebooting ----------------------------------------------------------------
 
 
