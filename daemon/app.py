@@ -12,7 +12,7 @@ from pathlib import Path
 from daemon import wire
 from daemon.api import app as api
 from daemon.api.listeners import ListenError, Listeners
-from daemon.config import Config, ConfigError, check_exposure, load
+from daemon.config import Config, ConfigError, Webhooks, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
 from daemon.lock import HomeLock, Locked
@@ -164,21 +164,8 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    settings = env.config.webhooks
-    policy = AddressPolicy.from_settings(
-        hosts=settings.allow_private_hosts, cidrs=settings.allow_private_cidrs
-    )
-
-    def make_sender() -> Sender:
-        return Sender(
-            policy,
-            settings.ca_file or None,
-            connect_timeout_s=settings.connect_timeout_s,
-            timeout_s=settings.timeout_s,
-        )
-
     ports = Ports(env, log, options.modems)
-    deliver = DeliverLoop(env, make_sender, log)
+    deliver = DeliverLoop(env, _sender_maker(env.config.webhooks), log)
     hooks = api.Hooks(on_shutdown=stopping.set, phone_states=ports.states, log=log)
     listeners = Listeners(
         socket_path=places.socket,
@@ -224,6 +211,23 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         for task in [*tasks, stopped]:
             task.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)
+
+
+def _sender_maker(settings: Webhooks) -> Callable[[], Sender]:
+    """Return what makes a worker's door to the receivers, by the settings."""
+    policy = AddressPolicy.from_settings(
+        hosts=settings.allow_private_hosts, cidrs=settings.allow_private_cidrs
+    )
+
+    def make() -> Sender:
+        return Sender(
+            policy,
+            settings.ca_file or None,
+            connect_timeout_s=settings.connect_timeout_s,
+            timeout_s=settings.timeout_s,
+        )
+
+    return make
 
 
 async def _take_down(*steps: Callable[[], object]) -> None:

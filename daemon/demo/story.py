@@ -7,7 +7,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.panel import Panel
@@ -72,64 +72,14 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
     step = _Steps(console)
     receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a person watches this clock
     try:
-        shop.write_config(receiver.ca_file)
-        shop.set_up("Ama Provisions")
-        step(
-            "A shop was made",
-            "Ama Provisions, with its own database and keys",
-            "momo setup --shop 'Ama Provisions'",
-        )
-        shop.start_phone(options.phone, options.faults)
-        wrong = f", with {', '.join(options.faults)}" if options.faults else ""
-        step(
-            "A phone was plugged in",
-            f"an emulated USB modem ({options.phone}{wrong}) with an MTN Ghana SIM",
-        )
-        address = shop.start_daemon()
-        step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
-        phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
-        method = shop.momo(
-            "methods", "add", "--provider", "momo_mtn", "--phone", SHOP_PHONE, "--name", "Ama Mensah",
-            "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
-        )["data"]  # fmt: skip
-        step(
-            "The shop's number is on the SIM",
-            f"{method['phone_number']} ({method['provider_name']}) in {phone['name']}",
-            f"momo methods add --provider momo_mtn --phone {SHOP_PHONE} --name 'Ama Mensah' --sim {phone['name']}:0",
-        )
-        endpoint = shop.momo("endpoints", "add", receiver.url)
-        receiver.secret = endpoint["secret"]
-        step(
-            "The shop's web server hears of payments",
-            receiver.url,
-            f"momo endpoints add {receiver.url}",
-        )
-        request = shop.momo("init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER)["data"]
-        step(
-            f"{CUSTOMER} owes GHS {AMOUNT}",
-            f"and types the code [bold]{request['svc_code']}[/bold] as the reference of the payment",
-            f"momo init {AMOUNT} --phone {CUSTOMER_PHONE} --name '{CUSTOMER}'",
-        )
-        text = receipt(request["svc_code"], AMOUNT, "86105511902")
-        now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
-        pdus = encode_deliver("MobileMoney", text, now, smsc=SMSC, reference=77)
-        started = time.perf_counter()
-        shop.deliver_sms(pdus)
-        step(
-            "The customer paid",
-            f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]",
-        )
-        received = _wait_for(receiver)
-        took_ms = (time.perf_counter() - started) * 1000
+        _open_shop(shop, receiver, options, step)
+        request = _ask_for_money(shop, step)
+        received = _pay(shop, receiver, request["svc_code"], step)
         paid = shop.momo("tx", "show", request["reference"])["data"]
         step(
             f"The request is {paid['status']}",
             f"received {paid['actual_amount']} of {paid['expected_amount']}, MTN transaction {paid['telco']['transaction_id']}",
             f"momo tx show {request['svc_code']}",
-        )
-        step(
-            "The web server got signed webhooks",
-            f"the first one {took_ms:.0f} ms after the SMS, its signature verified",
         )
         _show(console, received)
         if not all(item.verified for item in received):
@@ -142,6 +92,74 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         return 0
     finally:
         receiver.stop()
+
+
+def _open_shop(shop: Shop, receiver: Receiver, options: DemoOptions, step: "_Steps") -> None:
+    """Make the shop, plug the phone in, and put number and web server in their places."""
+    shop.write_config(receiver.ca_file)
+    shop.set_up("Ama Provisions")
+    step(
+        "A shop was made",
+        "Ama Provisions, with its own database and keys",
+        "momo setup --shop 'Ama Provisions'",
+    )
+    shop.start_phone(options.phone, options.faults)
+    wrong = f", with {', '.join(options.faults)}" if options.faults else ""
+    step(
+        "A phone was plugged in",
+        f"an emulated USB modem ({options.phone}{wrong}) with an MTN Ghana SIM",
+    )
+    address = shop.start_daemon()
+    step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
+    phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
+    method = shop.momo(
+        "methods", "add", "--provider", "momo_mtn", "--phone", SHOP_PHONE, "--name", "Ama Mensah",
+        "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
+    )["data"]  # fmt: skip
+    step(
+        "The shop's number is on the SIM",
+        f"{method['phone_number']} ({method['provider_name']}) in {phone['name']}",
+        f"momo methods add --provider momo_mtn --phone {SHOP_PHONE} --name 'Ama Mensah' --sim {phone['name']}:0",
+    )
+    receiver.secret = shop.momo("endpoints", "add", receiver.url)["secret"]
+    step(
+        "The shop's web server hears of payments",
+        receiver.url,
+        f"momo endpoints add {receiver.url}",
+    )
+
+
+def _ask_for_money(shop: Shop, step: "_Steps") -> dict[str, Any]:
+    """Make the payment request and return it."""
+    request: dict[str, Any] = shop.momo(
+        "init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER
+    )["data"]
+    step(
+        f"{CUSTOMER} owes GHS {AMOUNT}",
+        f"and types the code [bold]{request['svc_code']}[/bold] as the reference of the payment",
+        f"momo init {AMOUNT} --phone {CUSTOMER_PHONE} --name '{CUSTOMER}'",
+    )
+    return request
+
+
+def _pay(shop: Shop, receiver: Receiver, code: str, step: "_Steps") -> list[Received]:
+    """Let the network deliver the receipt, and return the webhooks that came of it."""
+    text = receipt(code, AMOUNT, "86105511902")
+    now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
+    pdus = encode_deliver("MobileMoney", text, now, smsc=SMSC, reference=77)
+    started = time.perf_counter()
+    shop.deliver_sms(pdus)
+    step(
+        "The customer paid",
+        f"MTN's receipt arrives as an SMS of {len(pdus)} parts:\n  [dim]{text}[/dim]",
+    )
+    received = _wait_for(receiver)
+    took_ms = (time.perf_counter() - started) * 1000
+    step(
+        "The web server got signed webhooks",
+        f"both within {took_ms:.0f} ms of the SMS; a new daemon's first delivery loads its web client",
+    )
+    return received
 
 
 class _Steps:

@@ -166,47 +166,9 @@ async def record(
         active, deleted = endpoints.now_in_use(tx, endpoint.id)
         if deleted and decision.next_attempt_at_us is not None:
             decision = _given_up(decision, delivery.status)
-        delivered = decision.status is DeliveryStatus.DELIVERED
-        failed = decision.status is DeliveryStatus.FAILED
-        deliveries.record(
-            tx,
-            delivery,
-            leased.number,
-            changes={
-                "status": decision.status,
-                "next_attempt_at": decision.next_attempt_at_us,
-                "attempt_count": decision.attempt_count,
-                "response_status_code": outcome.status_code,
-                "response_body": outcome.response_body if outcome.status_code else None,
-                "error_code": decision.error_code,
-                "error_message": None if delivered else outcome.error_message,
-                "delivered_at": (delivery.delivered_at or now)
-                if delivered
-                else delivery.delivered_at,
-                "failed_at": now if failed else None,
-                "waiting": None,
-            },
-            attempt={
-                "finished_at": now,
-                "duration_us": outcome.duration_us,
-                "status_code": outcome.status_code,
-                "error_code": decision.error_code,
-                "error_message": outcome.error_message,
-                "counted": decision.counts,
-            },
-        )
-        deliveries.note_endpoint(
-            tx,
-            endpoint.id,
-            succeeded=delivered,
-            failures=decision.consecutive_failures,
-            link_failure=not delivered and not decision.counts,
-            now=now,
-        )
+        _write(tx, leased, outcome, decision, now)
         if active and decision.consecutive_failures >= AUTO_PAUSE_AT:
             _pause(tx, endpoint, decision.consecutive_failures, now)
-        if delivered:
-            deliveries.resolve_dead_letter(tx, delivery.id, now)
         if decision.dead_letter is not None:
             deliveries.bury(
                 tx,
@@ -217,23 +179,78 @@ async def record(
             )
         if decision.flush_endpoint:
             deliveries.flush(tx, endpoint.id, now)
-        if delivered or (failed and not deleted):  # the deletion has told of its own
-            events.add(
-                tx,
-                type="delivery.delivered" if delivered else "delivery.failed",
-                mode=endpoint.mode,
-                at=now,
-                transaction_id=delivery.transaction_id,
-                endpoint_id=endpoint.id,
-                data={
-                    "delivery_id": delivery.id,
-                    "event": delivery.event,
-                    "code": outcome.status_code,
-                },
-            )
+        if not deleted or decision.status is DeliveryStatus.DELIVERED:
+            # A failure after the deletion was told by the deletion.
+            _tell(tx, leased, outcome, decision, now)
         return decision
 
     return await env.store.write(job)
+
+
+def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+    """Write the attempt down: in the log, on the delivery, on its endpoint."""
+    delivery = leased.delivery
+    delivered = decision.status is DeliveryStatus.DELIVERED
+    failed = decision.status is DeliveryStatus.FAILED
+    deliveries.record(
+        tx,
+        delivery,
+        leased.number,
+        changes={
+            "status": decision.status,
+            "next_attempt_at": decision.next_attempt_at_us,
+            "attempt_count": decision.attempt_count,
+            "response_status_code": outcome.status_code,
+            "response_body": outcome.response_body if outcome.status_code else None,
+            "error_code": decision.error_code,
+            "error_message": None if delivered else outcome.error_message,
+            # The first 2xx is kept for ever.
+            "delivered_at": delivery.delivered_at or (now if delivered else None),
+            "failed_at": now if failed else None,
+            "waiting": None,
+        },
+        attempt={
+            "finished_at": now,
+            "duration_us": outcome.duration_us,
+            "status_code": outcome.status_code,
+            "error_code": decision.error_code,
+            "error_message": outcome.error_message,
+            "counted": decision.counts,
+        },
+    )
+    deliveries.note_endpoint(
+        tx,
+        leased.endpoint.id,
+        succeeded=delivered,
+        failures=decision.consecutive_failures,
+        link_failure=not delivered and not decision.counts,
+        now=now,
+    )
+    if delivered:
+        deliveries.resolve_dead_letter(tx, delivery.id, now)
+
+
+def _tell(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+    """Tell the journal when a delivery has ended."""
+    kinds = {
+        DeliveryStatus.DELIVERED: "delivery.delivered",
+        DeliveryStatus.FAILED: "delivery.failed",
+    }
+    if decision.status not in kinds:
+        return
+    events.add(
+        tx,
+        type=kinds[decision.status],
+        mode=leased.endpoint.mode,
+        at=now,
+        transaction_id=leased.delivery.transaction_id,
+        endpoint_id=leased.endpoint.id,
+        data={
+            "delivery_id": leased.delivery.id,
+            "event": leased.delivery.event,
+            "code": outcome.status_code,
+        },
+    )
 
 
 def _given_up(decision: Decision, status: DeliveryStatus) -> Decision:
