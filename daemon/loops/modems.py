@@ -2,6 +2,8 @@
 
 The session (sans-I/O) says what it read; a worker stores it in batches while the next commands run; `stored` tells
 the session which parts are durable. A port that vanishes or hangs is opened again after 1 to 60 s.
+
+It is longer than 300 lines because everything that may happen to one port, and what is said of it, stands together.
 """
 
 import asyncio
