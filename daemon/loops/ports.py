@@ -1,6 +1,7 @@
 """Which ports are served: those named on the command line, or those found on the machine."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from daemon.env import Env
@@ -12,6 +13,9 @@ from daemon.system import Clock
 LOOK_S: Final = 1.0
 """Listing the device folders each second costs 0.03 % of a core and needs no inotify."""
 
+
+GONE: Final = frozenset({"gone", "unreachable"})
+"""States in which a port is not held open."""
 
 ASLEEP_S_MIN: Final = 5.0
 """Sleeping machines stop one clock and not the other; less than this is how they are read."""
@@ -37,8 +41,15 @@ class SleepWatch:
 class Ports:
     """One `PortLoop` per port, each in a task of its own."""
 
-    def __init__(self, env: Env, log: Log, named: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        env: Env,
+        log: Log,
+        named: tuple[str, ...],
+        find: Callable[[], list[str]] = find_ports,
+    ) -> None:
         self._env = env
+        self._find = find
         self._log = log
         self._named = named
         self._loops: dict[str, PortLoop] = {}
@@ -60,12 +71,22 @@ class Ports:
                         self._log.info("modem.resume", slept_s=round(slept))
                         for loop in self._loops.values():
                             loop.reopen()
-                    for path in () if self._named else find_ports():
-                        if path not in self._tasks:
-                            self._start(group, path)
+                    if not self._named:
+                        self._look(group)
                     await asyncio.sleep(LOOK_S)
         finally:
             self._tasks.clear()
+
+    def _look(self, group: asyncio.TaskGroup) -> None:
+        """Serve what has come, and let go of what is no longer there; a port in use closes by itself first."""
+        found = self._find()
+        for path in found:
+            if path not in self._tasks:
+                self._start(group, path)
+        for path in set(self._tasks).difference(found):
+            if self._loops[path].state.state in GONE:
+                self._tasks.pop(path).cancel()
+                del self._loops[path]
 
     def _start(self, group: asyncio.TaskGroup, path: str) -> None:
         loop = PortLoop(self._env, path, self._log)

@@ -127,3 +127,17 @@ async def test_two_phones_that_change_places_keep_their_sims(tmp_path: Path) -> 
             after = [tuple(row) for row in await env.store.read(lambda reader: reader.all(sql))]
             assert after == sims
             assert [row[2] for row in after] == [1, 1]
+
+
+async def test_a_found_port_that_is_gone_for_good_is_let_go_of(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path, QUICK)
+    found = [str(tmp_path / "ttyUSB0")]
+    ports = Ports(shop.env, Log(io.StringIO()), (), find=lambda: found)
+    task = asyncio.create_task(ports.run())
+    await until(lambda: all_are(ports, "unreachable"))
+    found.clear()
+    await until(lambda: not ports.states())
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    shop.close()
