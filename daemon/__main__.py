@@ -19,8 +19,8 @@ from daemon.flows import setup
 from daemon.system import SystemClock, SystemEntropy
 
 EXIT_FINDINGS = 6
-DEMO_PHONES = ("generic", "huawei", "zte", "sim800", "quectel")
-"""Makes that the daemon reads today; the emulated phone plays more."""
+DEMO_PHONES = ("generic", "huawei", "zte", "sim800", "quectel", "wavecom")
+"""Makes that the daemon can read; a HiLink stick shows its messages to nobody."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

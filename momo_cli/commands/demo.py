@@ -33,7 +33,7 @@ def command(
         str | None,
         typer.Option(
             metavar="MAKE",
-            help="generic, huawei, zte, sim800 or quectel: the phone to play.",
+            help="generic, huawei, zte, sim800, quectel or wavecom: the make.",
         ),
     ] = None,
     fault: Annotated[
