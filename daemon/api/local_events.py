@@ -1,7 +1,6 @@
 """GET /local/v1/events: the journal as it grows, as server-sent events (HTML standard, section 9.2)."""
 
 import asyncio
-import contextlib
 import re
 from typing import Final
 
@@ -127,5 +126,5 @@ async def _wait(wake: asyncio.Event, *others: "asyncio.Task[object]") -> bool:
         return bool(done)
     finally:
         woken.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await woken
+        # Waited for, not awaited: a cancellation of our own must pass through here.
+        await asyncio.wait({woken})

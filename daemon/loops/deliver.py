@@ -48,13 +48,16 @@ class DeliverLoop:
         self._answered: dict[str, float] = {}
         self._hosts: set[str] = set()
         self._stopping = False
+        self._looking = asyncio.Event()
+        self._ended = asyncio.Event()
         self._locked = False
 
     async def run(self) -> None:
         """Run until cancelled or stopped."""
-        await self._env.store.write(deliveries.release_leases)
+        self._looking.set()
         unsubscribe = self._env.store.subscribe(deliveries.TOPIC, self._wake.set)
         try:
+            await self._env.store.write(deliveries.release_leases)
             while not self._stopping:
                 self._wake.clear()
                 wait_s = await self._start_due()
@@ -63,11 +66,17 @@ class DeliverLoop:
                         await self._wake.wait()
         finally:
             unsubscribe()
+            self._ended.set()
 
     async def stop(self) -> None:
         """Let attempts in flight finish; what does not is given back uncounted."""
         self._stopping = True
         self._wake.set()
+        if self._looking.is_set():
+            # What is being leased at this moment must be given back before the database closes.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_S):
+                    await self._ended.wait()
         if self._running:
             _done, late = await asyncio.wait(self._running, timeout=STOP_S)
             for task in late:
@@ -97,6 +106,10 @@ class DeliverLoop:
         except Unavailable as error:
             self._log.warning("deliver.unavailable", why=error.why)
             return float(error.retry_after_s)
+        if self._stopping:
+            for item in due.leased:
+                await deliver.give_back(self._env, item)
+            return 0.0
         for item in due.leased:
             task = asyncio.create_task(self._work(item))
             self._running[task] = item.endpoint.id

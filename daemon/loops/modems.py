@@ -161,8 +161,8 @@ class PortLoop:
             for task in (storing, closing):
                 task.cancel()
             link.close()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(storing, closing, return_exceptions=True)
+            # Our own cancellation must pass through here, or the daemon could not be stopped.
+            await asyncio.gather(storing, closing, return_exceptions=True)
             if self._present is not None:
                 device_id, self._present = self._present, None
                 with contextlib.suppress(Unavailable):

@@ -98,6 +98,7 @@ class Store:
         self.path = path
         self._writer = writer
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = False
         self._listeners: list[tuple[str, asyncio.AbstractEventLoop, Callable[[], None]]] = []
         self._local = threading.local()
         self._reader_connections: list[sqlite3.Connection] = []
@@ -145,6 +146,8 @@ class Store:
             Unavailable: Disk full or an I/O error; nothing was changed.
             Exception: Whatever the job raised; its changes were rolled back and others' were not.
         """
+        if self._closed:
+            raise Unavailable("the shop is closing")  # nobody would ever answer
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put(_Job(job, loop, future))
@@ -168,6 +171,7 @@ class Store:
 
     def close(self) -> None:
         """Finish what is queued, then checkpoint and close every connection."""
+        self._closed = True
         self._jobs.put(None)
         self._thread.join()
         self._readers.shutdown()

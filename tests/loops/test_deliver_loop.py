@@ -168,3 +168,34 @@ async def test_a_graceful_stop_lets_attempts_in_flight_finish(shop: FakeShop) ->
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert await statuses(shop) == [DeliveryStatus.DELIVERED]
+
+
+async def test_a_stop_while_deliveries_are_leased_sends_and_keeps_none_of_them(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from daemon.flows import deliver
+
+    await add_endpoint(shop, "e1")
+    await owe(shop, 2)
+    posts: list[str] = []
+    real = deliver.lease
+    stops: list[asyncio.Task[None]] = []
+
+    async def lease(*args: Any, **more: Any) -> Any:
+        due = await real(*args, **more)
+        if not stops:
+            stops.append(asyncio.create_task(loop.stop()))
+            await asyncio.sleep(0)
+        return due
+
+    monkeypatch.setattr(deliver, "lease", lease)
+
+    def make() -> Any:
+        return FakeSender(lambda url: answered(200), posts)
+
+    loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
+    await asyncio.wait_for(loop.run(), 10)
+    await asyncio.wait_for(stops[0], 10)
+    rows = await shop.rows(Delivery, "deliveries")
+    assert posts == []
+    assert [(row.leased_until, row.attempt_count) for row in rows] == [(None, 0), (None, 0)]

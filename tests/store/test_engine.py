@@ -197,3 +197,10 @@ async def test_durability_settings_are_what_the_promise_needs(path: str) -> None
     )
     assert settings == ("wal", 2, 1)
     store.close()
+
+
+async def test_a_write_after_the_close_is_refused_and_does_not_wait_for_ever(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    store.close()
+    with pytest.raises(Unavailable, match="closing"):
+        await asyncio.wait_for(store.write(lambda tx: add_code(tx, "a")), 5)
