@@ -4,6 +4,8 @@ SQLite 3.7.0 to 3.51.2 can lose committed transactions when two connections writ
 instant (sqlite.org/wal.html, "the WAL-reset bug"), so exactly one connection here ever does. Callers hand a job to
 the writing thread; jobs that wait at the same time share one transaction, each in a savepoint of its own, and one
 `fdatasync`. A job's caller is answered only after that COMMIT: what a caller was told is on the disk.
+
+It is a little longer than 300 lines because the queue, the commit and the answer are one promise and read together.
 """
 
 import asyncio
