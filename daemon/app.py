@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daemon import wire
@@ -182,7 +182,8 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
             str(error),
             "momo daemon run --http 127.0.0.1:0",
         ) from error
-    env = _with_real_address(env, listeners.http_address)
+    # Port 0 has become a real one by now.
+    env = replace(env, http_address=listeners.http_address)
     app = api.build(env, hooks)
     tasks = [
         asyncio.create_task(listeners.serve(app), name="listeners"),
@@ -236,10 +237,3 @@ async def _take_down(*steps: Callable[[], object]) -> None:
             result = step()
             if asyncio.iscoroutine(result):
                 await result
-
-
-def _with_real_address(env: Env, http_address: str) -> Env:
-    """Return the environment with the port that port 0 became."""
-    return Env(
-        env.store, env.clock, env.entropy, env.config, env.vault, env.account_key, http_address
-    )

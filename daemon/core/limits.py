@@ -37,8 +37,6 @@ PARTS_APART_US: Final = 24 * HOUR_US
 
 # decisions.md section 7
 LEASE_US: Final = 60 * SECOND_US
-DUE_BATCH: Final = 64
-"""Deliveries looked at in one go; more only lengthens the time one transaction holds the writer."""
 
 EXPIRE_EVERY_S: Final = 60.0
 EXPIRE_BATCH: Final = 500

@@ -6,6 +6,7 @@ needs it. The store makes these from rows and nobody else builds SQL from them.
 
 from dataclasses import dataclass
 
+from daemon.core.ids import reference_of
 from daemon.wire import DeliveryStatus, MessageState, Mode, TransactionStatus
 
 
@@ -194,7 +195,7 @@ class Transaction:
     @property
     def reference(self) -> str:
         """The public name: `svc_trx_` and the hex of the UUID."""
-        return "svc_trx_" + self.id.replace("-", "")
+        return reference_of(self.id)
 
 
 @dataclass(frozen=True, slots=True)
