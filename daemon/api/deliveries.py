@@ -4,7 +4,7 @@ from typing import Final
 
 from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
-from daemon.core import shapes
+from daemon.core import collection_shapes
 from daemon.store import lists
 from daemon.wire import DeliveryStatus, Mode
 
@@ -30,5 +30,5 @@ async def get_list(call: Call) -> Reply:
     found, total = await call.env.store.read(
         lambda reader: lists.deliveries(reader, wanted, limit=limit, offset=offset)
     )
-    entries = [shapes.delivery(delivery, target) for delivery, target in found]
+    entries = [collection_shapes.delivery(delivery, target) for delivery, target in found]
     return ok(entries, query.meta(limit=limit, offset=offset, total=total))

@@ -8,7 +8,7 @@ from daemon.api.endpoints import find, read_events
 from daemon.api.fields import Fields, ignored
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
-from daemon.core import shapes
+from daemon.core import collection_shapes
 from daemon.core.errors import Refusal
 from daemon.flows import endpoint_changes as flow
 from daemon.flows.endpoint_changes import Changes
@@ -31,7 +31,7 @@ async def update(call: Call) -> Reply:
     told = [*ignored(Fields(body).unknown((*KNOWN, "is_sandbox"))), *changed.warnings]
     if told:
         meta["warnings"] = told
-    return ok(shapes.endpoint(changed.endpoint), meta or None)
+    return ok(collection_shapes.endpoint(changed.endpoint), meta or None)
 
 
 async def delete(call: Call) -> Reply:
@@ -39,7 +39,7 @@ async def delete(call: Call) -> Reply:
     _enabled(call)
     endpoint = await find(call)
     undelivered = await flow.delete(call.env, call.caller, endpoint.id)
-    return Reply(200, shapes.deleted_endpoint(undelivered))
+    return Reply(200, collection_shapes.deleted_endpoint(undelivered))
 
 
 def read(body: Mapping[str, Any]) -> Changes:

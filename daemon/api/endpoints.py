@@ -9,7 +9,7 @@ from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, finished, ok
-from daemon.core import shapes
+from daemon.core import collection_shapes
 from daemon.core.errors import Refusal
 from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.model import Endpoint
@@ -92,12 +92,12 @@ async def get_list(call: Call) -> Reply:
     """List the endpoints; a test key sees sandbox endpoints only."""
     mode = Mode.TEST if call.caller.mode is Mode.TEST else None
     found = await call.env.store.read(lambda reader: endpoints.in_use(reader, mode))
-    return ok([shapes.endpoint(endpoint) for endpoint in found])
+    return ok([collection_shapes.endpoint(endpoint) for endpoint in found])
 
 
 async def get_one(call: Call) -> Reply:
     """Return one endpoint."""
-    return ok(shapes.endpoint(await find(call)))
+    return ok(collection_shapes.endpoint(await find(call)))
 
 
 async def find(call: Call) -> Endpoint:

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.api.fields import Query
 from daemon.api.service import Call, Service
-from daemon.core import shapes
+from daemon.core import local_shapes, shapes
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.store import events, lists
@@ -99,7 +99,7 @@ class Stream:
             text = b""
             for event, about in lists.events_with_transactions(reader, found):
                 transaction, payment = about or (None, None)
-                data = shapes.dump(shapes.event(event, transaction, payment, now))
+                data = shapes.dump(local_shapes.event(event, transaction, payment, now))
                 text += b"id: %d\nevent: %b\ndata: %b\n\n" % (event.seq, event.type.encode(), data)
             return text, found[-1].seq if found else self._after
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from daemon.api.fields import Query, read_uuid
 from daemon.api.service import Call, Reply, ok
-from daemon.core import shapes
+from daemon.core import local_shapes
 from daemon.core.errors import Refusal
 from daemon.store import lists
 from daemon.wire import ErrorCode, MessageState
@@ -31,7 +31,7 @@ async def get_list(call: Call) -> Reply:
     found, total = await call.env.store.read(
         lambda reader: lists.messages(reader, wanted, limit=limit, offset=offset)
     )
-    items = [shapes.message(message, line, show_body=show_body) for message, line in found]
+    items = [local_shapes.message(message, line, show_body=show_body) for message, line in found]
     return ok(items, query.meta(limit=limit, offset=offset, total=total))
 
 
@@ -56,4 +56,4 @@ async def get_one(call: Call) -> Reply:
         found = await call.env.store.read(lambda reader: lists.message(reader, message_id))
     if found is None:
         raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
-    return ok(shapes.message(*found, show_body=show_body))
+    return ok(local_shapes.message(*found, show_body=show_body))

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from daemon.api import lines
 from daemon.api.envelope import VERSION
 from daemon.api.service import Call, Reply, ok
-from daemon.core import shapes
+from daemon.core import collection_shapes, shapes
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.store import endpoints, lists, shop
@@ -68,7 +68,7 @@ def _read(reader: Reader, now: int) -> dict[str, Any]:
         "lines": lines.status(reader, now),
         "today": _today(lists.today(reader, _midnight(owner, now), now)),
         "endpoints": [
-            {**shapes.endpoint(endpoint), "queued": waiting.get(endpoint.id, 0)}
+            {**collection_shapes.endpoint(endpoint), "queued": waiting.get(endpoint.id, 0)}
             for endpoint in endpoints.in_use(reader)
         ],
         "queue": lists.queue(reader),

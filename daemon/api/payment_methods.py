@@ -9,7 +9,7 @@ from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
 from daemon.api.reconcile import read_provider
 from daemon.api.service import Call, Reply, finished, ok
-from daemon.core import shapes
+from daemon.core import line_shapes
 from daemon.core.errors import Refusal
 from daemon.flows.methods import NewMethod, Slot
 from daemon.flows.methods import create as create_flow
@@ -99,7 +99,7 @@ async def get_list(call: Call) -> Reply:
     def job(reader: Reader) -> list[dict[str, Any]]:
         methods = payment_methods.in_use(reader)
         return [
-            shapes.payment_method(method, *payment_methods.where(reader, method))
+            line_shapes.payment_method(method, *payment_methods.where(reader, method))
             for method in methods
         ]
 
@@ -119,7 +119,7 @@ async def _record(call: Call, method_id: str) -> dict[str, Any]:
         method = payment_methods.get(reader, method_id)
         if method is None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-        return shapes.payment_method(method, *payment_methods.where(reader, method))
+        return line_shapes.payment_method(method, *payment_methods.where(reader, method))
 
     return await call.env.store.read(job)
 
@@ -128,7 +128,7 @@ async def get_sims(call: Call) -> Reply:
     """List phones and slots to choose from."""
 
     def job(reader: Reader) -> list[dict[str, Any]]:
-        return shapes.sims(
+        return line_shapes.sims(
             devices.known(reader), devices.sims_in_phones(reader), payment_methods.in_use(reader)
         )
 

@@ -2,7 +2,7 @@
 
 from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
-from daemon.core import shapes
+from daemon.core import shapes, transaction_shapes
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.store import lists
@@ -38,7 +38,9 @@ async def get_list(call: Call) -> Reply:
             reader, wanted, now=now, limit=per_page, offset=(page - 1) * per_page
         )
     )
-    items = [shapes.list_item(transaction, payment, now) for transaction, payment in found]
+    items = [
+        transaction_shapes.list_item(transaction, payment, now) for transaction, payment in found
+    ]
     return ok(items, query.meta(), pagination=shapes.pagination(page, per_page, total))
 
 
@@ -85,4 +87,4 @@ def _one(call: Call, found: lists.Found | None, matches: int | None = None) -> R
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     transaction, payment = found
     meta = None if matches is None else {"matches": matches}
-    return ok(shapes.single(transaction, payment, call.env.clock.now_us()), meta)
+    return ok(transaction_shapes.single(transaction, payment, call.env.clock.now_us()), meta)

@@ -8,7 +8,8 @@ import msgspec
 from daemon.core.model import Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.providers import network_of
 from daemon.core.reviews import NEEDS_PASSWORD, explain
-from daemon.core.shapes import Json, list_item, timestamp, timestamp_or_none
+from daemon.core.shapes import Json, timestamp, timestamp_or_none
+from daemon.core.transaction_shapes import list_item
 from daemon.wire import Mode
 from parsers.money import render
 from parsers.read import PROVIDERS

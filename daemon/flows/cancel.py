@@ -1,6 +1,6 @@
 """Give up a payment request that nobody has paid (decisions.md section 2)."""
 
-from daemon.core import ids, limits, shapes
+from daemon.core import ids, limits, shapes, transaction_shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Transaction
@@ -58,7 +58,7 @@ async def cancel(
                 transaction_id=cancelled.id,
                 data={} if reason is None else {"reason": reason},
             )
-        body = shapes.success(shapes.single(cancelled, None, now), meta.as_json(*said))
+        body = shapes.success(transaction_shapes.single(cancelled, None, now), meta.as_json(*said))
         return Answer(200, body)
 
     return await env.store.write(job)

@@ -4,7 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 
-from daemon.core import lines, routing, shapes
+from daemon.core import collection_shapes, lines, routing, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import IDEMPOTENCY_US
@@ -82,7 +82,9 @@ async def create(
         )
         told = [*warnings, *routing.overlaps(endpoint, endpoints.in_use(tx, endpoint.mode))]
         body = shapes.success(
-            shapes.endpoint(endpoint), {"warnings": told} if told else None, secret=secret
+            collection_shapes.endpoint(endpoint),
+            {"warnings": told} if told else None,
+            secret=secret,
         )
         answer = Answer(201, body)
         if claim is not None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daemon.core import ids, limits, matching, shapes
+from daemon.core import ids, limits, matching, shapes, transaction_shapes
 from daemon.core.access import Caller, CallerKind
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Payment, Transaction
@@ -45,7 +45,7 @@ async def initialize(
         waiting = _payment_expected(tx, mode, request, now)
         transaction = _add(tx, env, caller, request, mode, now)
         body = shapes.success(
-            shapes.initialized(
+            transaction_shapes.initialized(
                 transaction,
                 checkout_url=f"{env.public_base_url}/pay/{transaction.public_slug}",
                 payer_sms_sent=False,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core import shapes
+from daemon.core import line_shapes, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import PaymentMethod, Sim
@@ -124,7 +124,7 @@ def _free_sim(reader: Reader, slot: Slot, provider: str, method_id: str | None) 
 
 def _record(reader: Reader, method: PaymentMethod) -> dict[str, Any]:
     sim, device = payment_methods.where(reader, method)
-    return shapes.payment_method(method, sim, device)
+    return line_shapes.payment_method(method, sim, device)
 
 
 def _tell(

@@ -1,6 +1,6 @@
 """A person vouches that a payment belongs to a request (interface.md, reconcile; the order is decisions.md's)."""
 
-from daemon.core import ids, limits, shapes
+from daemon.core import ids, limits, shapes, transaction_shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, Transaction
@@ -57,7 +57,7 @@ async def reconcile(
         )
         verified, verdict = settle.vouch(tx, outbox, transaction, payment, word, now)
         body = shapes.success(
-            shapes.reconciliation(
+            transaction_shapes.reconciliation(
                 reconciliation_id=word.reconciliation_id,
                 transaction_id=request.transaction_id,
                 transaction=verified,

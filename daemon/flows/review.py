@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from daemon.core import ids, review_shapes, shapes
+from daemon.core import ids, review_shapes, shapes, transaction_shapes
 from daemon.core.access import Caller
 from daemon.core.approval import payment_row
 from daemon.core.errors import Refusal
@@ -263,6 +263,6 @@ def _answer(
     """Answer with the review as it is now, and what has become of the money."""
     seen = evidence.of_review(tx, review.id, None, now)
     assert seen is not None, "it was read in this transaction"
-    transaction = None if outcome is None else shapes.single(outcome, payment, now)
+    transaction = None if outcome is None else transaction_shapes.single(outcome, payment, now)
     body = shapes.success(review_shapes.review(seen, now), meta.as_json(), transaction=transaction)
     return Answer(200, body)

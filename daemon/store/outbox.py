@@ -6,7 +6,7 @@ Bodies are made here, once, and sent byte for byte for ever after; signatures ar
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.core import routing, shapes, signing
+from daemon.core import routing, signing, webhook_shapes
 from daemon.core.model import Delivery, Endpoint, Payment, PaymentMethod, Transaction
 from daemon.store import deliveries, endpoints
 from daemon.store.engine import Tx
@@ -39,7 +39,7 @@ class Outbox:
                     "SELECT body FROM messages WHERE id = :id", {"id": payment.message_id}
                 )
             webhook_id = self._webhook_id(endpoint, EventKind.FORWARDED, payment.id)
-            body = shapes.forwarded_body(
+            body = webhook_shapes.forwarded_body(
                 webhook_id=webhook_id,
                 timestamp_us=now,
                 transaction=transaction,
@@ -74,7 +74,7 @@ class Outbox:
         owed = 0
         for endpoint in routing.completed_targets(own, self._implicit(tx, transaction, now)):
             webhook_id = self._webhook_id(endpoint, EventKind.COMPLETED, payment.id)
-            body = shapes.completed_body(
+            body = webhook_shapes.completed_body(
                 webhook_id=webhook_id,
                 timestamp_us=now,
                 transaction=transaction,

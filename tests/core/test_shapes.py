@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from daemon.core import shapes
+from daemon.core import (
+    collection_shapes,
+    line_shapes,
+    local_shapes,
+    shapes,
+    transaction_shapes,
+    webhook_shapes,
+)
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.verdict import judge
 from daemon.wire import DeliveryStatus, ErrorCode, MessageState, Mode, TransactionStatus
@@ -23,7 +30,7 @@ def read(value: object) -> Any:
 
 
 def test_a_waiting_request_as_a_list_item() -> None:
-    assert read(shapes.list_item(rows.transaction(), None, NOW)) == {
+    assert read(transaction_shapes.list_item(rows.transaction(), None, NOW)) == {
         "reference": REFERENCE,
         "svc_code": "A7K2M9",
         "status": "PENDING",
@@ -42,7 +49,7 @@ def test_a_waiting_request_as_a_list_item() -> None:
 
 
 def test_a_verified_request_as_a_single_transaction() -> None:
-    assert read(shapes.single(rows.verified(), rows.payment(), NOW)) == {
+    assert read(transaction_shapes.single(rows.verified(), rows.payment(), NOW)) == {
         "reference": REFERENCE,
         "svc_code": "A7K2M9",
         "status": "SUCCESS",
@@ -88,7 +95,7 @@ def test_nested_objects_are_there_when_nothing_is_known() -> None:
         expires_at=None,
         merged_into=rows.PAYMENT_ID,
     )
-    shape = read(shapes.single(holder, None, NOW))
+    shape = read(transaction_shapes.single(holder, None, NOW))
     assert shape["payer"] == {"phone_number": None, "name": None}
     assert shape["telco"] == {"provider": None, "transaction_id": None, "timestamp": None}
     assert shape["timeline"] == {
@@ -108,7 +115,7 @@ def test_nested_objects_are_there_when_nothing_is_known() -> None:
 def test_the_difference_is_signed_and_null_on_exact(
     received: int, difference: str | None, kind: str
 ) -> None:
-    shape = shapes.list_item(rows.verified(), rows.payment(amount_minor=received), NOW)
+    shape = transaction_shapes.list_item(rows.verified(), rows.payment(amount_minor=received), NOW)
     assert (shape["difference"], shape["difference_type"]) == (difference, kind)
 
 
@@ -123,28 +130,33 @@ def test_the_difference_is_signed_and_null_on_exact(
 def test_the_payer_is_the_receipts_else_the_requests(
     phone: str | None, name: str | None, payer: tuple[str, str], source: str
 ) -> None:
-    shape = shapes.single(rows.verified(), rows.payment(payer_phone=phone, payer_name=name), NOW)
+    shape = transaction_shapes.single(
+        rows.verified(), rows.payment(payer_phone=phone, payer_name=name), NOW
+    )
     assert tuple(shape["payer"].values()) == payer
     assert shape["payer_source"] == source
 
 
 def test_a_walk_in_named_without_a_number_is_the_receipts_word() -> None:
     holder = rows.verified(origin="open", phone_number=None, customer_name=None)
-    assert shapes.single(holder, rows.payment(payer_phone=None), NOW)["payer_source"] == "receipt"
+    assert (
+        transaction_shapes.single(holder, rows.payment(payer_phone=None), NOW)["payer_source"]
+        == "receipt"
+    )
     named = rows.transaction(phone_number=None)
-    assert shapes.single(named, None, NOW)["payer_source"] == "request"
+    assert transaction_shapes.single(named, None, NOW)["payer_source"] == "request"
 
 
 def test_a_request_expires_on_read_at_the_very_microsecond() -> None:
     request = rows.transaction()
-    assert shapes.status_at(request, AT + DAY - 1) is TransactionStatus.PENDING
-    assert shapes.status_at(request, AT + DAY) is TransactionStatus.EXPIRED
+    assert transaction_shapes.status_at(request, AT + DAY - 1) is TransactionStatus.PENDING
+    assert transaction_shapes.status_at(request, AT + DAY) is TransactionStatus.EXPIRED
     held = rows.transaction(status=TransactionStatus.MANUAL_REVIEW)
-    assert shapes.status_at(held, AT + DAY) is TransactionStatus.MANUAL_REVIEW
+    assert transaction_shapes.status_at(held, AT + DAY) is TransactionStatus.MANUAL_REVIEW
 
 
 def test_initialize_shows_the_code_and_where_to_pay() -> None:
-    made = shapes.initialized(
+    made = transaction_shapes.initialized(
         rows.transaction(), checkout_url="https://pay.example/pay/slug", payer_sms_sent=False
     )
     assert read(made) == {
@@ -173,7 +185,7 @@ def test_initialize_shows_the_code_and_where_to_pay() -> None:
 def test_reconcile_says_what_was_matched(
     received: int, status: str, difference: str, kind: str, message: str
 ) -> None:
-    shape = shapes.reconciliation(
+    shape = transaction_shapes.reconciliation(
         reconciliation_id="rec_" + "0" * 32,
         transaction_id=" 0012345678",
         transaction=rows.verified(TransactionStatus(status)),
@@ -195,7 +207,7 @@ def test_reconcile_says_what_was_matched(
 
 
 def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> None:
-    body = shapes.forwarded_body(
+    body = webhook_shapes.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT + MINUTE,
         transaction=rows.verified(),
@@ -222,7 +234,7 @@ def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> No
 
 def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
     holder = rows.verified(origin="open", svc_code=None, expected_minor=None, matched_by="none")
-    body = shapes.forwarded_body(
+    body = webhook_shapes.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT,
         transaction=holder,
@@ -243,7 +255,7 @@ def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
 
 
 def test_a_reversed_payment_says_so_in_later_bodies() -> None:
-    body = shapes.forwarded_body(
+    body = webhook_shapes.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT,
         transaction=rows.verified(),
@@ -256,7 +268,7 @@ def test_a_reversed_payment_says_so_in_later_bodies() -> None:
 def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
     request, payment = rows.verified(mode=Mode.TEST), rows.payment(mode=Mode.TEST)
     body = json.loads(
-        shapes.completed_body(
+        webhook_shapes.completed_body(
             webhook_id="ocl_0123456789abcdefghijklmn",
             timestamp_us=NOW,
             transaction=request,
@@ -277,7 +289,7 @@ def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
     assert (body["type"], body["test"], body["livemode"]) == ("transaction.completed", True, False)
     assert body["data"] == {
         "transaction_id": rows.TRANSACTION_ID,
-        **read(shapes.single(request, payment, NOW)),
+        **read(transaction_shapes.single(request, payment, NOW)),
         "match": {
             "matched_by": "code",
             "late": False,
@@ -295,7 +307,7 @@ def test_the_largest_payload_stays_within_20_kilobytes(character: str, *, raw_ke
         customer_name="₵" * 200,
     )
     text = character * 1600
-    body = shapes.forwarded_body(
+    body = webhook_shapes.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT,
         transaction=request,
@@ -308,7 +320,7 @@ def test_the_largest_payload_stays_within_20_kilobytes(character: str, *, raw_ke
 
 
 def test_an_endpoint_never_shows_a_secret() -> None:
-    assert read(shapes.endpoint(rows.endpoint(mode=Mode.TEST, last_success_at=AT))) == {
+    assert read(collection_shapes.endpoint(rows.endpoint(mode=Mode.TEST, last_success_at=AT))) == {
         "id": rows.ENDPOINT_ID,
         "url": "https://shop.example/hook",
         "description": "web shop",
@@ -338,7 +350,7 @@ def test_a_failed_delivery() -> None:
         failed_at=AT,
         waiting="secrets_locked",
     )
-    assert read(shapes.delivery(row, rows.endpoint(kind="implicit"))) == {
+    assert read(collection_shapes.delivery(row, rows.endpoint(kind="implicit"))) == {
         "id": "0f3c0000-0000-4000-8000-000000000007",
         "webhook_id": "ocl_0123456789abcdefghijklmn",
         "endpoint_id": rows.ENDPOINT_ID,
@@ -362,9 +374,9 @@ def test_a_failed_delivery() -> None:
 
 
 def test_a_delivery_to_a_paused_endpoint_waits_for_it() -> None:
-    shape = shapes.delivery(rows.delivery(), rows.endpoint(is_active=False))
+    shape = collection_shapes.delivery(rows.delivery(), rows.endpoint(is_active=False))
     assert (shape["waiting"], shape["next_attempt_at"]) == ("endpoint_paused", None)
-    due = shapes.delivery(rows.delivery(waiting="secrets_locked"), rows.endpoint())
+    due = collection_shapes.delivery(rows.delivery(waiting="secrets_locked"), rows.endpoint())
     assert (due["waiting"], due["next_attempt_at"]) == ("secrets_locked", CREATED)
 
 
@@ -387,9 +399,9 @@ def test_a_payment_method_on_a_sim_and_off_it() -> None:
         "created_at": CREATED,
         "updated_at": CREATED,
     }
-    assert read(shapes.payment_method(rows.method(), rows.sim(), rows.device())) == record
-    assert read(shapes.payment_method(rows.method(), None, None)) == {**record, "sim": None}
-    lost = shapes.payment_method(rows.method(), rows.sim(network=None), None)
+    assert read(line_shapes.payment_method(rows.method(), rows.sim(), rows.device())) == record
+    assert read(line_shapes.payment_method(rows.method(), None, None)) == {**record, "sim": None}
+    lost = line_shapes.payment_method(rows.method(), rows.sim(network=None), None)
     assert lost["sim"]["device_name"] is None
     assert lost["sim"]["network"] == ""
 
@@ -401,7 +413,7 @@ def test_sims_to_choose_from() -> None:
         rows.sim(seq=3, sim_key="c", slot_index=2, present=False),
         rows.sim(seq=4, sim_key="d", device_id="elsewhere"),
     ]
-    assert read(shapes.sims([rows.device()], slots, [rows.method()])) == [
+    assert read(line_shapes.sims([rows.device()], slots, [rows.method()])) == [
         {
             "device_id": rows.DEVICE_ID,
             "name": "zte-front",
@@ -449,28 +461,28 @@ def test_a_message_shows_its_text_only_when_asked() -> None:
         "test": False,
     }
     line = "+233244124567"
-    assert read(shapes.message(rows.message(), line, show_body=False)) == shape
-    shown = read(shapes.message(rows.message(), line, show_body=True))
+    assert read(local_shapes.message(rows.message(), line, show_body=False)) == shape
+    shown = read(local_shapes.message(rows.message(), line, show_body=True))
     assert shown == {**shape, "body": "Payment received"}
     part = rows.message(state=MessageState.INCOMPLETE, body=None)
-    assert shapes.message(part, line, show_body=True)["body"] is None
+    assert local_shapes.message(part, line, show_body=True)["body"] is None
 
 
 def test_an_event_carries_the_transaction_it_is_about() -> None:
     request, payment = rows.verified(), rows.payment()
-    assert read(shapes.event(rows.event(), request, payment, NOW)) == {
+    assert read(local_shapes.event(rows.event(), request, payment, NOW)) == {
         "id": "41",
         "type": "transaction.verified",
         "at": CREATED,
         "actor": "momo",
-        **read(shapes.list_item(request, payment, NOW)),
+        **read(transaction_shapes.list_item(request, payment, NOW)),
         "transaction_id": rows.TRANSACTION_ID,
         "payment_id": rows.PAYMENT_ID,
         "message_id": None,
         "endpoint_id": None,
         "details": {"late": False},
     }
-    bare = shapes.event(rows.event(transaction_id=None), None, None, NOW)
+    bare = local_shapes.event(rows.event(transaction_id=None), None, None, NOW)
     assert "reference" not in bare
 
 

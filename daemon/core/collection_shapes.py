@@ -1,0 +1,66 @@
+"""The JSON shapes of open collections: endpoints and their deliveries."""
+
+import msgspec
+
+from daemon.core.model import Delivery, Endpoint
+from daemon.core.shapes import Json, dump, timestamp, timestamp_or_none
+from daemon.wire import DeliveryStatus, Mode
+
+
+def endpoint(row: Endpoint) -> Json:
+    """Make the endpoint object; the secret is never part of it."""
+    return {
+        "id": row.id,
+        "url": row.url,
+        "description": row.description,
+        "is_active": row.is_active,
+        "is_sandbox": row.mode is Mode.TEST,
+        "auto_paused_at": timestamp_or_none(row.auto_paused_at),
+        "last_success_at": timestamp_or_none(row.last_success_at),
+        "last_failure_at": timestamp_or_none(row.last_failure_at),
+        "consecutive_failures": row.consecutive_failures,
+        "created_at": timestamp(row.created_at),
+        "updated_at": timestamp(row.updated_at),
+        "catch_all": row.catch_all,
+        "events": msgspec.Raw(row.events.encode()),
+        "include_raw": row.include_raw,
+    }
+
+
+def deleted_endpoint(undelivered: int) -> bytes:
+    """Make the answer of a deletion; `undelivered` deliveries will never arrive there."""
+    body: Json = {"success": True, "deleted": True, "undelivered": undelivered}
+    if undelivered:
+        body["hint"] = "They are dead letters now; the payments themselves are kept."
+    return dump(body)
+
+
+def delivery(row: Delivery, target: Endpoint) -> Json:
+    """Make one entry of the delivery log; `target` is the endpoint it goes to."""
+    open_ = row.status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+    paused = open_ and not target.is_active
+    error = None
+    if row.error_code is not None:
+        error = {"code": row.error_code, "message": row.error_message or ""}
+    return {
+        "id": row.id,
+        "webhook_id": row.webhook_id,
+        "endpoint_id": row.endpoint_id,
+        "transaction_id": row.transaction_id,
+        "status": row.status,
+        "attempt_count": row.attempt_count,
+        "response_status_code": row.response_status_code,
+        "response_body": row.response_body,
+        "created_at": timestamp(row.created_at),
+        "delivered_at": timestamp_or_none(row.delivered_at),
+        "failed_at": timestamp_or_none(row.failed_at),
+        "event": row.event,
+        "kind": target.kind,
+        "run": row.run,
+        # The retry clock of a paused endpoint stands still: there is no next attempt to name.
+        "next_attempt_at": None if paused else timestamp_or_none(row.next_attempt_at),
+        "waiting": ("endpoint_paused" if paused else row.waiting) if open_ else None,
+        "error": error,
+        "sequence": row.seq,
+        "test": row.test,
+    }

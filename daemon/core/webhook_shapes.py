@@ -1,0 +1,131 @@
+"""The bodies of webhooks (decisions.md section 5): bytes that are stored once and sent as they are."""
+
+from typing import Final
+
+import msgspec
+
+from daemon.core.limits import PAYLOAD_BYTES_MAX
+from daemon.core.model import Payment, PaymentMethod, Transaction
+from daemon.core.providers import network_of
+from daemon.core.shapes import Json, dump, timestamp, timestamp_or_none
+from daemon.core.transaction_shapes import amounts, payer_of, single
+from daemon.wire import API_VERSION, EventKind, Mode
+from parsers.money import render
+
+ZERO_REFERENCE: Final = "svc_trx_" + "0" * 32
+"""The reference of test sends, which are about no transaction (decisions.md section 5)."""
+
+RAW_BYTES_MAX: Final = 7_000
+"""The SMS in a payload: ten parts in any script."""
+
+
+def forwarded_body(
+    *,
+    webhook_id: str,
+    timestamp_us: int,
+    transaction: Transaction,
+    payment: Payment,
+    method: PaymentMethod | None,
+    raw: str | None = None,
+) -> bytes:
+    """Make the body of `transaction.forwarded`, keys in the order of decisions.md section 5.
+
+    Args:
+        webhook_id: `ocl_...`.
+        timestamp_us: When the event came about.
+        transaction: The request or holder that the payment verifies.
+        payment: The money.
+        method: The merchant number it came to; None when unplaced.
+        raw: The SMS's text, only for an endpoint with `include_raw`; null in the body when it is beyond all measure.
+
+    Returns:
+        The bytes to store and to send as they are, at most 20 kB.
+    """
+    data: Json = {
+        "transaction_id": transaction.id,
+        "reference": transaction.reference,
+        "svc_code": transaction.svc_code,
+        "status": transaction.status,
+        "amount": render(payment.amount_minor, payment.currency),
+        "currency": payment.currency,
+        **amounts(transaction, payment),
+        "client_reference": transaction.client_reference,
+        "meta": msgspec.Raw(transaction.meta.encode()),
+        "payer": payer_of(transaction, payment),
+        "telco": {
+            "provider": network_of(payment.provider),
+            "transaction_id": payment.telco_id_as_read,
+            "timestamp": timestamp(payment.telco_at),
+            "reference_text": payment.reference_text,
+        },
+        "payment_method": None
+        if method is None
+        else {
+            "id": method.id,
+            "phone_number": method.phone_number,
+            "account_name": method.account_name,
+            "provider": method.provider,
+        },
+        "sim": {"device_id": payment.device_id, "slot_index": payment.slot_index},
+        "received_at": timestamp(payment.stored_at),
+        "completed_at": timestamp_or_none(transaction.completed_at),
+        "placed": payment.payment_method_id is not None,
+        "late": transaction.late,
+        "matched_by": transaction.matched_by,
+    }
+    if payment.reversed_at is not None:
+        data["reversed_at"] = timestamp(payment.reversed_at)
+    if raw is not None:
+        # A text full of control characters grows sixfold in JSON; the payment itself must go out in any case.
+        data["raw"] = raw if len(dump(raw)) <= RAW_BYTES_MAX else None
+    return _envelope(EventKind.FORWARDED, webhook_id, timestamp_us, transaction.mode, data)
+
+
+def completed_body(
+    *,
+    webhook_id: str,
+    timestamp_us: int,
+    transaction: Transaction,
+    payment: Payment,
+    reconciliation_id: str | None = None,
+    supersedes_reference: str | None = None,
+) -> bytes:
+    """Make the body of `transaction.completed`: the single-transaction shape, `transaction_id` and `match`.
+
+    Args:
+        webhook_id: `ocl_...`.
+        timestamp_us: When the event came about.
+        transaction: The verified request.
+        payment: The money that verified it.
+        reconciliation_id: `rec_...` when a person vouched.
+        supersedes_reference: The holder under which the same money was forwarded before.
+    """
+    data: Json = {
+        "transaction_id": transaction.id,
+        **single(transaction, payment, timestamp_us),
+        "match": {
+            "matched_by": transaction.matched_by,
+            "late": transaction.late,
+            "reconciliation_id": reconciliation_id,
+        },
+    }
+    if supersedes_reference is not None:
+        data["supersedes_reference"] = supersedes_reference
+    return _envelope(EventKind.COMPLETED, webhook_id, timestamp_us, transaction.mode, data)
+
+
+def _envelope(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Json) -> bytes:
+    test = mode is Mode.TEST
+    body = dump(
+        {
+            "webhook_id": webhook_id,
+            "type": kind,
+            "timestamp": timestamp(at_us),
+            "api_version": API_VERSION,
+            "test": test,
+            "livemode": not test,
+            "data": data,
+        }
+    )
+    assert len(body) <= PAYLOAD_BYTES_MAX, "every part of a payload is bounded where it is read"
+    return body
