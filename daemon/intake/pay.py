@@ -1,0 +1,136 @@
+"""Make the payment of a trusted message, and let it pay what it pays."""
+
+from dataclasses import replace
+from typing import Any
+
+from daemon.core import matching, trust
+from daemon.core.model import Payment
+from daemon.intake.desk import Desk
+from daemon.intake.outcome import Arrived, Outcome
+from daemon.intake.parts import microseconds
+from daemon.store import events, payments, reviews, settle, transactions
+from daemon.wire import MessageState, ReviewReason
+from parsers import reading as readings
+from parsers import svc_code
+from parsers.telco_id import normalize_telco_id
+
+
+def pay(desk: Desk, arrived: Arrived, outcome: Outcome, read_as: readings.Payment) -> None:
+    """Make the payment of a trusted message, let it pay, and say in `outcome` what became of it."""
+    payments.touch_line(desk.tx, arrived.payment_method_id, arrived.sim_key, desk.now)
+    if read_as.telco_id is None:
+        outcome.state = MessageState.HELD
+        outcome.reasons = [ReviewReason.NO_TELCO_ID]
+        ask(desk, arrived.id, ReviewReason.NO_TELCO_ID, {})
+        return
+    row = _row(desk, arrived, read_as, read_as.telco_id)
+    payment = payments.add(desk.tx, row)
+    if payment is None:
+        _same_id_again(desk, arrived, outcome, row)
+        return
+    outcome.payment_id = payment.id
+    outcome.state = MessageState.PAYMENT
+    if payment.historical:
+        outcome.state = MessageState.HISTORICAL
+        settle.give_holder(desk.tx, desk.env.outbox, payment, rejected=False, now=desk.now)
+        return
+    _match(desk, outcome, payment, payer_proven=not read_as.payer_phone_typed)
+
+
+def ask(desk: Desk, message_id: str, reason: ReviewReason, details: dict[str, Any]) -> None:
+    """Put a message that made no payment before a person."""
+    reviews.open_review(
+        desk.tx,
+        review_id=desk.env.new_id(),
+        mode=desk.mode,
+        reason=reason,
+        message_id=message_id,
+        details=details,
+        now=desk.now,
+    )
+    events.add(
+        desk.tx,
+        type="review.opened",
+        mode=desk.mode,
+        at=desk.now,
+        message_id=message_id,
+        data={"reason": reason},
+    )
+
+
+def _match(desk: Desk, outcome: Outcome, payment: Payment, *, payer_proven: bool) -> None:
+    """Let a payment pay; a payer's number that the payer could have typed is no proof of who paid."""
+    tx, now, outbox = desk.tx, desk.now, desk.env.outbox
+    decision = _decide(desk, payment, payer_proven=payer_proven)
+    if isinstance(decision, matching.Verify):
+        how = settle.Settlement(decision.verdict, decision.matched_by, decision.late)
+        settle.verify(tx, outbox, decision.transaction, payment, how, now)
+    elif isinstance(decision, matching.Hold):
+        outcome.state = MessageState.HELD
+        outcome.reasons = [*outcome.reasons, decision.reason]
+        payments.set_standing(tx, payment.id, "review")
+        settle.ask_person(tx, outbox, payment, decision, now)
+    else:
+        settle.give_holder(tx, outbox, payment, rejected=decision.rejected, now=now)
+
+
+def _decide(desk: Desk, payment: Payment, *, payer_proven: bool) -> matching.Decision:
+    codes = svc_code.candidates(payment.reference_text or "")
+    return matching.match(
+        payment if payer_proven else replace(payment, payer_phone=None),
+        transactions.by_codes_in_use(desk.tx, payment.mode, codes, desk.now),
+        transactions.expecting(desk.tx, payment.mode, payment.telco_transaction_id),
+        late_policy=desk.env.config.transactions.late_policy,
+    )
+
+
+def _same_id_again(desk: Desk, arrived: Arrived, outcome: Outcome, row: dict[str, Any]) -> None:
+    """A second trusted message with one ID: the same again, or something a person must see."""
+    others = payments.with_telco_id(desk.tx, desk.mode, row["telco_transaction_id"])
+    first = next(other for other in others if other.provider == row["provider"])
+    same = (
+        first.amount_minor == row["amount_minor"]
+        and first.currency == row["currency"]
+        and first.payment_method_id == row["payment_method_id"]
+    )
+    if same:
+        outcome.state = MessageState.DUPLICATE
+        outcome.payment_id = first.id
+        outcome.reasons = [f"duplicate_of:{first.id}"]
+        return
+    outcome.state = MessageState.HELD
+    outcome.reasons = [ReviewReason.ID_CONFLICT]
+    ask(desk, arrived.id, ReviewReason.ID_CONFLICT, {"payment_id": first.id})
+
+
+def _row(desk: Desk, arrived: Arrived, read_as: readings.Payment, telco_id: str) -> dict[str, Any]:
+    """Return the row of the payment that a message makes, with every column but `seq`."""
+    since = desk.sim.first_seen_at
+    if desk.line is not None and desk.line.line_created_at is not None:
+        since = desk.line.line_created_at
+    printed_at = microseconds(read_as.printed_at)
+    return {
+        "id": desk.env.new_id(),
+        "mode": desk.mode,
+        "provider": arrived.provider,
+        "telco_transaction_id": normalize_telco_id(telco_id),
+        "telco_id_as_read": telco_id,
+        "message_id": arrived.id,
+        "payment_method_id": arrived.payment_method_id,
+        "sim_key": arrived.sim_key,
+        "device_id": arrived.device_id,
+        "slot_index": arrived.slot_index,
+        "kind": read_as.kind,
+        "amount_minor": read_as.amount.minor,
+        "currency": read_as.amount.currency,
+        "fee_minor": None if read_as.fee is None else read_as.fee.minor,
+        "balance_minor": None if read_as.balance is None else read_as.balance.minor,
+        "payer_name": read_as.payer_name,
+        "payer_phone": read_as.payer_phone,
+        "reference_text": read_as.reference,
+        "telco_at": arrived.at if printed_at is None else printed_at,
+        "stored_at": arrived.stored_at,
+        "historical": trust.is_history(arrived.sent_at, since),
+        "standing": "open",
+        "reversed_at": None,
+    }

@@ -1,0 +1,216 @@
+"""The chain of balances of each line (decisions.md section 4, rule 5), and what its SIM is known by (rule 6).
+
+The chain is that of a SIM and a provider, because the wallet follows its SIM; a number that comes onto the SIM later
+finds it there. `daemon.core.balance` judges; here it is kept.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from daemon.core.balance import WINDOW
+from daemon.core.balance_line import Away, Entry, Standing, Why
+from daemon.store.engine import Reader, Tx
+
+_COLUMNS: Final = "seq, message_id, at, stored_at, telco_id, pays, effects, after_minor, doubted, standing, gap_minor, place"
+_LATEST: Final = 1 << 62
+"""The order of a message that is not stored yet: behind all that are."""
+_effects = msgspec.json.Decoder(tuple[int, ...]).decode
+_STANDINGS: Final[Mapping[str, Standing]] = {standing.value: standing for standing in Standing}
+
+_OF_LINE: Final = "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider"
+_CHAIN: Final = (
+    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC LIMIT {WINDOW}) "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at LIMIT {WINDOW}) "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' "
+    "AND after_minor IS NOT NULL AND at <= :at ORDER BY at DESC LIMIT 2) "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND pays = 1 "
+    "ORDER BY at DESC LIMIT 1)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Whose chain it is."""
+
+    sim_key: str
+    provider: str
+
+    def params(self, **more: Any) -> dict[str, Any]:
+        """Return the parameters that name it."""
+        return {"sim_key": self.sim_key, "provider": self.provider, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was written down of one message besides its entry.
+
+    Attributes:
+        chain: Where the entry stands.
+        why: What decided.
+        doubts: What else spoke against it when it came in.
+    """
+
+    chain: Chain
+    entry: Entry
+    why: Why
+    doubts: tuple[str, ...]
+
+
+def around(reader: Reader, chain: Chain, at: int) -> list[Entry]:
+    """Return the entries that a message of this time is judged among, as `daemon.core.balance.judge` wants them."""
+    rows = reader.all(_CHAIN, chain.params(at=at))
+    # The last two questions mostly find again what the first one found.
+    return [_entry(row) for row in {row[0]: row for row in rows}.values()]
+
+
+def new_entry(message_id: str, **values: Any) -> Entry:
+    """Make the entry of a message that is to be judged; it stands behind all that are stored."""
+    return Entry(key=message_id, seq=_LATEST, **values)
+
+
+def with_id(reader: Reader, chain: Chain, telco_id: str) -> Entry | None:
+    """Return the entry that already has this transaction ID (trimmed, upper case)."""
+    row = reader.one(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id", chain.params(telco_id=telco_id)
+    )
+    return None if row is None else _entry(row)
+
+
+def of_message(reader: Reader, message_id: str) -> Known | None:
+    """Return what the chain knows of a message; None when it is not in any."""
+    row = reader.one(
+        f"SELECT {_COLUMNS}, sim_key, provider, why, doubts FROM line_balances WHERE message_id = :id",
+        {"id": message_id},
+    )
+    if row is None:
+        return None
+    sim_key, provider, why, doubts = row[-4:]
+    return Known(Chain(sim_key, provider), _entry(row), Why(why), tuple(json.loads(doubts)))
+
+
+def add(
+    tx: Tx,
+    chain: Chain,
+    entry: Entry,
+    *,
+    payment_method_id: str | None,
+    why: Why,
+    doubts: Iterable[str],
+) -> None:
+    """Write down an entry that was judged."""
+    tx.run(
+        "INSERT INTO line_balances (message_id, sim_key, provider, payment_method_id, at, stored_at, telco_id, pays, "
+        "effects, after_minor, doubted, standing, gap_minor, place, why, doubts) "
+        "VALUES (:message_id, :sim_key, :provider, :payment_method_id, :at, :stored_at, :telco_id, :pays, "
+        ":effects, :after_minor, :doubted, :standing, :gap_minor, :place, :why, :doubts)",
+        chain.params(
+            message_id=entry.key,
+            payment_method_id=payment_method_id,
+            at=entry.at,
+            stored_at=entry.stored_at,
+            telco_id=entry.telco_id,
+            pays=entry.pays,
+            effects=json.dumps(entry.effects),
+            why=why,
+            doubts=json.dumps(list(doubts)),
+            **_judgement(entry),
+        ),
+    )
+
+
+def change(tx: Tx, entry: Entry, *, why: Why | None = None) -> None:
+    """Write down what is thought of an entry now; `why` only when a person decided."""
+    tx.run(
+        "UPDATE line_balances SET standing = :standing, gap_minor = :gap_minor, after_minor = :after_minor, "
+        "doubted = :doubted, place = :place, why = COALESCE(:why, why) WHERE message_id = :id",
+        {"id": entry.key, "why": why, **_judgement(entry)},
+    )
+
+
+def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
+    """Return the entries behind which money is unaccounted for, by SIM key, oldest first."""
+    found: dict[str, list[Entry]] = {}
+    for row in reader.all(
+        f"SELECT {_COLUMNS}, sim_key FROM line_balances WHERE standing = 'accepted' AND gap_minor <> 0 "
+        "AND at >= :since ORDER BY at",
+        {"since": since},
+    ):
+        found.setdefault(row[-1], []).append(_entry(row))
+    return found
+
+
+def untold(reader: Reader, stored_before: int, limit: int) -> list[Entry]:
+    """Return the receipts that are held since before then and that no notice told of, oldest first."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} FROM line_balances WHERE standing = 'held' AND pays = 1 AND told_at IS NULL "
+        "AND stored_at <= :before ORDER BY stored_at LIMIT :limit",
+        {"before": stored_before, "limit": limit},
+    )
+    return [_entry(row) for row in rows]
+
+
+def told(tx: Tx, message_id: str, now: int) -> None:
+    """Note that a person was told of a held receipt."""
+    tx.run(
+        "UPDATE line_balances SET told_at = :now WHERE message_id = :id",
+        {"id": message_id, "now": now},
+    )
+
+
+# The SIM --------------------------------------------------------------------------------------------------
+
+
+def smscs(reader: Reader, sim_key: str) -> set[str]:
+    """Return the service centres that this SIM is known to get genuine messages from."""
+    rows = reader.all("SELECT smsc FROM sim_smscs WHERE sim_key = :sim", {"sim": sim_key})
+    return {row[0] for row in rows}
+
+
+def learn_smsc(tx: Tx, sim_key: str, smsc: str, message_id: str, now: int) -> None:
+    """Note a service centre as one of this SIM's."""
+    tx.run(
+        "INSERT INTO sim_smscs (sim_key, smsc, message_id, learned_at) VALUES (:sim, :smsc, :message, :now) "
+        "ON CONFLICT (sim_key, smsc) DO NOTHING",
+        {"sim": sim_key, "smsc": smsc, "message": message_id, "now": now},
+    )
+
+
+def absences(reader: Reader, sim_key: str, since: int) -> list[Away]:
+    """Return when this SIM was away, of what reaches behind `since`."""
+    rows = reader.all(
+        "SELECT since, until FROM sim_absences WHERE sim_key = :sim AND until >= :since "
+        "UNION ALL SELECT since, until FROM sim_absences WHERE sim_key = :sim AND until IS NULL",
+        {"sim": sim_key, "since": since},
+    )
+    return [Away(*row) for row in rows]
+
+
+def _judgement(entry: Entry) -> dict[str, Any]:
+    return {
+        "after_minor": entry.after,
+        "doubted": entry.doubted,
+        "standing": entry.standing,
+        "gap_minor": entry.gap_minor,
+        "place": None if entry.place is None else str(entry.place),
+    }
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    return Entry(
+        seq=row[0],
+        key=row[1],
+        at=row[2],
+        stored_at=row[3],
+        telco_id=row[4],
+        pays=bool(row[5]),
+        effects=_effects(row[6]),
+        after=row[7],
+        doubted=bool(row[8]),
+        standing=_STANDINGS[row[9]],
+        gap_minor=row[10],
+        place=None if row[11] is None else int(row[11]),
+    )
