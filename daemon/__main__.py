@@ -1,4 +1,4 @@
-"""`python -m daemon VERB`: run, setup, demo. What `momo` starts; people type `momo`."""
+"""`python -m daemon VERB`: run, setup, password-set, demo, decode. What `momo` starts; people type `momo`."""
 
 import argparse
 import asyncio
@@ -8,14 +8,24 @@ import re
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from daemon import wire
-from daemon.app import EXIT_FAILED, EXIT_OK, EXIT_USAGE, RunOptions, StartError, open_doors, serve
+from daemon.app import (
+    EXIT_CONFIG,
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_USAGE,
+    RunOptions,
+    StartError,
+    open_doors,
+    serve,
+)
 from daemon.core.errors import MomoError, Refusal
-from daemon.flows import setup
+from daemon.flows import password, setup
+from daemon.intake import pasted
 from daemon.system import SystemClock, SystemEntropy
 
 EXIT_FINDINGS = 6
@@ -33,11 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     places = wire.places(os.environ, os.getuid(), tempfile.gettempdir())
     try:
-        if options.verb == "run":
-            return _run(options, places)
-        if options.verb == "setup":
-            return asyncio.run(_setup(options, places))
-        return _demo(options)
+        return _VERBS[options.verb](options, places)
     except StartError as error:
         if getattr(options, "json", False):
             _print_json(
@@ -71,6 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--no-input", action="store_true")
     make.add_argument("--check", action="store_true")
     make.add_argument("--json", action="store_true")
+    code = verbs.add_parser("decode", help="decode PDUs: each line of stdin a JSON list of them")
+    code.add_argument("--join", action="store_true")
+    change = verbs.add_parser("password-set", help="give the owner the password on stdin")
+    change.add_argument("--json", action="store_true")
     demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
     demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
@@ -151,6 +161,30 @@ async def _setup(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_FINDINGS if options.check and waiting else EXIT_OK
 
 
+def _decode(options: argparse.Namespace) -> int:
+    """Decode the PDUs on stdin, for `momo parse --pdu`; nothing is opened and nothing stored."""
+    groups = [json.loads(line) for line in sys.stdin if line.strip()]
+    _print_json({"success": True, "data": pasted.decode(groups, join=options.join)})
+    return EXIT_OK
+
+
+async def _set_password(places: wire.Places) -> int:
+    """Set the password that stands on stdin, with no daemon running."""
+    clock = SystemClock()
+    doors = open_doors(places, os.environ, clock)
+    try:
+        await password.set_new(doors.store, clock, f"local:{os.getuid()}", _password("-"))
+    except Refusal as refusal:
+        code = EXIT_CONFIG if refusal.code is wire.ErrorCode.NOT_SET_UP else EXIT_USAGE
+        raise StartError(
+            refusal.code, code, refusal.message, "momo password set --password-file FILE"
+        ) from refusal
+    finally:
+        doors.close()
+    _print_json({"success": True, "data": {"changed": True}})
+    return EXIT_OK
+
+
 def _password(source: str | None) -> str | None:
     """Read the password; one newline at its end does not belong to it."""
     if source is None:
@@ -169,6 +203,15 @@ def _password(source: str | None) -> str | None:
 
 def _print_json(body: dict[str, Any]) -> None:
     print(json.dumps(body, ensure_ascii=False))
+
+
+_VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
+    "run": _run,
+    "setup": lambda options, places: asyncio.run(_setup(options, places)),
+    "password-set": lambda _options, places: asyncio.run(_set_password(places)),
+    "decode": lambda options, _places: _decode(options),
+    "demo": lambda options, _places: _demo(options),
+}
 
 
 if __name__ == "__main__":

@@ -12,13 +12,18 @@ from parsers.template import TEXT_CHARACTERS_MAX, Wording
 __all__ = [
     "EVERY_PROVIDER",
     "PROVIDERS",
+    "UNKNOWN",
     "Provider",
     "network_of_imsi",
+    "networks_of_country",
     "provider_of",
     "provider_of_network",
     "read",
     "wordings",
 ]
+
+UNKNOWN: Final = "no known wording"
+"""Why a text is unreadable that no wording knows."""
 
 _NETWORKS_OF_SENDER: Final = networks_of_senders(EVERY_PROVIDER.values())
 _NAMES: Final = {
@@ -56,7 +61,9 @@ def _place(candidate: tuple[int, Wording]) -> int:
     return candidate[0]
 
 
-def read(sender: str | None, body: str, *, network: str | None = None) -> Reading:
+def read(
+    sender: str | None, body: str, *, network: str | None = None, own: Iterable[Wording] = ()
+) -> Reading:
     """Say what a message says. Never raises, whatever the text.
 
     The sender only chooses which wordings are tried; whether it can be trusted is decided elsewhere.
@@ -66,6 +73,8 @@ def read(sender: str | None, body: str, *, network: str | None = None) -> Readin
         body: The whole message, all parts joined.
         network: Short name of the network whose wordings are the only ones to try. Without it those that send from
             there; when none is known to, every network's, Ghana's first, so that a pasted text can be read too.
+        own: The shop's own wordings. They are tried last, and never on a text that one of ours knows and refuses: a
+            wording of the shop's can add, and never weaken.
 
     Returns:
         A payment, a reversal, something else, or why nothing could be read.
@@ -74,7 +83,8 @@ def read(sender: str | None, body: str, *, network: str | None = None) -> Readin
         return Unreadable(f"longer than {TEXT_CHARACTERS_MAX} characters")
     text = body.strip()
     squeezed = squeeze(text)
-    candidates = _index(_networks(sender, network)).candidates(squeezed)
+    networks = _networks(sender, network)
+    candidates = _index(networks).candidates(squeezed)
     for _, wording in candidates:
         reading = read_with(wording, text, squeezed)
         if reading is not None:
@@ -85,7 +95,11 @@ def read(sender: str | None, body: str, *, network: str | None = None) -> Readin
             return Unreadable(
                 f"perhaps {wording.network} {wording.name}, but {label!r} stands in it twice: once typed by the payer?"
             )
-    return Unreadable("no known wording")
+    for wording in own:
+        reading = read_with(wording, text, squeezed) if wording.network in networks else None
+        if reading is not None:
+            return reading
+    return Unreadable(UNKNOWN)
 
 
 def wordings() -> Iterator[Wording]:
@@ -102,6 +116,15 @@ def provider_of(name_or_alias: str) -> str | None:
 def provider_of_network(network: str) -> str | None:
     """Return the provider of a network's short name, or None; only those that a shop can have a number at."""
     return _PROVIDER_OF_NETWORK.get(network)
+
+
+def networks_of_country(region: str) -> tuple[str, ...]:
+    """Return the short names of the networks of a country (ISO 3166 code), in the order in which they are tried."""
+    return tuple(
+        network
+        for network, of_network in WORDINGS.items()
+        if of_network and of_network[0].country.region == region.upper()
+    )
 
 
 def network_of_imsi(imsi: str) -> str | None:

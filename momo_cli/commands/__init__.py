@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "review reject": Info(_ROOM + "review_reject", "Let a doubtful payment count for nothing", DAY),
     "messages list": Info(_ROOM + "messages_list", "List the SMS that came in", DAY),
     "messages show": Info(_ROOM + "messages_show", "Show one SMS and what was read in it", DAY),
+    "parse": Info(_ROOM + "parse", "Say what a pasted message says", DAY),
     "status": Info(_ROOM + "status", "Show how everything is", DAY),
     "lines": Info(_ROOM + "lines", "Show phones, SIMs and the numbers on them", LINES),
     "sims list": Info(_ROOM + "sims_list", "List SIMs to choose from", LINES),

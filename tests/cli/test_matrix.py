@@ -126,6 +126,7 @@ CASES = {
     ),
 }
 ELSEWHERE = {
+    "parse": "test_parse.py",
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",
     "daemon run": "test_daemon.py",

@@ -1,0 +1,59 @@
+"""Where a text left the wording it follows longest."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parsers.explain import _pieces, nearest
+from parsers.match import compiled
+from parsers.read import wordings
+
+ON_NET = (
+    "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: GHS "
+    "628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00"
+)
+
+
+def test_every_pattern_is_cut_into_patterns_and_loses_nothing() -> None:
+    for wording in wordings():
+        pieces = _pieces(wording.pattern)
+        assert "".join(pieces) == wording.pattern
+        sample = wording.samples[0]
+        assert compiled("".join(pieces[: len(pieces) // 2])).match(sample), wording.name
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "expected", "found"),
+    [
+        (ON_NET[:-5], "TRANSACTION FEE:", "{fee}{tax}{advert}", ""),
+        (ON_NET.replace("Available", "New"), "628.92 . ", "Reference:{reference}.", "New Balance:"),
+        (ON_NET.replace("Transaction ID", "Txn ID"), "Reference:", "{reference}", " Q4T9WD. Txn"),
+    ],
+)
+def test_the_place_is_named(text: str, at: str, expected: str, found: str) -> None:
+    close = nearest(text)
+    assert close is not None
+    assert (close.network, close.wording) == ("mtn", "receipt")
+    assert close.at == text.index(at) + len(at)
+    assert close.expected.startswith(expected)
+    assert close.found.startswith(found)
+    assert "nearest to mtn receipt: at character" in str(close)
+
+
+def test_a_fixed_piece_that_stands_twice_is_named() -> None:
+    sample = next(w for w in wordings() if w.name == "ecw_receipt").samples[0]
+    close = nearest(sample.replace("sender: .", "sender: Your new balance: 5."), ["mtn"])
+    assert close is not None
+    assert close.twice == "Your new balance:"
+    assert "more than once" in str(close)
+
+
+def test_nothing_is_near_to_a_text_that_shares_no_words() -> None:
+    assert nearest("see you at five") is None
+
+
+@given(st.text(max_size=400))
+@settings(max_examples=50, deadline=None)
+def test_no_text_raises(text: str) -> None:
+    nearest(text)
+    nearest(ON_NET[: len(text)] + text)
