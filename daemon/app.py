@@ -15,6 +15,7 @@ from daemon.api.listeners import ListenError, Listeners
 from daemon.config import Config, ConfigError, Webhooks, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
+from daemon.flows.note_key_use import note_key_use
 from daemon.lock import HomeLock, Locked
 from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
@@ -208,7 +209,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         return EXIT_OK
     finally:
         app.close_streams()
-        await _take_down(listeners.stop, deliver.stop)
+        await _take_down(listeners.stop, deliver.stop, lambda: note_key_use(env))
         for task in [*tasks, stopped]:
             task.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)

@@ -1,9 +1,10 @@
 """What every flow is given: the doors it may use. Nothing here decides anything."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from daemon.config import Config
 from daemon.core.ids import new_uuid
+from daemon.core.key_use import KeyUse
 from daemon.secrets import Vault
 from daemon.store.engine import Store
 from daemon.store.outbox import Outbox
@@ -21,6 +22,7 @@ class Env:
         config: Settings, checked at start.
         vault: Seals and opens secrets; may be locked, which never stops reading SMS.
         account_key: Keys the HMAC of webhook ids; empty until the shop is set up.
+        key_use: When API keys were last used, until it is written down.
         http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
     """
 
@@ -31,6 +33,7 @@ class Env:
     vault: Vault
     account_key: bytes = b""
     http_address: str = ""
+    key_use: KeyUse = field(default_factory=KeyUse)
 
     @property
     def public_base_url(self) -> str:

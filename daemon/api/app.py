@@ -10,11 +10,13 @@ from daemon.api import (
     deliveries,
     endpoint_changes,
     endpoints,
+    keys,
     lines,
     local_control,
     local_events,
     local_messages,
     local_status,
+    login,
     payment_methods,
     review_decisions,
     reviews,
@@ -27,7 +29,7 @@ from daemon.api.cancel import cancel
 from daemon.api.envelope import VERSION, Envelope
 from daemon.api.initialize import initialize
 from daemon.api.reconcile import reconcile
-from daemon.api.resource import Routes, no_such_route, op
+from daemon.api.resource import Routes, no_such_route, op, public
 from daemon.api.service import Hooks, Reply, Service, ok
 from daemon.core.errors import Refusal
 from daemon.env import Env
@@ -56,6 +58,7 @@ def build(env: Env, hooks: Hooks) -> Application:
     door = Doorkeeper(env, os.getuid())
     routes = Routes(service, door)
     _add_transactions(routes)
+    _add_access(routes)
     _add_open_collections(routes)
     _add_local(routes)
     router = Router(routes.all, redirect_slashes=False, default=no_such_route)
@@ -80,6 +83,14 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.REVIEW, {"GET": op(reviews.get_one, read)})
     routes.add(Path.REVIEW_APPROVE, {"POST": op(review_decisions.approve, write)})
     routes.add(Path.REVIEW_REJECT, {"POST": op(review_decisions.reject, write)})
+
+
+def _add_access(routes: Routes) -> None:
+    routes.add(Path.LOGIN, {"POST": public(login.login)})
+    routes.add(Path.PASSWORD, {"POST": op(login.change_password)})
+    routes.add(Path.KEYS, {"GET": op(keys.get_list), "POST": op(keys.create)})
+    routes.add(Path.KEY, {"GET": op(keys.get_one), "DELETE": op(keys.revoke)})
+    routes.add(Path.LOCAL_PASSWORD, {"POST": op(login.set_password)}, local=True)
 
 
 def _add_open_collections(routes: Routes) -> None:

@@ -1,5 +1,6 @@
-"""Who calls: an API key on either address, or the kernel's word about the other end of the Unix socket."""
+"""Who calls: an API key or a session on either address, or the kernel's word about the socket's other end."""
 
+import asyncio
 import hmac
 import pwd
 from collections.abc import Iterable
@@ -9,8 +10,10 @@ import msgspec
 from starlette.types import Scope as AsgiScope
 
 from daemon.api.service import header
+from daemon.core import sessions
 from daemon.core.access import (
     ALL_SCOPES,
+    SESSION,
     Caller,
     CallerKind,
     KeyKind,
@@ -18,10 +21,13 @@ from daemon.core.access import (
     parse_key,
     with_implied,
 )
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, Unavailable
 from daemon.core.model import ApiKey
+from daemon.core.rate import Rates, Taken
 from daemon.env import Env
-from daemon.store import api_keys
+from daemon.flows.sessions import PURPOSE
+from daemon.secrets import SecretsLocked
+from daemon.store import api_keys, session_keys
 from daemon.store.engine import Store
 from daemon.wire import ErrorCode, Mode, Scope
 
@@ -96,6 +102,49 @@ def _caller(key: ApiKey) -> Caller:
     return Caller(CallerKind.KEY, key.mode, scopes, key.id, publishable, f"key:{key.id}")
 
 
+class Sessions:
+    """Knows a session's token, and remembers the key that signs them until it changes."""
+
+    def __init__(self, env: Env) -> None:
+        self._env = env
+        self._key: bytes | None = None
+        self._listening = False
+        self._changes = 0
+
+    async def caller(self, token: str, now_us: int) -> Caller:
+        """Return the caller behind a token.
+
+        Raises:
+            Refusal: UNAUTHORIZED.
+            Unavailable: The master key cannot be had, so nobody can say whether the token holds.
+        """
+        key = self._key or await self._look_up()
+        if key is None or not sessions.holds(key, token, now_us):
+            raise unauthorized()
+        return SESSION
+
+    async def _look_up(self) -> bytes | None:
+        store, vault = self._env.store, self._env.vault
+        if not self._listening:
+            self._listening = True
+            store.subscribe(session_keys.TOPIC, self._forget)
+        before = self._changes
+        sealed = await store.read(session_keys.get)
+        if sealed is None:
+            return None
+        try:
+            key = await asyncio.to_thread(vault.unseal, sealed, PURPOSE)
+        except SecretsLocked as error:
+            raise Unavailable(f"sessions cannot be checked: {error}") from error
+        if self._changes == before:
+            self._key = key
+        return key
+
+    def _forget(self) -> None:
+        self._changes += 1
+        self._key = None
+
+
 class LocalUsers:
     """The users of this machine who may use the socket: our own, root, and those the settings name."""
 
@@ -114,7 +163,8 @@ class LocalUsers:
                 "This user of the machine may not use the socket; the owner can name the user in "
                 "`[access] socket_users` of config.toml."
             )
-        return Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, False, f"socket:{uid}")
+        owner = uid in (0, self._own_uid)
+        return Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, False, f"socket:{uid}", owner)
 
     def _named(self) -> set[int]:
         """Look the names up each time: it is rare, and a user may be made while we run."""
@@ -133,6 +183,12 @@ class Doorkeeper:
     def __init__(self, env: Env, own_uid: int) -> None:
         self._env = env
         self._keys = Keys(env.store)
+        self._sessions = Sessions(env)
+        limits = env.config.limits
+        self._rates = {
+            Mode.LIVE: Rates(limits.live_per_min, limits.burst),
+            Mode.TEST: Rates(limits.test_per_min, limits.burst),
+        }
         self._users = LocalUsers(own_uid, env.config.access.socket_users)
 
     async def caller(self, scope: AsgiScope) -> Caller:
@@ -150,7 +206,20 @@ class Doorkeeper:
             return local
         if authorization is None:
             raise unauthorized()
-        return await self._keys.caller(authorization, self._env.clock.now_us())
+        now = self._env.clock.now_us()
+        token = authorization.partition(" ")[2].strip()
+        if sessions.looks_like_token(token):
+            return await self._sessions.caller(token, now)
+        caller = await self._keys.caller(authorization, now)
+        assert caller.key_id is not None
+        self._env.key_use.note(caller.key_id, now)
+        return caller
+
+    def take(self, caller: Caller) -> Taken | None:
+        """Count a call against its key's rate; None where there is no limit, as on the socket without a key."""
+        if caller.key_id is None or caller.mode is None:
+            return None
+        return self._rates[caller.mode].take(caller.key_id, self._env.clock.now_us())
 
 
 def needs(caller: Caller, *scopes: Scope) -> None:
@@ -174,3 +243,18 @@ def needs_live(caller: Caller) -> None:
     """
     if caller.mode is Mode.TEST:
         raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
+
+
+def needs_owner(caller: Caller) -> None:
+    """Refuse everybody but the owner: sessions, and on the socket the user that runs momo, and root.
+
+    Raises:
+        Refusal: SESSION_REQUIRED.
+    """
+    if caller.owner:
+        return
+    if caller.kind is CallerKind.SOCKET:
+        raise Refusal(
+            ErrorCode.SESSION_REQUIRED, "Only the user that runs momo, or root, may do that."
+        )
+    raise Refusal(ErrorCode.SESSION_REQUIRED)

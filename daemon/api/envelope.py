@@ -67,7 +67,8 @@ class Envelope:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message["headers"], *common]
+                more = scope["state"].get("headers", ())
+                message["headers"] = [*message["headers"], *common, *more]
             await send(message)
 
         try:

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.api.auth import Doorkeeper, needs
 from daemon.api.service import Call, Handler, Reply, Service
-from daemon.core.access import CallerKind
+from daemon.core.access import NOBODY, Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.wire import ErrorCode
 from daemon.wire import Scope as KeyScope
@@ -20,15 +20,22 @@ class Operation:
 
     Attributes:
         scopes: Any one of these is enough; none means that every known caller may.
+        public: Nobody is asked who they are.
     """
 
     handler: Handler
     scopes: tuple[KeyScope, ...] = ()
+    public: bool = False
 
 
 def op(handler: Handler, *scopes: KeyScope) -> Operation:
     """Make an operation."""
     return Operation(handler, scopes)
+
+
+def public(handler: Handler) -> Operation:
+    """Make an operation that anybody may call."""
+    return Operation(handler, public=True)
 
 
 class Resource:
@@ -58,7 +65,8 @@ class Resource:
         operation = self._operations.get(scope["method"])
         if operation is None:
             raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": self._allow})
-        caller = await self._door.caller(scope)
+        caller = NOBODY if operation.public else await self._door.caller(scope)
+        self._limit(scope, caller)
         if self._local and caller.kind is CallerKind.KEY:
             raise Refusal(ErrorCode.SESSION_REQUIRED)
         if operation.scopes:
@@ -69,6 +77,23 @@ class Resource:
             await reply.send(send)
         else:
             await reply(scope, receive, send)
+
+    def _limit(self, scope: Scope, caller: Caller) -> None:
+        """Count the call; every answer to it says how many are left (decisions.md section 9)."""
+        taken = self._door.take(caller)
+        if taken is None:
+            return
+        scope["state"]["headers"] = (
+            (b"ratelimit-limit", b"%d" % taken.limit),
+            (b"ratelimit-remaining", b"%d" % taken.remaining),
+            (b"ratelimit-reset", b"%d" % taken.reset_s),
+        )
+        if not taken.allowed:
+            raise Refusal(
+                ErrorCode.RATE_LIMITED,
+                headers={"Retry-After": str(taken.retry_after_s)},
+                retry_after=taken.retry_after_s,
+            )
 
 
 async def no_such_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 -- ASGI's signature

@@ -34,6 +34,7 @@ class KeyKind(StrEnum):
 class CallerKind(StrEnum):
     """How a caller proved who it is."""
 
+    NOBODY = "nobody"
     KEY = "key"
     SESSION = "session"
     SOCKET = "socket"
@@ -59,6 +60,7 @@ class Caller:
         key_id: The id of the API key, None for others.
         publishable: A publishable key.
         name: For the journal: `key:<id>`, `session`, `socket:<uid>`.
+        owner: It is the owner: a session, or on the socket the user that runs momo, or root.
     """
 
     kind: CallerKind
@@ -67,10 +69,16 @@ class Caller:
     key_id: str | None
     publishable: bool
     name: str
+    owner: bool = False
 
     def may(self, scope: Scope) -> bool:
         """Say whether the caller has this scope, or one that implies it."""
         return scope in with_implied(self.scopes)
+
+
+NOBODY: Final = Caller(CallerKind.NOBODY, None, frozenset(), None, False, "nobody")
+"""Somebody who need not say who they are: logins and the checkout page."""
+SESSION: Final = Caller(CallerKind.SESSION, None, ALL_SCOPES, None, False, "session", owner=True)
 
 
 def make_key(mode: Mode, kind: KeyKind, below: Callable[[int], int]) -> str:

@@ -30,6 +30,8 @@ MISS_WINDOW_US: Final = 15 * MINUTE_US
 # decisions.md section 8
 PASSWORD_ATTEMPTS_MAX: Final = 5
 PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
+SESSION_US: Final = HOUR_US
+"""How long a login lasts."""
 
 # decisions.md section 1
 PARTS_APART_US: Final = 24 * HOUR_US

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from daemon import passwords
 from daemon.core.access import KEY_SCOPES, KeyKind, hash_key, make_key, parse_key
 from daemon.core.errors import FieldError, invalid
 from daemon.core.ids import new_uuid
@@ -18,8 +19,6 @@ from daemon.system import Clock, Entropy
 from daemon.wire import Mode
 
 NAME_CHARACTERS_MAX: Final = 100
-PASSWORD_CHARACTERS_MIN: Final = 10
-PASSWORD_CHARACTERS_MAX: Final = 1024
 ACCOUNT_KEY_BYTES: Final = 32
 SECRET_PURPOSE: Final = "webhook-secret"  # noqa: S105 -- what the sealed bytes are, not a secret
 DEFAULT_TIMEZONE: Final = "Africa/Accra"
@@ -136,21 +135,15 @@ async def _new_shop(request: SetupRequest, entropy: Entropy, now: int) -> Shop:
     timezone = request.timezone or DEFAULT_TIMEZONE
     if not _is_zone(timezone):
         wrong.append(FieldError("tz", "invalid", f"{timezone!r} is no time zone"))
-    password = request.password or ""
-    if not PASSWORD_CHARACTERS_MIN <= len(password) <= PASSWORD_CHARACTERS_MAX:
-        text = f"the owner's password needs at least {PASSWORD_CHARACTERS_MIN} characters"
-        wrong.append(FieldError("password", "required" if not password else "too_short", text))
+    problem = passwords.wrong("password", request.password)
+    if problem is not None:
+        wrong.append(problem)
     if wrong:
         raise invalid(wrong)
-    hashed = await asyncio.to_thread(_hash, password)
+    assert request.password is not None
+    hashed = await passwords.hashed(request.password)
     account_key = entropy.bytes(ACCOUNT_KEY_BYTES).hex()
     return Shop(name, timezone, request.owner_email, hashed, account_key, now)
-
-
-def _hash(password: str) -> str:
-    from argon2 import PasswordHasher  # noqa: PLC0415 -- only where a password is
-
-    return PasswordHasher().hash(password)
 
 
 def _is_zone(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Once a minute: let what is overdue expire."""
+"""Once a minute: let what is overdue expire, write down what was only noted."""
 
 import asyncio
 
@@ -6,6 +6,7 @@ from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S
 from daemon.env import Env
 from daemon.flows import expire
+from daemon.flows.note_key_use import note_key_use
 from daemon.log import Log
 
 
@@ -16,6 +17,7 @@ async def sweep(env: Env, log: Log) -> None:
             expired = await expire.expire(env)
             if expired:
                 log.info("expire", count=expired)
+            await note_key_use(env)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)
         await asyncio.sleep(EXPIRE_EVERY_S)

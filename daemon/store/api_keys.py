@@ -4,7 +4,7 @@ from typing import Any
 
 from daemon.core.model import ApiKey
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_optional
+from daemon.store.rows import columns, load_all, load_optional
 
 TOPIC = "api_keys"
 """Woken by every commit that changed a key, so that nobody goes on with what they remember."""
@@ -34,3 +34,31 @@ def with_hash(reader: Reader, sha256: str) -> ApiKey | None:
 def exist(reader: Reader) -> bool:
     """Say whether any key was ever made."""
     return reader.value("SELECT 1 FROM api_keys LIMIT 1") is not None
+
+
+def get(reader: Reader, key_id: str) -> ApiKey | None:
+    """Return one key, revoked and expired ones too."""
+    return load_optional(
+        ApiKey, reader.one(f"SELECT {_KEY} FROM api_keys WHERE id = :id", {"id": key_id})
+    )
+
+
+def known(reader: Reader) -> list[ApiKey]:
+    """Return every key, newest first."""
+    return load_all(ApiKey, reader.all(f"SELECT {_KEY} FROM api_keys ORDER BY seq DESC"))
+
+
+def revoke(tx: Tx, key_id: str, now: int) -> None:
+    """End a key."""
+    tx.run("UPDATE api_keys SET revoked_at = :now WHERE id = :id", {"id": key_id, "now": now})
+    tx.wake(TOPIC)
+
+
+def used(tx: Tx, latest: dict[str, int]) -> None:
+    """Note when keys were last used. Nobody remembers that of a key, so nobody is woken."""
+    for key_id, at in latest.items():
+        tx.run(
+            "UPDATE api_keys SET last_used_at = :at "
+            "WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :at)",
+            {"id": key_id, "at": at},
+        )

@@ -29,3 +29,8 @@ def add(tx: Tx, shop: Shop) -> None:
 def schema_version(reader: Reader) -> int:
     """Return the number of the newest migration that was applied."""
     return int(reader.value("PRAGMA user_version"))
+
+
+def set_password(tx: Tx, password_hash: str) -> None:
+    """Keep a new password, as its argon2id hash."""
+    tx.run("UPDATE shop SET password_hash = :hash WHERE id = 1", {"hash": password_hash})

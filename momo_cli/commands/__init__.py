@@ -44,6 +44,11 @@ COMMANDS: Final[dict[str, Info]] = {
     "endpoints resume": Info(_ROOM + "endpoints_resume", "Send again, what waits first", HOOKS),
     "endpoints delete": Info(_ROOM + "endpoints_delete", "Give up an address for good", HOOKS),
     "deliveries list": Info(_ROOM + "deliveries_list", "List what was sent to them", HOOKS),
+    "keys create": Info(_ROOM + "keys_create", "Make an API key", CARE),
+    "keys list": Info(_ROOM + "keys_list", "List the API keys", CARE),
+    "keys show": Info(_ROOM + "keys_show", "Show one API key", CARE),
+    "keys revoke": Info(_ROOM + "keys_revoke", "End an API key at once", CARE),
+    "password set": Info(_ROOM + "password_set", "Choose a new owner's password", CARE),
     "setup": Info(_ROOM + "setup", "Set up this machine", CARE),
     "daemon run": Info(_ROOM + "daemon_run", "Run the daemon here, in the foreground", CARE),
     "daemon start": Info(_ROOM + "daemon_start", "Start the daemon in the background", CARE),
@@ -63,6 +68,8 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "methods": ("The numbers that take money: add, list", LINES),
     "endpoints": ("Where payments are sent: add, list, show, update, pause, resume, delete", HOOKS),
     "deliveries": ("What was sent: list", HOOKS),
+    "keys": ("API keys: create, list, show, revoke", CARE),
+    "password": ("The owner's password: set", CARE),
     "daemon": ("The daemon: run, start, stop, status", CARE),
 }
 """The first words of two-word commands: summary and panel."""

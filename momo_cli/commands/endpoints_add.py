@@ -4,7 +4,6 @@ With --secret-file the secret goes into that file (which must not exist yet; mod
 in the output.
 """
 
-import os
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -14,8 +13,8 @@ from daemon.wire import Path
 from momo_cli import system
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, Reply
-from momo_cli.errors import Failure, usage
 from momo_cli.render import dumps
+from momo_cli.secret_file import secret_file
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 
@@ -66,30 +65,12 @@ def command(
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
-    """Make the endpoint; a secret that could not be kept would be lost, so its file comes first."""
-    if options.secret_file is None:
-        return _answer(_add(client, options), terminal, None)
-    descriptor = _create(options.secret_file)
-    try:
-        reply = _add(client, options)
-    except Failure:
-        os.close(descriptor)
-        os.unlink(options.secret_file)  # noqa: PTH108  # pathlib is not needed here
-        raise
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(f"{reply.body.get('secret')}\n")
+    """Make the endpoint; where its secret is to be kept comes first."""
+    with secret_file(options.secret_file, "--secret-file") as keep:
+        key = system.new_key()
+        reply = client.call("POST", Path.ENDPOINTS, body=options.body, idempotency_key=key)
+        keep(str(reply.body.get("secret")))
     return _answer(reply, terminal, options.secret_file)
-
-
-def _add(client: Client, options: Options) -> Reply:
-    return client.call("POST", Path.ENDPOINTS, body=options.body, idempotency_key=system.new_key())
-
-
-def _create(path: str) -> int:
-    try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as problem:
-        raise usage(f"--secret-file: {path}: {problem.strerror}") from None
 
 
 def _answer(reply: Reply, terminal: Terminal, secret_file: str | None) -> Answer:

@@ -16,7 +16,7 @@ from momo_cli import system
 from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
-from momo_cli.passwords import STDIN, password_in
+from momo_cli.passwords import STDIN, new_password, password_in
 from momo_cli.process import Done, ask
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -30,7 +30,6 @@ EXAMPLES: Final = """\
 VIEW: Final = View(
     fields=(Field("id"), Field("status"), Field("detail"), Field("fix")),
 )
-_PASSWORD_LENGTH_MIN: Final = 10
 _FIRST: Final = "momo init 1.00 --phone NUMBER"
 _MARKS: Final = {
     "done": Cell("✓", "green"),
@@ -89,7 +88,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     shop = options.shop or (_ask_shop(terminal) if asked else None)
     password = None
     if options.password_file == STDIN or (asked and options.password_file is None):
-        password = _read_password(terminal, options)
+        password = new_password(terminal, options.password_file)
     runs = client.alive()
     if runs:
         done = _through_daemon(client, options, shop, password)
@@ -105,24 +104,6 @@ def _ask_shop(terminal: Terminal) -> str:
         name = terminal.ask("What is the shop's name? ", "--shop NAME")
         if name:
             return name
-
-
-def _read_password(terminal: Terminal, options: Options) -> str:
-    if options.password_file == STDIN:
-        return terminal.stdin.readline().removesuffix("\n")
-    while True:
-        first = terminal.ask_secret(
-            "Choose a password for the owner (10 characters or more): ",
-            "--password-file FILE",
-        )
-        if len(first) < _PASSWORD_LENGTH_MIN:
-            terminal.complain(
-                f"That has {len(first)} characters; {_PASSWORD_LENGTH_MIN} are needed."
-            )
-        elif terminal.ask_secret("The same again: ", "--password-file FILE") != first:
-            terminal.complain("Those were two different passwords.")
-        else:
-            return first
 
 
 def _flags(options: Options, shop: str | None, password: str | None) -> list[str]:

@@ -311,3 +311,17 @@ STATUS: dict[str, Any] = {
     "secrets": "unlocked",
     "disk_free_bytes": 9_000_000_000,
 }
+
+KEY: dict[str, Any] = {
+    "id": "9c1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f22",
+    "name": "till",
+    "mode": "live",
+    "kind": "secret",
+    "hint": "svc_live_sk_...aB3d",
+    "scopes": ["transactions:read", "transactions:write"],
+    "state": "active",
+    "created_at": "2026-11-20T09:00:00.000Z",
+    "expires_at": None,
+    "revoked_at": None,
+    "last_used_at": "2026-11-20T09:16:00.000Z",
+}

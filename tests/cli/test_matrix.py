@@ -15,6 +15,7 @@ from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 TX = f"/v1/transactions/{samples.REF}"
 REVIEW = f"/v1/reviews/{samples.REVIEW['id']}"
 ENDPOINT = f"/v1/open-collections/endpoints/{samples.ENDPOINT['id']}"
+KEY = f"/v1/keys/{samples.KEY['id']}"
 DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
 
@@ -121,6 +122,18 @@ CASES = {
     "deliveries list": Case(
         ("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])
     ),
+    "keys create": Case(
+        ("keys", "create", "--name", "till"),
+        ("POST", wire.Path.KEYS),
+        Says({"success": True, "data": samples.KEY, "key": "svc_live_sk_x"}, 201),
+    ),
+    "keys list": Case(("keys", "list"), ("GET", wire.Path.KEYS), ok([samples.KEY]), ok([])),
+    "keys show": Case(("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY)),
+    "keys revoke": Case(
+        ("keys", "revoke", samples.KEY["id"], "--yes"),
+        ("DELETE", KEY),
+        ok({**samples.KEY, "state": "revoked"}),
+    ),
     "daemon status": Case(
         ("daemon", "status"), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS)
     ),
@@ -129,6 +142,7 @@ ELSEWHERE = {
     "parse": "test_parse.py",
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",
+    "password set": "test_keys.py",
     "daemon run": "test_daemon.py",
     "daemon start": "test_daemon.py",
     "daemon stop": "test_daemon.py",

@@ -1,0 +1,130 @@
+"""API keys: create, list, show, revoke; only sessions and the socket may."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.core.access import parse_key
+from daemon.flows.note_key_use import note_key_use
+from tests.fakes.api import FakeApi
+
+DAY_S = 86_400
+KEYS = "/v1/keys"
+LIST = "/v1/transactions"
+
+
+async def made(api: FakeApi, **body: Any) -> dict[str, Any]:
+    answer = await api.local.post(KEYS, json={"name": "till", **body})
+    assert answer.status_code == 201, answer.text
+    assert answer.headers["cache-control"] == "no-store"
+    return dict(answer.json())
+
+
+def details(answer: httpx.Response) -> dict[str, str]:
+    assert answer.status_code == 422, answer.text
+    return {one["field"]: one["code"] for one in answer.json()["error"]["details"]}
+
+
+async def test_a_new_key_is_shown_once_and_works(api: FakeApi) -> None:
+    body = await made(api)
+    key, row = body["key"], body["data"]
+    assert parse_key(key)
+    assert row["hint"] == f"svc_live_sk_...{key[-4:]}"
+    assert (row["mode"], row["kind"], row["state"]) == ("live", "secret", "active")
+    assert "keys:manage" not in row["scopes"]
+    assert (await (await api.client(key)).get(LIST)).status_code == 200
+    listed = await api.local.get(KEYS)
+    assert key not in listed.text
+    assert row["id"] in [one["id"] for one in listed.json()["data"]]
+    assert (await api.local.get(f"{KEYS}/{row['id']}")).json()["data"]["id"] == row["id"]
+
+
+async def test_a_key_may_do_what_its_scopes_say_and_no_more(api: FakeApi) -> None:
+    body = await made(api, scopes=["transactions:read"])
+    client = await api.client(body["key"])
+    assert (await client.get(LIST)).status_code == 200
+    refused = await client.get("/v1/open-collections/endpoints")
+    assert refused.json()["error"]["required_scopes"] == ["webhooks:manage"]
+
+
+async def test_a_publishable_key_may_only_initialize(api: FakeApi) -> None:
+    body = await made(api, kind="publishable", mode="test")
+    assert body["key"].startswith("svc_test_pk_")
+    assert body["data"]["scopes"] == ["transactions:initialize"]
+    refused = await (await api.client(body["key"])).get(LIST)
+    assert refused.json()["error"]["code"] == "SECRET_KEY_REQUIRED"
+
+
+async def test_a_key_ends_by_itself_on_its_day(api: FakeApi) -> None:
+    body = await made(api, expires_in_days=2)
+    client = await api.client(body["key"])
+    api.shop.clock.advance(2 * DAY_S - 60)
+    assert (await client.get(LIST)).status_code == 200
+    api.shop.clock.advance(60)
+    assert (await client.get(LIST)).status_code == 401
+    seen = await api.local.get(f"{KEYS}/{body['data']['id']}")
+    assert seen.json()["data"]["state"] == "expired"
+
+
+async def test_a_revoked_key_is_refused_at_once_and_stays_in_the_list(api: FakeApi) -> None:
+    body = await made(api)
+    client, path = await api.client(body["key"]), f"{KEYS}/{body['data']['id']}"
+    assert (await client.get(LIST)).status_code == 200
+    first = await api.local.delete(path)
+    assert first.json()["data"]["state"] == "revoked"
+    assert (await client.get(LIST)).status_code == 401
+    again = await api.local.delete(path)
+    assert again.json()["data"] == first.json()["data"]
+    told = await api.shop.values("SELECT type FROM events WHERE type LIKE 'api_key%' ORDER BY seq")
+    assert told == ["api_key.created", "api_key.revoked"]
+
+
+async def test_all_that_is_wrong_is_said_at_once(api: FakeApi) -> None:
+    body = {"mode": "prod", "kind": "root", "scopes": ["keys:manage", 7], "expires_in_days": 0}
+    assert details(await api.local.post(KEYS, json=body)) == {
+        "name": "required",
+        "mode": "invalid",
+        "kind": "invalid",
+        "scopes[0]": "invalid",
+        "scopes[1]": "invalid",
+        "expires_in_days": "out_of_range",
+    }
+    body = {"name": "x", "kind": "publishable", "scopes": ["transactions:read"]}
+    assert details(await api.local.post(KEYS, json=body)) == {"scopes": "invalid"}
+    assert details(await api.local.post(KEYS, json={"name": "x", "scopes": []})) == {
+        "scopes": "wrong_type"
+    }
+
+
+async def test_an_unknown_field_is_named_in_the_warnings(api: FakeApi) -> None:
+    body = await made(api, scope="transactions:read")
+    assert body["meta"]["warnings"] == ["Unknown field `scope` was ignored."]
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+async def test_no_key_may_manage_keys(api: FakeApi, method: str) -> None:
+    answer = await api.live.request(method, KEYS)
+    assert answer.json()["error"]["code"] == "SESSION_REQUIRED"
+
+
+@pytest.mark.parametrize("name", ["nonsense", "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"])
+async def test_unknown_and_malformed_ids_are_not_found(api: FakeApi, name: str) -> None:
+    for method in ("get", "delete"):
+        answer = await api.local.request(method, f"{KEYS}/{name}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "KEY_NOT_FOUND")
+
+
+async def test_last_use_is_seen_at_once_and_costs_no_write_per_call(api: FakeApi) -> None:
+    body = await made(api)
+    client, key_id = await api.client(body["key"]), body["data"]["id"]
+    for _ in range(3):
+        await client.get(LIST)
+    kept = f"SELECT last_used_at FROM api_keys WHERE id = '{key_id}'"
+    assert await api.shop.values(kept) == [None]
+    seen = await api.local.get(f"{KEYS}/{key_id}")
+    assert seen.json()["data"]["last_used_at"] is not None
+    now = api.shop.clock.now_us()
+    assert await note_key_use(api.shop.env) == 1
+    assert await api.shop.values(kept) == [now]
+    assert await note_key_use(api.shop.env) == 0

@@ -1,0 +1,84 @@
+"""`momo keys` and `momo password`: what is sent, what is shown, what is kept from the screen."""
+
+import stat
+from pathlib import Path
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, Says, ok, refusal
+from tests.fakes.real_shop import RealShop
+
+KEY = f"/v1/keys/{samples.KEY['id']}"
+MADE = Says({"success": True, "data": samples.KEY, "key": "svc_live_sk_secret"}, 201)
+
+
+def test_the_flags_become_the_body(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.KEYS, MADE)
+    words = "--name till --test --scope transactions:read --scope webhooks:manage --expires 90d"
+    assert momo("keys", "create", *words.split()).code == 0
+    (asked,) = api.asked
+    assert asked.body == {
+        "name": "till",
+        "mode": "test",
+        "scopes": ["transactions:read", "webhooks:manage"],
+        "expires_in_days": 90,
+    }
+
+
+def test_a_key_that_ends_within_a_day_is_not_made(momo: Momo) -> None:
+    ran = momo("keys", "create", "--name", "x", "--expires", "36h")
+    assert ran.code == 2
+    assert "whole days" in ran.err
+
+
+def test_the_key_goes_to_its_file_and_not_to_the_output(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    api.on("POST", wire.Path.KEYS, MADE)
+    file = tmp_path / "till.key"
+    for form in ("--json", "-o=table"):
+        ran = momo("keys", "create", "--name", "till", "--key-file", str(file), form)
+        assert "svc_live_sk_secret" not in ran.out + ran.err
+        assert file.read_text() == "svc_live_sk_secret\n"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        file.unlink()
+
+
+def test_no_key_is_made_that_could_not_be_kept(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
+    file = tmp_path / "till.key"
+    file.write_text("mine")
+    assert momo("keys", "create", "--name", "till", "--key-file", str(file)).code == 2
+    assert (file.read_text(), api.asked) == ("mine", [])
+
+
+def test_the_file_of_a_key_that_was_refused_is_removed(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    api.on("POST", wire.Path.KEYS, refusal(503, "UNAVAILABLE"))
+    file = tmp_path / "till.key"
+    assert momo("keys", "create", "--name", "till", "--key-file", str(file)).code == 7
+    assert not file.exists()
+
+
+def test_revoke_asks_first_and_without_a_person_says_how(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", KEY, ok(samples.KEY))
+    ran = momo("keys", "revoke", samples.KEY["id"])
+    assert ran.code == 2
+    assert "--yes" in ran.err
+    assert [asked.method for asked in api.asked] == ["GET"]
+
+
+def test_a_new_password_with_the_daemon_and_without(tmp_path: Path) -> None:
+    with RealShop(tmp_path) as shop:
+        new = tmp_path / "new.txt"
+        for text in ("battery staple", "correct horse battery"):
+            new.write_text(text + "\n")
+            done = shop.momo("password", "set", "--password-file", str(new), "--json")
+            assert done.returncode == 0, done.stderr
+            new.write_text("short\n")
+            refused = shop.momo("password", "set", "--password-file", str(new), "--json")
+            assert refused.returncode == 2, refused.stdout
+            if not shop.running():
+                shop.start()
+        assert shop.rows("SELECT COUNT(*) FROM events WHERE type = 'password.changed'") == [(2,)]
