@@ -54,6 +54,7 @@ class Path(StrEnum):
     REVIEW_REJECT = "/v1/reviews/{id}/reject"
     PAYMENT_METHODS = "/v1/payment-methods"
     PAYMENT_METHOD = "/v1/payment-methods/{id}"
+    CLAIM_UNPLACED = "/v1/payment-methods/{id}/claim-unplaced"
     SIMS = "/v1/payment-methods/sims"
     LINES = "/v1/open-collections/lines"
     ENDPOINTS = "/v1/open-collections/endpoints"

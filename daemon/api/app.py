@@ -109,8 +109,10 @@ def _add_open_collections(routes: Routes) -> None:
         {
             "GET": op(payment_methods.get_one, read),
             "PATCH": op(payment_methods.move, manage),
+            "DELETE": op(payment_methods.delete, manage),
         },
     )
+    routes.add(Path.CLAIM_UNPLACED, {"POST": op(payment_methods.claim_unplaced, manage)})
     routes.add(Path.LINES, {"GET": op(lines.get, webhooks, read)})
     routes.add(
         Path.ENDPOINTS,

@@ -6,13 +6,17 @@ from typing import Any, Final
 from daemon.api.auth import needs_live
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
-from daemon.api.read_json import read_object
+from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.reconcile import read_provider
 from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import line_shapes
 from daemon.core.errors import Refusal
+from daemon.core.limits import MILLISECOND_US
+from daemon.core.shapes import dump, timestamp_or_none
+from daemon.flows.claim_unplaced import claim_unplaced as claim_unplaced_flow
 from daemon.flows.methods import NewMethod, Slot
 from daemon.flows.methods import create as create_flow
+from daemon.flows.methods import delete as delete_flow
 from daemon.flows.methods import move as move_flow
 from daemon.store import devices, payment_methods
 from daemon.store.engine import Reader
@@ -83,14 +87,42 @@ async def move(call: Call) -> Reply:
     fields = Fields(body)
     slot = read_slot(fields)
     fields.done()
-    method_id = read_uuid(call.path("id"))
-    if method_id is None:
-        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    method_id = _id(call)
     warnings = ignored(fields.unknown(("sim",)))
     meta = {"warnings": warnings} if warnings else None
     if "sim" not in body:
         return ok(await _record(call, method_id), meta)
     return ok(await move_flow(call.env, call.caller, method_id, slot), meta)
+
+
+async def delete(call: Call) -> Reply:
+    """Take a number away; its payments keep their attribution."""
+    needs_live(call.caller)
+    return ok(await delete_flow(call.env, call.caller, _id(call)))
+
+
+async def claim_unplaced(call: Call) -> Reply:
+    """Give a number the payments of the last 30 days that came to its SIM while no number was there.
+
+    Answers `{success, claimed, dry_run, from, to}`: `[from, to)` is the window to replay, null when there is none.
+    """
+    needs_live(call.caller)
+    fields = Fields(await read_object_if_any(call.scope, call.receive))
+    dry_run = fields.boolean("dry_run", default=False)
+    fields.done()
+    found = await claim_unplaced_flow(call.env, call.caller, _id(call), dry_run=dry_run)
+    body: dict[str, Any] = {
+        "success": True,
+        "claimed": found.count,
+        "dry_run": dry_run,
+        "from": timestamp_or_none(found.first),
+        # A window ends before its end, and times leave in milliseconds.
+        "to": timestamp_or_none(None if found.last is None else found.last + MILLISECOND_US),
+    }
+    warnings = ignored(fields.unknown(("dry_run",)))
+    if warnings:
+        body["meta"] = {"warnings": warnings}
+    return Reply(200, dump(body))
 
 
 async def get_list(call: Call) -> Reply:
@@ -108,10 +140,14 @@ async def get_list(call: Call) -> Reply:
 
 async def get_one(call: Call) -> Reply:
     """Return one number."""
-    method_id = read_uuid(call.path("id"))
-    if method_id is None:
+    return ok(await _record(call, _id(call)))
+
+
+def _id(call: Call) -> str:
+    found = read_uuid(call.path("id"))
+    if found is None:
         raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-    return ok(await _record(call, method_id))
+    return found
 
 
 async def _record(call: Call, method_id: str) -> dict[str, Any]:

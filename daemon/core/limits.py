@@ -2,6 +2,7 @@
 
 from typing import Final
 
+MILLISECOND_US: Final = 1_000
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US
 HOUR_US: Final = 60 * MINUTE_US

@@ -1,4 +1,4 @@
-"""Register merchant numbers and put them on SIMs (interface.md, Payment methods; decisions.md section 3)."""
+"""Register merchant numbers, put them on SIMs, take them away (interface.md, Payment methods; decisions.md section 3)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +100,24 @@ async def move(env: Env, caller: Caller, method_id: str, slot: Slot | None) -> d
         if sim_seq != method.sim_seq:
             method = payment_methods.place(tx, method.id, sim_seq, now)
             _tell(tx, "payment_method.moved", method, sim, caller, now)
+        return _record(tx, method)
+
+    return await env.store.write(job)
+
+
+async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
+    """Take a number away; returns its last record. Payments to it keep their attribution.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND, also the second time.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        if payment_methods.get(tx, method_id) is None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        method = payment_methods.delete(tx, method_id, now)
+        _tell(tx, "payment_method.deleted", method, None, caller, now)
         return _record(tx, method)
 
     return await env.store.write(job)

@@ -91,6 +91,17 @@ def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMetho
     return load(PaymentMethod, row)
 
 
+def delete(tx: Tx, method_id: str, now: int) -> PaymentMethod:
+    """Take a number away, off its SIM; what was paid to it keeps its name."""
+    row = tx.one(
+        "UPDATE payment_methods SET sim_seq = NULL, line_created_at = NULL, is_active = 0, updated_at = :now, "
+        f"deleted_at = :now WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        {"id": method_id, "now": now},
+    )
+    assert row is not None, method_id
+    return load(PaymentMethod, row)
+
+
 def unplaced_by_sim(reader: Reader, since: int) -> dict[str, int]:
     """Count the live payments stored since then that matched no number, by SIM key."""
     return {

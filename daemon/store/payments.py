@@ -8,13 +8,26 @@ from daemon.store.rows import columns, load_all, load_optional
 from daemon.wire import Mode
 
 _PAYMENT = columns(Payment)
+_NAMES = [name for name in _PAYMENT.split(", ") if name != "seq"]
+_VALUES = ", ".join(f":{name}" for name in _NAMES).replace(
+    ":reversed_at",
+    "COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider "
+    "AND original_telco_id = :telco_transaction_id))",
+)
+
+_UNPLACED = (
+    "sim_key = :sim_key AND provider = :provider AND payment_method_id IS NULL "
+    "AND stored_at >= :since AND mode = 'live'"
+)
 
 
 def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
-    """Store a payment, or return None when (mode, provider, telco ID) is already there."""
-    names = [name for name in _PAYMENT.split(", ") if name != "seq"]
+    """Store a payment, or return None when (mode, provider, telco ID) is already there.
+
+    `payment` has every column but `seq`. One that the network took back before it was seen here is reversed at once.
+    """
     row = tx.one(
-        f"INSERT INTO payments ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)}) "
+        f"INSERT INTO payments ({', '.join(_NAMES)}) VALUES ({_VALUES}) "
         f"ON CONFLICT (mode, provider, telco_transaction_id) DO NOTHING RETURNING {_PAYMENT}",
         payment,
     )
@@ -49,6 +62,17 @@ def set_standing(tx: Tx, payment_id: str, standing: str) -> None:
     )
 
 
+def reverse(tx: Tx, payment_id: str, at: int) -> bool:
+    """Note that the network took a payment back; False when that is known already."""
+    return (
+        tx.run(
+            "UPDATE payments SET reversed_at = :at WHERE id = :id AND reversed_at IS NULL",
+            {"id": payment_id, "at": at},
+        )
+        == 1
+    )
+
+
 def touch_line(tx: Tx, payment_method_id: str | None, sim_key: str, now_us: int) -> None:
     """Note on the line and on the SIM that a payment was read."""
     tx.run(
@@ -60,3 +84,23 @@ def touch_line(tx: Tx, payment_method_id: str | None, sim_key: str, now_us: int)
             "UPDATE payment_methods SET last_payment_at = :now WHERE id = :id",
             {"now": now_us, "id": payment_method_id},
         )
+
+
+def unplaced(
+    reader: Reader, sim_key: str, provider: str, since: int
+) -> tuple[int, int | None, int | None]:
+    """Return how many live payments of a SIM and network have no number, and when the first and last were stored."""
+    row = reader.one(
+        f"SELECT COUNT(*), MIN(stored_at), MAX(stored_at) FROM payments WHERE {_UNPLACED}",
+        {"sim_key": sim_key, "provider": provider, "since": since},
+    )
+    assert row is not None, "an aggregate has one row"
+    return int(row[0]), row[1], row[2]
+
+
+def claim(tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str) -> None:
+    """Give those payments a number."""
+    tx.run(
+        f"UPDATE payments SET payment_method_id = :method WHERE {_UNPLACED}",
+        {"sim_key": sim_key, "provider": provider, "since": since, "method": payment_method_id},
+    )

@@ -36,6 +36,12 @@ COMMANDS: Final[dict[str, Info]] = {
     "sims assign": Info(_ROOM + "sims_assign", "Put a number on a SIM", LINES),
     "methods add": Info(_ROOM + "methods_add", "Register a number that takes money", LINES),
     "methods list": Info(_ROOM + "methods_list", "List the registered numbers", LINES),
+    "methods show": Info(_ROOM + "methods_show", "Show one number", LINES),
+    "methods update": Info(
+        _ROOM + "methods_update", "Move a number to another SIM, or off it", LINES
+    ),
+    "methods remove": Info(_ROOM + "methods_remove", "Take a number away", LINES),
+    "claim": Info(_ROOM + "claim", "Give a number the payments that had none", LINES),
     "endpoints add": Info(_ROOM + "endpoints_add", "Send payments to an address", HOOKS),
     "endpoints list": Info(_ROOM + "endpoints_list", "List the addresses", HOOKS),
     "endpoints show": Info(_ROOM + "endpoints_show", "Show one address and how it is doing", HOOKS),
@@ -65,7 +71,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "review": ("Payments that wait for you: list, show, approve, reject", DAY),
     "messages": ("The SMS that came in: list, show", DAY),
     "sims": ("SIM cards: list, assign", LINES),
-    "methods": ("The numbers that take money: add, list", LINES),
+    "methods": ("The numbers that take money: add, list, show, update, remove", LINES),
     "endpoints": ("Where payments are sent: add, list, show, update, pause, resume, delete", HOOKS),
     "deliveries": ("What was sent: list", HOOKS),
     "keys": ("API keys: create, list, show, revoke", CARE),

@@ -126,4 +126,7 @@ def _next(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
     if bare:
         sim = f"{bare[0]['phone']}:{bare[0]['slot_index']}"
         return [f"momo sims assign {sim} --method ID", "momo methods list"]
+    moved = next((row for row in rows if row["unplaced_payments"]), None)
+    if ready and moved is not None:
+        return [f"momo claim {moved['payment_method_id']} --dry-run"]
     return ["momo messages list --since 24h"] if ready and unplaced else []

@@ -15,6 +15,10 @@ from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 TX = f"/v1/transactions/{samples.REF}"
 REVIEW = f"/v1/reviews/{samples.REVIEW['id']}"
 ENDPOINT = f"/v1/open-collections/endpoints/{samples.ENDPOINT['id']}"
+METHOD = f"/v1/payment-methods/{samples.METHOD}"
+CLAIMED = Says(
+    {"success": True, "claimed": 0, "dry_run": False, "from": None, "to": None},
+)
 KEY = f"/v1/keys/{samples.KEY['id']}"
 DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
@@ -90,6 +94,18 @@ CASES = {
     "methods list": Case(
         ("methods", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])
     ),
+    "methods show": Case(
+        ("methods", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW)
+    ),
+    "methods update": Case(
+        ("methods", "update", samples.METHOD, "--sim", "none"),
+        ("PATCH", METHOD),
+        ok(samples.METHOD_ROW),
+    ),
+    "methods remove": Case(
+        ("methods", "remove", samples.METHOD, "--yes"), ("DELETE", METHOD), ok(samples.METHOD_ROW)
+    ),
+    "claim": Case(("claim", samples.METHOD), ("POST", f"{METHOD}/claim-unplaced"), CLAIMED),
     "endpoints add": Case(
         ("endpoints", "add", "https://shop.example/hook"),
         ("POST", wire.Path.ENDPOINTS),

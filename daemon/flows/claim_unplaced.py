@@ -1,0 +1,66 @@
+"""Give a number the payments that came to its SIM before it did (decisions.md section 3)."""
+
+from dataclasses import dataclass
+
+from daemon.core.access import Caller
+from daemon.core.errors import Refusal
+from daemon.core.lines import UNPLACED_WINDOW_US
+from daemon.env import Env
+from daemon.store import events, payment_methods, payments
+from daemon.store.engine import Tx
+from daemon.wire import ErrorCode, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What was claimed.
+
+    Attributes:
+        count: How many payments.
+        first: When the first of them was stored; None when there is none.
+        last: The same of the last.
+    """
+
+    count: int
+    first: int | None
+    last: int | None
+
+
+async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: bool) -> Claimed:
+    """Set the line of the unplaced payments of the last 30 days of the number's own SIM and network.
+
+    Nothing is delivered by it: the merchant replays the window. Payments that have a number are left alone.
+
+    Args:
+        env: The shop's doors.
+        caller: For the journal.
+        method_id: The number.
+        dry_run: Only count.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Claimed:
+        method = payment_methods.get(tx, method_id)
+        if method is None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        sim, _device = payment_methods.where(tx, method)
+        if sim is None:
+            raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
+        since = now - UNPLACED_WINDOW_US
+        found = Claimed(*payments.unplaced(tx, sim.sim_key, method.provider, since))
+        if found.count and not dry_run:
+            payments.claim(tx, sim.sim_key, method.provider, since, method.id)
+            events.add(
+                tx,
+                type="payment_method.claimed",
+                mode=Mode.LIVE,
+                at=now,
+                actor=caller.name,
+                data={"payment_method_id": method.id, "payments": found.count},
+            )
+        return found
+
+    return await env.store.write(job)
