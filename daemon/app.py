@@ -11,7 +11,8 @@ from pathlib import Path
 
 from daemon import wire
 from daemon.api import app as api
-from daemon.api.listeners import ListenError, Listeners
+from daemon.api.listeners import Listeners
+from daemon.api.places import ListenError
 from daemon.config import Config, ConfigError, Webhooks, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
@@ -171,6 +172,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     listeners = Listeners(
         socket_path=places.socket,
         http=env.http_address or None,
+        tls=(env.config.http.tls_cert, env.config.http.tls_key),
         connections=env.config.limits.connections,
         open_to_all=bool(env.config.access.socket_users),
     )

@@ -35,6 +35,8 @@ class Http:
 
     bind: str = DEFAULT_HTTP
     public_base_url: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
     insecure_http: bool = False
 
 
@@ -213,6 +215,8 @@ def _file(value: str) -> str:
 _RULES: Final[dict[str, Rule]] = {
     "http.bind": _address,
     "http.public_base_url": _url("http", "https"),
+    "http.tls_cert": _file,
+    "http.tls_key": _file,
     "webhooks.allow_private_hosts": _host,
     "webhooks.allow_private_cidrs": _network,
     "webhooks.ca_file": _file,
@@ -298,18 +302,23 @@ def check_exposure(http: Http, address: str) -> None:
     Raises:
         ConfigError: The host is not this machine alone, and `insecure_http` does not allow it.
     """
-    host = address.rpartition(":")[0].strip("[]")
-    if address == "off" or http.insecure_http or host == "localhost":
+    if address == "off" or http.tls_cert or http.insecure_http or is_inside(address):
         return
+    raise ConfigError(
+        f"{address} can be reached from other machines, without encryption: name a certificate with "
+        "tls_cert and tls_key under [http], listen on 127.0.0.1 behind a TLS proxy, or set insecure_http = true"
+    )
+
+
+def is_inside(address: str) -> bool:
+    """Say whether `HOST:PORT` can be reached from this machine alone."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
     try:
-        inside = ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
-        inside = False
-    if not inside:
-        raise ConfigError(
-            f"{address} can be reached from other machines, without encryption: listen on 127.0.0.1 behind a "
-            "TLS proxy, or set insecure_http = true under [http]"
-        )
+        return False
 
 
 class _File:

@@ -39,7 +39,8 @@ class Env:
     def public_base_url(self) -> str:
         """The address that customers see, without a slash at its end."""
         configured = self.config.http.public_base_url.rstrip("/")
-        return configured or f"http://{self.http_address or self.config.http.bind}"
+        scheme = "https" if self.config.http.tls_cert else "http"
+        return configured or f"{scheme}://{self.http_address or self.config.http.bind}"
 
     @property
     def outbox(self) -> Outbox:

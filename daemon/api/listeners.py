@@ -10,7 +10,7 @@ import errno
 import logging
 import os
 import socket
-import stat
+import ssl
 from pathlib import Path
 from typing import Final
 
@@ -18,23 +18,22 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from daemon.api.application import Application
+from daemon.api.places import ListenError, make_folder, remove_dead, split_address, tls_context
 from daemon.api.protocol import HttpProtocol, Limits
 from daemon.api.service import JSON_TYPE
 from daemon.core import shapes
-from daemon.core.errors import MomoError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.ids import request_id
 from daemon.system import Entropy, SystemEntropy
 from daemon.wire import API_VERSION, API_VERSION_HEADER, REQUEST_ID_HEADER, ErrorCode
 
 BACKLOG: Final = 512
 KEEP_ALIVE_S: Final = 30
+HANDSHAKE_S: Final = 10.0
+"""From a TLS connection's first byte to its first request; a phone on 2G needs three."""
 GRACE_S: Final = 5.0
 """How long running calls may take to end when the daemon stops."""
 _REASONS: Final = {400: b"Bad Request", 503: b"Service Unavailable"}
-
-
-class ListenError(MomoError):
-    """An address cannot be listened on; the text says why, for people."""
 
 
 class Listeners:
@@ -49,6 +48,7 @@ class Listeners:
         *,
         socket_path: str,
         http: str | None,
+        tls: tuple[str, str] = ("", ""),
         connections: int = 512,
         open_to_all: bool = False,
         entropy: Entropy | None = None,
@@ -58,6 +58,7 @@ class Listeners:
         Args:
             socket_path: Of the Unix socket.
             http: `HOST:PORT`, None for no TCP.
+            tls: Certificate chain and key, paths of PEM files, for TCP; empty is plain HTTP.
             connections: Over TCP, at one time.
             open_to_all: Let every local user reach the socket (0666 in 0755); credentials alone then decide.
             entropy: For the request ids of answers made before any application is asked.
@@ -65,6 +66,8 @@ class Listeners:
         self.http_address = ""
         self._path = Path(socket_path)
         self._http = http
+        self._tls_files = tls
+        self._tls: ssl.SSLContext | None = None
         self._open_to_all = open_to_all
         self._entropy = entropy or SystemEntropy()
         self._limits = Limits(connections, self._busy, self._malformed)
@@ -84,6 +87,7 @@ class Listeners:
         try:
             self._sockets.append(self._bind_unix())
             if self._http is not None:
+                self._tls = tls_context(*self._tls_files)
                 self._sockets.append(await self._bind_tcp(self._http))
         except BaseException:
             self._close_sockets()
@@ -119,7 +123,16 @@ class Listeners:
             if each.family == socket.AF_UNIX:
                 servers.append(await loop.create_unix_server(factory, sock=each, backlog=BACKLOG))
             else:
-                servers.append(await loop.create_server(factory, sock=each, backlog=BACKLOG))
+                patience = None if self._tls is None else HANDSHAKE_S
+                servers.append(
+                    await loop.create_server(
+                        factory,
+                        sock=each,
+                        backlog=BACKLOG,
+                        ssl=self._tls,
+                        ssl_handshake_timeout=patience,
+                    )
+                )
         self._ready.set()
         try:
             await self._stop.wait()
@@ -157,8 +170,8 @@ class Listeners:
     # The Unix socket ----------------------------------------------------------------------------------
 
     def _bind_unix(self) -> socket.socket:
-        _make_folder(self._path.parent, 0o755 if self._open_to_all else 0o700)
-        _remove_dead(self._path)
+        make_folder(self._path.parent, 0o755 if self._open_to_all else 0o700)
+        remove_dead(self._path)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         mask = os.umask(0o111 if self._open_to_all else 0o177)
         try:
@@ -241,52 +254,3 @@ class Listeners:
         head = b"HTTP/1.1 %d %b\r\n" % (status, _REASONS[status])
         lines = "".join(f"{key}: {value}\r\n" for key, value in headers.items())
         return head + lines.encode() + b"\r\n" + body
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """Split `HOST:PORT`; an IPv6 host stands in brackets.
-
-    Raises:
-        ListenError: It is not of that form.
-    """
-    host, colon, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-        raise ListenError(f"{address!r} is not HOST:PORT, such as 127.0.0.1:8420")
-    return host, int(port)
-
-
-def _make_folder(folder: Path, mode: int) -> None:
-    """Make the socket's folder, or see that the one there is ours and gives no more rights than it should."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
-        # In a shared temporary directory somebody else may have been there first.
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.getuid(), 0):
-            raise ListenError(f"{folder} belongs to somebody else")
-        if stat.S_IMODE(found.st_mode) != mode:
-            folder.chmod(mode)
-    except OSError as error:
-        raise ListenError(f"{folder} cannot be used: {error.strerror}") from error
-
-
-def _remove_dead(path: Path) -> None:
-    """Remove a socket that nobody listens on; refuse to touch anything else."""
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(found.st_mode):
-        raise ListenError(f"{path} is there and is no socket; move it away")
-    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    probe.settimeout(1.0)
-    try:
-        probe.connect(str(path))
-    except ConnectionRefusedError:
-        path.unlink()
-    except OSError as error:
-        raise ListenError(f"{path} cannot be looked at: {error.strerror}") from error
-    else:
-        raise ListenError(f"another daemon answers on {path}")
-    finally:
-        probe.close()

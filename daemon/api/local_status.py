@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from daemon.api import lines
 from daemon.api.envelope import VERSION
 from daemon.api.service import Call, Reply, ok
+from daemon.config import Http, is_inside
 from daemon.core import collection_shapes, shapes
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
@@ -48,6 +49,7 @@ async def get(call: Call) -> Reply:
         "pid": os.getpid(),
         "uptime_s": (now - call.service.started_us) // SECOND_US,
         "http": env.http_address or None,
+        "http_security": _security(env.config.http, env.http_address),
         **await env.store.read(lambda reader: _read(reader, now)),
         "phones": _phones(call.service.hooks.phone_states()),
     }
@@ -58,6 +60,15 @@ async def get(call: Call) -> Reply:
     locked = await asyncio.to_thread(env.vault.locked)
     data["secrets"] = "locked" if locked else "unlocked"
     return ok(data)
+
+
+def _security(http: Http, address: str) -> str | None:
+    """Say how what passes over TCP is kept from others: `tls`, `loopback`, or `none`: in the clear, as allowed."""
+    if not address:
+        return None
+    if http.tls_cert:
+        return "tls"
+    return "loopback" if is_inside(address) else "none"
 
 
 def _read(reader: Reader, now: int) -> dict[str, Any]:

@@ -89,6 +89,8 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
         yield "this machine's clock is off", ""
     if at(data, "lines.ready") is False:
         yield "a SIM has no number", "momo lines"
+    if data.get("http_security") == "none":
+        yield f"others may read what passes over http://{clean(data.get('http'))}", "momo help files"
     if data.get("secrets") == "locked":
         yield "the secrets are locked: webhooks wait", "momo help files"
     if at(data, "queue.dead_letters"):

@@ -3,13 +3,23 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 import stat
 from pathlib import Path
 
+import httpx
 import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from daemon.api import listeners as module
-from daemon.api.listeners import ListenError, Listeners, split_address
+from daemon.api.listeners import Listeners
+from daemon.api.places import ListenError, split_address
 from tests.fakes.api import FakeApi, running
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -121,6 +131,56 @@ async def test_port_0_becomes_a_real_one_and_no_tcp_is_possible(tmp_path: Path) 
     none = await bind(tmp_path / "b" / "s")
     assert none.http_address == ""
     await none.stop()
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def certificate(authority: trustme.CA, folder: Path) -> tuple[str, str]:
+    issued = authority.issue_cert("localhost")
+    chain, key = folder / "chain.pem", folder / "key.pem"
+    chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    issued.private_key_pem.write_to_path(key)
+    return str(chain), str(key)
+
+
+async def test_with_a_certificate_tcp_is_https_and_the_socket_is_not(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    async with running(tmp_path, tls=certificate(authority, tmp_path)) as api:
+        trust = ssl.create_default_context()
+        authority.configure_trust(trust)
+        port = split_address(api.listeners.http_address)[1]
+        async with httpx.AsyncClient(verify=trust) as client:
+            answer = await client.get(f"https://localhost:{port}/healthz")
+            assert answer.json()["data"]["status"] == "ok"
+        assert (await api.local.get("/healthz")).status_code == 200
+        # Plain HTTP gets no answer, and does no harm.
+        assert await answer_to(api, HEALTH) == b""
+
+
+@pytest.mark.parametrize("broken", ["chain", "key", "other", "encrypted"])
+async def test_a_certificate_that_cannot_be_used_is_named(
+    tmp_path: Path, authority: trustme.CA, broken: str
+) -> None:
+    chain, key = certificate(authority, tmp_path)
+    if broken == "other":
+        other = authority.issue_cert("localhost").private_key_pem
+        other.write_to_path(key)
+    elif broken == "encrypted":
+        loaded = load_pem_private_key(Path(key).read_bytes(), None)
+        sealed = BestAvailableEncryption(b"pass")
+        pem = loaded.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, sealed)
+        Path(key).write_bytes(pem)
+    else:
+        Path(chain if broken == "chain" else key).write_text("no PEM")
+    listeners = Listeners(
+        socket_path=str(tmp_path / "run" / "s"), http="127.0.0.1:0", tls=(chain, key)
+    )
+    with pytest.raises(ListenError, match=r"the certificate cannot be used \(.*key\.pem\)"):
+        await listeners.bind()
 
 
 @pytest.mark.parametrize("text", ["8420", "localhost", ":80", "localhost:x", "localhost:70000", ""])

@@ -55,6 +55,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "pid": os.getpid(),
         "uptime_s": 90,
         "http": "127.0.0.1:8420",
+        "http_security": "loopback",
         "shop": {"name": "Ama Provisions", "timezone": "Africa/Accra"},
         "lines": lines,
         "today": {

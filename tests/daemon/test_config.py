@@ -172,6 +172,14 @@ def test_plain_http_to_a_network_must_be_asked_for(address: str) -> None:
     assert parse(f'[http]\nbind = "{address}"\ninsecure_http = true').http.bind == address
 
 
+def test_with_a_certificate_a_network_may_reach_us(tmp_path: Path) -> None:
+    file = tmp_path / "chain.pem"
+    assert "not there" in why(f'http.tls_cert = "{file}"')
+    file.touch()
+    found = parse(f'[http]\nbind = "0.0.0.0:8420"\ntls_cert = "{file}"').http
+    assert (found.tls_cert, found.insecure_http) == (str(file), False)
+
+
 @pytest.mark.parametrize(
     "address", ["off", "127.0.0.1:0", "127.8.8.8:1", "[::1]:80", "localhost:80"]
 )
