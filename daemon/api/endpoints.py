@@ -20,7 +20,7 @@ from daemon.webhooks.addresses import URL_CHARACTERS_MAX
 from daemon.wire import ErrorCode, EventKind, Mode
 
 KNOWN: Final = ("url", "description", "is_sandbox", "catch_all", "events", "include_raw")
-SENT: Final = (EventKind.FORWARDED, EventKind.COMPLETED)
+SENT: Final = (EventKind.FORWARDED, EventKind.COMPLETED, EventKind.REVERSED)
 """The kinds that are sent; another one cannot be subscribed to."""
 _NO_STORE: Final = (b"cache-control", b"no-store")
 
@@ -83,7 +83,7 @@ def read_events(fields: Fields) -> tuple[str, ...]:
         fields.fail(
             "events",
             "invalid",
-            f"must hold {EventKind.FORWARDED} and may hold {EventKind.COMPLETED}",
+            f"must hold {EventKind.FORWARDED} and may hold {' and '.join(SENT[1:])}",
         )
     return tuple(dict.fromkeys(value))
 

@@ -199,6 +199,20 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """The network's word that it took a transaction back; `amount_minor` is None where it does not say how much."""
+
+    seq: int
+    message_id: str
+    mode: Mode
+    provider: str
+    original_telco_id: str
+    amount_minor: int | None
+    at: int
+    created_at: int
+
+
 class Reconciliation:
     """A person's word that a payment belongs to a request."""
 

@@ -5,9 +5,9 @@ from typing import Final
 import msgspec
 
 from daemon.core.limits import PAYLOAD_BYTES_MAX
-from daemon.core.model import Payment, PaymentMethod, Transaction
+from daemon.core.model import Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.providers import network_of
-from daemon.core.shapes import Json, dump, timestamp, timestamp_or_none
+from daemon.core.shapes import Json, amount_or_none, dump, timestamp, timestamp_or_none
 from daemon.core.transaction_shapes import amounts, payer_of, single
 from daemon.wire import API_VERSION, EventKind, Mode
 from parsers.money import render
@@ -112,6 +112,37 @@ def completed_body(
     if supersedes_reference is not None:
         data["supersedes_reference"] = supersedes_reference
     return _envelope(EventKind.COMPLETED, webhook_id, timestamp_us, transaction.mode, data)
+
+
+def reversed_body(
+    *,
+    webhook_id: str,
+    timestamp_us: int,
+    transaction: Transaction,
+    payment: Payment,
+    reversal: Reversal,
+) -> bytes:
+    """Make the body of `transaction.reversed`: the single-transaction shape, `transaction_id` and `reversal`.
+
+    The status in it is still the one of the verification; `reversed_at` says that the money is gone.
+
+    Args:
+        webhook_id: `ocl_...`.
+        timestamp_us: When the event came about.
+        transaction: The request or holder that the payment verified.
+        payment: The money that was taken back.
+        reversal: The network's word; its amount is null where it names none.
+    """
+    data: Json = {
+        "transaction_id": transaction.id,
+        **single(transaction, payment, timestamp_us),
+        "reversal": {
+            "amount": amount_or_none(reversal.amount_minor, payment.currency),
+            "currency": payment.currency,
+            "timestamp": timestamp(reversal.at),
+        },
+    }
+    return _envelope(EventKind.REVERSED, webhook_id, timestamp_us, transaction.mode, data)
 
 
 def _envelope(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Json) -> bytes:

@@ -122,7 +122,7 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         else:
             held = transactions.holding(tx, payment.id)
             if held is not None:
-                settle.release(tx, held, payment, actor=caller.name, now=now)
+                settle.release(tx, held, payment.message_id, payment.id, actor=caller.name, now=now)
             outcome = _keep(tx, env, payment, rejected=True, now=now)
         _tell(tx, review.id, outcome, payment)
         return _answer(tx, review, outcome, payment, meta, now)

@@ -1,23 +1,17 @@
 """Say what a whole message is, and let a trusted payment pay what it pays."""
 
-from typing import Final
-
 from daemon.core import trust
 from daemon.core.limits import MESSAGE_CHARACTERS_MAX
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.parts import Unread, Whole
-from daemon.intake.pay import ask, pay
+from daemon.intake.pay import ask
+from daemon.intake.weigh import weigh
 from daemon.modem.pdu_fields import SenderType
 from daemon.store import events, messages
 from daemon.wire import MessageState, ReviewReason
 from parsers import reading as readings
 from parsers.read import PROVIDERS, provider_of_network, read
-
-PAYING_KINDS: Final = frozenset(
-    {readings.Kind.PAYMENT_RECEIVED, readings.Kind.MERCHANT_PAYMENT, readings.Kind.CASH_IN}
-)
-"""Only money that came in can pay."""
 
 
 def conclude_unread(desk: Desk, unread: Unread) -> MessageState:
@@ -54,18 +48,11 @@ def conclude(desk: Desk, whole: Whole) -> MessageState:
         outcome.kind = read_as.kind
         outcome.wording = read_as.wording
         outcome.fields = readings.fields(read_as)
-    if isinstance(read_as, readings.Payment) and read_as.kind in PAYING_KINDS:
-        if read_as.unverified:
-            # No genuine message has confirmed this wording yet, so it is shown and never pays by itself.
-            doubts = [*doubts, "wording_unverified"]
-            outcome.reasons = doubts
-            outcome.trusted = False
-        if doubts:
-            outcome.state = MessageState.HELD
-            ask(desk, whole.message_id, ReviewReason.UNTRUSTED_SENDER, {"doubts": doubts})
-        else:
-            assert provider is not None
-            pay(desk, Arrived.now(desk, whole, provider), outcome, read_as)
+    if not doubts:
+        weigh(desk, Arrived.now(desk, whole, provider), outcome, read_as)
+    elif isinstance(read_as, readings.Payment):
+        outcome.state = MessageState.HELD
+        ask(desk, whole.message_id, ReviewReason.UNTRUSTED_SENDER, {"doubts": doubts})
     return _write(desk, whole.message_id, whole.body, outcome)
 
 

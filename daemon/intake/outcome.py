@@ -6,6 +6,7 @@ from typing import Any, Self
 from daemon.core.model import Message
 from daemon.intake.desk import Desk
 from daemon.intake.parts import Whole
+from daemon.store.balances import Chain
 from daemon.wire import MessageState
 
 
@@ -64,6 +65,12 @@ class Arrived:
             stored_at=row.received_at,
             body=row.body or "",
         )
+
+    @property
+    def chain(self) -> Chain:
+        """The chain of balances that it belongs to."""
+        assert self.provider is not None, "a trusted message is of a network that we know"
+        return Chain(self.sim_key, self.provider)
 
     @property
     def at(self) -> int:

@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 from daemon.core import matching, trust
-from daemon.core.model import Payment
+from daemon.core.model import Payment, Transaction
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.parts import microseconds
 from daemon.store import events, payments, reviews, settle, transactions
-from daemon.wire import MessageState, ReviewReason
+from daemon.store.notices import Notice, tell
+from daemon.wire import MessageState, ReviewReason, TransactionStatus
 from parsers import reading as readings
 from parsers import svc_code
 from parsers.telco_id import normalize_telco_id
@@ -30,6 +31,9 @@ def pay(desk: Desk, arrived: Arrived, outcome: Outcome, read_as: readings.Paymen
         return
     outcome.payment_id = payment.id
     outcome.state = MessageState.PAYMENT
+    if payment.reversed_at is not None:
+        _came_reversed(desk, payment)
+        return
     if payment.historical:
         outcome.state = MessageState.HISTORICAL
         settle.give_holder(desk.tx, desk.env.outbox, payment, rejected=False, now=desk.now)
@@ -37,14 +41,43 @@ def pay(desk: Desk, arrived: Arrived, outcome: Outcome, read_as: readings.Paymen
     _match(desk, outcome, payment, payer_proven=not read_as.payer_phone_typed)
 
 
-def ask(desk: Desk, message_id: str, reason: ReviewReason, details: dict[str, Any]) -> None:
-    """Put a message that made no payment before a person."""
+def request_for(
+    desk: Desk, arrived: Arrived, read_as: readings.Payment
+) -> tuple[Transaction | None, bool]:
+    """Return the request that a held receipt would pay, and whether that one waits for it from now on.
+
+    Only an open request waits, in MANUAL_REVIEW (decisions.md section 2, `balance_break`).
+    """
+    if read_as.telco_id is None:
+        return None, False
+    payment = Payment(seq=0, **_row(desk, arrived, read_as, read_as.telco_id))
+    if payment.historical:
+        return None, False
+    decision = _decide(desk, payment, payer_proven=not read_as.payer_phone_typed)
+    if isinstance(decision, matching.WalkIn):
+        return None, False
+    request = decision.transaction
+    waits = request is not None and request.status is TransactionStatus.PENDING
+    if isinstance(decision, matching.Verify):
+        return request, waits and not decision.late
+    return request, waits and decision.moves
+
+
+def ask(
+    desk: Desk,
+    message_id: str,
+    reason: ReviewReason,
+    details: dict[str, Any],
+    request_id: str | None = None,
+) -> None:
+    """Put a message that made no payment before a person; `request_id` is the request that it would pay."""
     reviews.open_review(
         desk.tx,
         review_id=desk.env.new_id(),
         mode=desk.mode,
         reason=reason,
         message_id=message_id,
+        transaction_id=request_id,
         details=details,
         now=desk.now,
     )
@@ -53,8 +86,34 @@ def ask(desk: Desk, message_id: str, reason: ReviewReason, details: dict[str, An
         type="review.opened",
         mode=desk.mode,
         at=desk.now,
+        transaction_id=request_id,
         message_id=message_id,
         data={"reason": reason},
+    )
+
+
+def _came_reversed(desk: Desk, payment: Payment) -> None:
+    """Keep a payment that the network took back before it came here: it pays nothing and is not forwarded."""
+    holder = settle.give_holder(desk.tx, desk.env.outbox, payment, rejected=True, now=desk.now)
+    data = {"amount_minor": payment.amount_minor, "currency": payment.currency}
+    events.add(
+        desk.tx,
+        type="payment.reversed",
+        mode=desk.mode,
+        at=desk.now,
+        transaction_id=holder.id,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+        data=data,
+    )
+    tell(
+        desk.tx,
+        Notice.PAYMENT_REVERSED,
+        mode=desk.mode,
+        now=desk.now,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+        data=data,
     )
 
 

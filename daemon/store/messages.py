@@ -141,6 +141,30 @@ def get(reader: Reader, message_id: str) -> Message | None:
     )
 
 
+def payment_of(reader: Reader, message_id: str) -> str | None:
+    """Return the id of the payment that a message made."""
+    found: str | None = reader.value(
+        "SELECT payment_id FROM messages WHERE id = :id", {"id": message_id}
+    )
+    return found
+
+
+def settle(
+    tx: Tx, message_id: str, state: MessageState, reasons: list[str], payment_id: str | None
+) -> None:
+    """Note what has become of a message that was held and was released."""
+    tx.run(
+        "UPDATE messages SET state = :state, reasons = :reasons, payment_id = :payment_id, trusted = 1 "
+        "WHERE id = :id",
+        {
+            "id": message_id,
+            "state": state,
+            "reasons": json.dumps(reasons),
+            "payment_id": payment_id,
+        },
+    )
+
+
 def paid(tx: Tx, message_id: str) -> None:
     """Note that a held or historical payment's message paid a request after all."""
     tx.run(

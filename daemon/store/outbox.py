@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from daemon.core import routing, signing, webhook_shapes
-from daemon.core.model import Delivery, Endpoint, Payment, PaymentMethod, Transaction
+from daemon.core.model import Delivery, Endpoint, Payment, PaymentMethod, Reversal, Transaction
 from daemon.store import deliveries, endpoints
 from daemon.store.engine import Tx
 from daemon.store.rows import columns, load_optional
@@ -86,6 +86,33 @@ class Outbox:
                 tx,
                 endpoint,
                 kind=EventKind.COMPLETED,
+                webhook_id=webhook_id,
+                subject=payment.id,
+                transaction=transaction,
+                body=body,
+                now=now,
+            )
+        return owed
+
+    def reverse(
+        self, tx: Tx, transaction: Transaction, payment: Payment, reversal: Reversal, now: int
+    ) -> int:
+        """Owe `transaction.reversed` to every endpoint that asked for it; returns how many."""
+        kind = EventKind.REVERSED
+        owed = 0
+        for endpoint in routing.subscribed(endpoints.in_use(tx, transaction.mode), kind):
+            webhook_id = self._webhook_id(endpoint, kind, payment.id)
+            body = webhook_shapes.reversed_body(
+                webhook_id=webhook_id,
+                timestamp_us=now,
+                transaction=transaction,
+                payment=payment,
+                reversal=reversal,
+            )
+            owed += self._owe(
+                tx,
+                endpoint,
+                kind=kind,
                 webhook_id=webhook_id,
                 subject=payment.id,
                 transaction=transaction,

@@ -1,5 +1,7 @@
 """Which phones and SIMs are there: written by the modem loop, by what the devices themselves say."""
 
+from typing import Any
+
 from daemon.core.model import Sim
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_optional
@@ -47,7 +49,17 @@ def saw_sim(
 ) -> tuple[Sim, Sim | None]:
     """Note that a SIM is in a slot; the number follows it. Returns (now, before)."""
     before = sim(tx, sim_key)
+    tx.run(
+        "UPDATE sim_absences SET until = :now WHERE sim_key = :sim_key AND until IS NULL",
+        {"sim_key": sim_key, "now": now},
+    )
     # Whatever else was said to be in this slot is not there any more.
+    _sims_left(
+        tx,
+        "SELECT sim_key, :now FROM sims WHERE device_id = :device_id AND slot_index = :slot "
+        "AND present = 1 AND sim_key <> :sim_key",
+        {"device_id": device_id, "slot": slot_index, "sim_key": sim_key, "now": now},
+    )
     tx.run(
         "UPDATE sims SET present = 0 WHERE device_id = :device_id AND slot_index = :slot AND sim_key <> :sim_key",
         {"device_id": device_id, "slot": slot_index, "sim_key": sim_key},
@@ -74,6 +86,11 @@ def saw_sim(
 
 def device_left(tx: Tx, device_id: str, now: int) -> None:
     """Note that a phone is gone. Its SIM keeps its place until it is seen elsewhere."""
+    _sims_left(
+        tx,
+        "SELECT sim_key, :now FROM sims WHERE device_id = :id AND present = 1",
+        {"id": device_id, "now": now},
+    )
     tx.run(
         "UPDATE devices SET present = 0, port = NULL, last_seen_at = :now WHERE device_id = :id",
         {"id": device_id, "now": now},
@@ -81,8 +98,23 @@ def device_left(tx: Tx, device_id: str, now: int) -> None:
 
 
 def all_left(tx: Tx) -> None:
-    """Note at start that no phone has answered yet."""
+    """Note at start that no phone has answered yet; one that did not say good-bye is away since we last heard of it."""
+    _sims_left(
+        tx,
+        "SELECT s.sim_key, d.last_seen_at FROM sims s JOIN devices d ON d.device_id = s.device_id "
+        "WHERE d.present = 1 AND s.present = 1",
+        {},
+    )
     tx.run("UPDATE devices SET present = 0, port = NULL WHERE present = 1")
+
+
+def _sims_left(tx: Tx, chosen: str, params: dict[str, Any]) -> None:
+    """Note from when on SIMs are away; `chosen` selects (sim_key, since). One that is away already stays so."""
+    tx.run(
+        f"INSERT INTO sim_absences (sim_key, since) {chosen} "
+        "ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING",
+        params,
+    )
 
 
 def sim(reader: Reader, sim_key: str) -> Sim | None:

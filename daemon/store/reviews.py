@@ -87,6 +87,28 @@ def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     )
 
 
+def open_for_message(reader: Reader, message_id: str) -> Review | None:
+    """Return the open review of a message; there is at most one."""
+    return load_optional(
+        Review,
+        reader.one(
+            f"SELECT {_REVIEW} FROM reviews WHERE message_id = :id AND state = 'open'",
+            {"id": message_id},
+        ),
+    )
+
+
+def open_for_transaction(reader: Reader, transaction_id: str) -> list[Review]:
+    """Return the open reviews that are about a request."""
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND transaction_id = :id ORDER BY seq",
+            {"id": transaction_id},
+        ),
+    )
+
+
 def close(
     tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
 ) -> bool:
@@ -106,6 +128,14 @@ def change_reason(tx: Tx, payment_id: str, reason: ReviewReason) -> None:
     tx.run(
         "UPDATE reviews SET reason = :reason WHERE payment_id = :id AND state = 'open'",
         {"id": payment_id, "reason": reason},
+    )
+
+
+def now_about(tx: Tx, review_id: str, reason: ReviewReason) -> None:
+    """Give one open review another reason."""
+    tx.run(
+        "UPDATE reviews SET reason = :reason WHERE id = :id AND state = 'open'",
+        {"id": review_id, "reason": reason},
     )
 
 

@@ -46,7 +46,7 @@ def verify(
         transactions.merge_holder(tx, holder.id, request.id)
     elsewhere = transactions.holding(tx, payment.id)
     if elsewhere is not None and elsewhere.id != request.id:
-        release(tx, elsewhere, payment, actor=how.actor, now=now)
+        release(tx, elsewhere, payment.message_id, payment.id, actor=how.actor, now=now)
     if request.held_payment_id is not None and request.held_payment_id != payment.id:
         reviews.change_reason(tx, request.held_payment_id, ReviewReason.EXTRA_PAYMENT)
     for review in reviews.open_for_payment(tx, payment.id):
@@ -176,8 +176,13 @@ def vouch(
     return verified, verdict
 
 
-def release(tx: Tx, request: Transaction, payment: Payment, *, actor: str, now: int) -> None:
-    """Put a request that was held for a payment back to PENDING, or EXPIRED; it waits for its money again."""
+def release(
+    tx: Tx, request: Transaction, message_id: str, payment_id: str | None, *, actor: str, now: int
+) -> None:
+    """Put a request that was held back to PENDING, or EXPIRED; it waits for its money again.
+
+    `payment_id` is None when it was held for a receipt that has made no payment.
+    """
     transactions.release(tx, request.id, now)
     events.add(
         tx,
@@ -186,8 +191,8 @@ def release(tx: Tx, request: Transaction, payment: Payment, *, actor: str, now: 
         at=now,
         actor=actor,
         transaction_id=request.id,
-        payment_id=payment.id,
-        message_id=payment.message_id,
+        payment_id=payment_id,
+        message_id=message_id,
     )
 
 

@@ -192,8 +192,21 @@ def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
     assert changed == 1, holder_id
 
 
-def hold(tx: Tx, transaction_id: str, payment_id: str) -> bool:
-    """Put a PENDING request into MANUAL_REVIEW for a payment that a person must look at."""
+def reverse(tx: Tx, payment_id: str, at: int) -> Transaction | None:
+    """Note on the request or holder that a payment verifies that the network took it back; its status stays."""
+    row = tx.one(
+        "UPDATE transactions SET reversed_at = :at WHERE payment_id = :id AND reversed_at IS NULL "
+        f"RETURNING {_TRANSACTION}",
+        {"id": payment_id, "at": at},
+    )
+    return load_optional(Transaction, row)
+
+
+def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
+    """Put a PENDING request into MANUAL_REVIEW for a payment that a person must look at.
+
+    `payment_id` is None for a receipt that is held itself, and has made no payment yet.
+    """
     return (
         tx.run(
             "UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_id = :payment_id "

@@ -126,7 +126,7 @@ def _sell(momo: Momo, phone: PhoneProcess, receiver: Receiver) -> dict[str, Any]
     flags = ("--phone", "0244123456", "--name", "Kofi", "--client-ref", "order-1")
     request = momo("init", "25.00", *flags, "--meta", '{"till": 3}')["data"]
     assert (request["status"], request["amount"]) == ("PENDING", "25.00")
-    _pay(phone, 2600, request["svc_code"], "93214500001")
+    _pay(phone, 2600, 50_000, request["svc_code"], "93214500001")
     receiver.wait_for(2)
     paid: dict[str, Any] = momo("tx", "show", request["svc_code"])["data"]
     assert paid == momo("tx", "show", request["reference"])["data"]
@@ -156,7 +156,7 @@ def _reconcile_codes(momo: Momo, phone: PhoneProcess, receiver: Receiver) -> Non
     code, telco_id = order["svc_code"], "93214500002"
     early = momo("reconcile", code, telco_id, exits=3)
     assert early["error"]["code"] == "NO_MATCHING_TRANSACTION"
-    _pay(phone, 3800, "for the maize and rubber bags", telco_id)
+    _pay(phone, 3800, 53_800, "for the maize and rubber bags", telco_id)
     receiver.wait_for(3)
 
     mismatch = momo("reconcile", code, telco_id, "--amount", "40.00", exits=5)
@@ -227,7 +227,9 @@ def _look_around(
     ]
 
 
-def _pay(phone: PhoneProcess, amount_minor: int, reference: str, telco_id: str) -> None:
-    receipt = mtn(amount_minor, PAYER, 50_000, reference, telco_id, sent_at=utc_now(),
+def _pay(
+    phone: PhoneProcess, amount_minor: int, balance_minor: int, reference: str, telco_id: str
+) -> None:
+    receipt = mtn(amount_minor, PAYER, balance_minor, reference, telco_id, sent_at=utc_now(),
                   concatenation=int(telco_id) % 256)  # fmt: skip
     phone.deliver(receipt.pdus)

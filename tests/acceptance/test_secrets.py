@@ -82,7 +82,7 @@ def test_the_log_names_no_customer_no_message_and_no_secret(scene: Scene) -> Non
     now = utc_now()
     receipts = [
         mtn(2500, "ADWOA CANARY QUAYE", 50_000, order["svc_code"], "93214500001", sent_at=now),
-        mtn(700, "KOFI CANARY", 51_000, "canary typed this in the box", "93214500002",
+        mtn(700, "KOFI CANARY", 50_700, "canary typed this in the box", "93214500002",
             concatenation=2, sent_at=now),
         # Not of this network, so it is not trusted; its sender and payer are nobody's business.
         telecel(900, "YAW CANARY", 9_000, "canary", "0000015214500000",

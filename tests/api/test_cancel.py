@@ -48,7 +48,7 @@ async def test_wrong_bodies_change_nothing(api: FakeApi) -> None:
 
 async def test_a_paid_one_is_409_with_its_status(api: FakeApi) -> None:
     request = await api.shop.request(2500)
-    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 9, request.svc_code or "", "93214500001"))
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, request.svc_code or "", "93214500001"))
     answer = await post(api, request.reference)
     body = answer.json()
     assert (answer.status_code, body["error"]["code"]) == (409, "TRANSACTION_NOT_CANCELLABLE")

@@ -42,6 +42,7 @@ class FakeShop:
         self.clock = clock
         self.source = source
         self._slot = 0
+        self._wallet_minor = 90_000
 
     @classmethod
     async def make(
@@ -91,6 +92,11 @@ class FakeShop:
         )
         reference: str = json.loads(answer.body)["data"]["reference"]
         return await self.transaction(reference)
+
+    def wallet(self, amount_minor: int) -> int:
+        """Put money into the wallet, and return the balance that its receipt then names."""
+        self._wallet_minor += amount_minor
+        return self._wallet_minor
 
     async def read(self, *receipts: Receipt) -> ingest.Ingested:
         """Let the phone read the parts of these receipts, in one go."""

@@ -49,7 +49,14 @@ async def add_endpoint(shop: FakeShop, endpoint_id: str = "e1", **changes: Any) 
 
 async def owe(shop: FakeShop, telco_id: str = ID) -> None:
     await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", 90_000, "food", telco_id, concatenation=int(telco_id) % 256)
+        mtn(
+            2500,
+            "KOFI ANTWI BADU",
+            shop.wallet(2500),
+            "food",
+            telco_id,
+            concatenation=int(telco_id) % 256,
+        )
     )
 
 
@@ -86,7 +93,7 @@ async def test_a_walk_in_is_forwarded_to_every_catch_all(shop: FakeShop) -> None
 async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> None:
     await add_endpoint(shop)
     request = await shop.request()
-    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, request.svc_code or "", ID))
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", ID))
     rows = await shop.rows(Delivery, "deliveries")
     assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
     assert {row.subject for row in rows} == {(await shop.payments())[0].id}
@@ -95,7 +102,7 @@ async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> N
 async def test_a_requests_own_webhook_hears_of_completion_instead(shop: FakeShop) -> None:
     await add_endpoint(shop)
     request = await shop.request(webhook_url="https://other.example/paid")
-    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, request.svc_code or "", ID))
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", ID))
     rows = await shop.rows(Delivery, "deliveries")
     targets = {row.id: row for row in await shop.rows(Endpoint, "endpoints")}
     assert [(targets[row.endpoint_id].kind, row.event) for row in rows] == [

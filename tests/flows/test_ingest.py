@@ -17,8 +17,14 @@ from tests.fakes.shop import METHOD_ID, FakeShop
 ID = "93214500001"
 
 
-def paid(reference: str, amount_minor: int = 2500, telco_id: str = ID, **more: int) -> Receipt:
-    return mtn(amount_minor, "KOFI ANTWI BADU", 50_000, reference, telco_id, **more)  # type: ignore[arg-type]
+def paid(
+    reference: str,
+    amount_minor: int = 2500,
+    telco_id: str = ID,
+    balance_minor: int = 50_000,
+    **more: int,
+) -> Receipt:
+    return mtn(amount_minor, "KOFI ANTWI BADU", balance_minor, reference, telco_id, **more)  # type: ignore[arg-type]
 
 
 async def messages(shop: FakeShop) -> list[Message]:
@@ -81,7 +87,8 @@ async def test_the_same_parts_again_change_nothing(shop: FakeShop) -> None:
 
 
 async def test_two_equal_looking_payments_are_two_payments(shop: FakeShop) -> None:
-    await shop.read(paid("food"), paid("food", telco_id="93214500002", concatenation=1))
+    second = paid("food", telco_id="93214500002", balance_minor=52_500, concatenation=1)
+    await shop.read(paid("food"), second)
     assert len(await shop.payments()) == 2
 
 

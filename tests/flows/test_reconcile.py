@@ -20,7 +20,7 @@ ID = "93214500001"
 async def pay(
     shop: FakeShop, reference: str = "food", amount: int = 2500, telco_id: str = ID
 ) -> None:
-    await shop.read(mtn(amount, "KOFI ANTWI BADU", 90_000, reference, telco_id))
+    await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), reference, telco_id))
 
 
 async def refusal(shop: FakeShop, reference: str, telco_id: str, **more: Any) -> Refusal:
@@ -148,7 +148,14 @@ async def test_a_person_may_vouch_for_an_expired_order(shop: FakeShop, hours: in
     request = await shop.request(2500)
     shop.clock.advance(hours * 3600)
     await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", 9, "food", ID, sent_at=STARTED + timedelta(hours=hours))
+        mtn(
+            2500,
+            "KOFI ANTWI BADU",
+            shop.wallet(2500),
+            "food",
+            ID,
+            sent_at=STARTED + timedelta(hours=hours),
+        )
     )
     await shop.reconcile(request.reference, ID)
     paid = await shop.transaction(request.reference)
@@ -168,7 +175,9 @@ async def test_a_payment_held_for_another_order_is_released_to_this_one(shop: Fa
 async def test_a_payment_that_held_the_order_becomes_an_extra_one(shop: FakeShop) -> None:
     held = await shop.request(expected_payer_phone="+233241234567")
     await pay(shop, reference=held.svc_code or "")
-    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "x", "93214500009", concatenation=4))
+    await shop.read(
+        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "x", "93214500009", concatenation=4)
+    )
     await shop.reconcile(held.reference, "93214500009")
     assert await shop.values("SELECT reason, state FROM reviews") == [("extra_payment", "open")]
 
@@ -258,7 +267,9 @@ async def race(shop: FakeShop, callers: int, number: int) -> None:
     telco_id = f"9400000{number:04d}"
     requests = [await shop.request() for _caller in range(callers)]
     await shop.read(
-        mtn(2500, "KOFI ANTWI BADU", 90_000, "food", telco_id, concatenation=number % 256)
+        mtn(
+            2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", telco_id, concatenation=number % 256
+        )
     )
     results = await asyncio.gather(
         *(shop.reconcile(request.reference, telco_id) for request in requests),
@@ -288,7 +299,14 @@ async def test_of_eight_callers_racing_for_one_order_exactly_one_wins(shop: Fake
         ids = [f"9500{number:03d}{caller:04d}" for caller in range(8)]
         for index, telco_id in enumerate(ids):
             await shop.read(
-                mtn(2500, "KOFI ANTWI BADU", 9, "food", telco_id, concatenation=number * 8 + index)
+                mtn(
+                    2500,
+                    "KOFI ANTWI BADU",
+                    shop.wallet(2500),
+                    "food",
+                    telco_id,
+                    concatenation=number * 8 + index,
+                )
             )
         results = await asyncio.gather(
             *(shop.reconcile(request.reference, telco_id) for telco_id in ids),

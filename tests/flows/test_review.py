@@ -24,7 +24,7 @@ META = CallMeta("r")
 
 
 async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID, **more: Any) -> None:
-    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, typed or "", telco_id, **more))
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), typed or "", telco_id, **more))
 
 
 async def forge(shop: FakeShop, typed: str = "food", telco_id: str = "93214500009") -> None:

@@ -48,7 +48,7 @@ async def add_endpoint(shop: FakeShop, endpoint_id: str) -> None:
 
 async def owe(shop: FakeShop, count: int) -> None:
     receipts = [
-        mtn(100 + number, "KOFI ANTWI BADU", 90_000, "food", f"9321450{number:04d}", concatenation=number % 256)
+        mtn(100 + number, "KOFI ANTWI BADU", shop.wallet(100 + number), "food", f"9321450{number:04d}", concatenation=number % 256)
         for number in range(count)
     ]  # fmt: skip
     await shop.read(*receipts)

@@ -41,7 +41,10 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(tmp_path
         }
     base.close()
     assert len(statements) > 20
+    # The rows that a subquery has found, by an index and up to its LIMIT, are read from end to end.
     assert {
-        (table, statement) for table, statement in scanned if table not in SMALL | {"TEMP"}
+        (table, statement)
+        for table, statement in scanned
+        if table not in SMALL | {"TEMP"} and not table.startswith("(subquery")
     } == set()
     assert [s for table, s in scanned if table == "TEMP" and "FROM endpoints" not in s] == []
