@@ -8,7 +8,7 @@ It is longer than 300 lines because everything that may happen to one port, and 
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,7 @@ from daemon.log import Log
 from daemon.modem import session_values as said
 from daemon.modem.discovery import role_of
 from daemon.modem.families import GENERIC, Family, family_of
-from daemon.modem.port import Closed, Link, PortError, PortGone, open_port
+from daemon.modem.port import Closed, Link, Port, PortError, PortGone, open_port
 from daemon.modem.session import Session
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
@@ -69,8 +69,11 @@ class PhoneState:
 class PortLoop:
     """Keeps one port open for as long as the daemon runs."""
 
-    def __init__(self, env: Env, path: str, log: Log) -> None:
+    def __init__(
+        self, env: Env, path: str, log: Log, door: Callable[[str], Port] = open_port
+    ) -> None:
         self._env = env
+        self._open = door
         self._log = log
         self.state = PhoneState(path)
         self._path = path
@@ -119,7 +122,7 @@ class PortLoop:
     async def _serve(self) -> bool:
         """Serve one opening of the port; True when the phone got as far as being ready."""
         settings = self._env.config.modems
-        port = open_port(self._path)
+        port = self._open(self._path)
         started = self._env.clock.monotonic()
         restart = self._restart_now(started)
         session = Session(

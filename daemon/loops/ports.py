@@ -8,6 +8,7 @@ from daemon.env import Env
 from daemon.log import Log
 from daemon.loops.modems import PhoneState, PortLoop
 from daemon.modem.discovery import find_ports
+from daemon.modem.port import Port, open_port
 from daemon.system import Clock
 
 LOOK_S: Final = 1.0
@@ -47,8 +48,10 @@ class Ports:
         log: Log,
         named: tuple[str, ...],
         find: Callable[[], list[str]] = find_ports,
+        door: Callable[[str], Port] = open_port,
     ) -> None:
         self._env = env
+        self._door = door
         self._find = find
         self._log = log
         self._named = named
@@ -89,6 +92,6 @@ class Ports:
                 del self._loops[path]
 
     def _start(self, group: asyncio.TaskGroup, path: str) -> None:
-        loop = PortLoop(self._env, path, self._log)
+        loop = PortLoop(self._env, path, self._log, self._door)
         self._loops[path] = loop
         self._tasks[path] = group.create_task(loop.run(), name=f"modem {path}")
