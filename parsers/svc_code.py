@@ -64,6 +64,25 @@ def is_valid_code(text: str) -> bool:
     )
 
 
+def fill(before: str, after: str) -> str | None:
+    """Return the one code that has an unknown character between these two parts, None when there is none.
+
+    Args:
+        before: The characters in front of it, upper case.
+        after: Those behind it; 5 in all.
+    """
+    assert len(before) + len(after) == LENGTH - 1
+    if not all(character in _VALUES for character in before + after):
+        return None
+    weight, prime = _WEIGHTS[len(before)], len(ALPHABET)
+    rest = _weighted_sum(before) + sum(
+        one * _VALUES[character]
+        for one, character in zip(_WEIGHTS[len(before) + 1 :], after, strict=True)
+    )
+    code = before + ALPHABET[-rest * pow(weight, -1, prime) % prime] + after
+    return code if _letters(code) >= LETTERS_MIN else None
+
+
 def candidates(reference_text: str) -> tuple[str, ...]:
     """Return what in a reference may be a code (decisions.md section 2), upper-cased, each once, in order.
 

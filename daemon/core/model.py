@@ -191,6 +191,7 @@ class Transaction:
     merged_into: str | None
     supersedes: str | None
     reversed_at: int | None
+    expected_payer_name: str | None = None
 
     @property
     def reference(self) -> str:
@@ -243,6 +244,23 @@ class Review:
     decided_at: int | None
     decided_by: str | None
     notes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedPayer:
+    """A name that a person has approved for a number: a receipt of that name without a number is from its owner."""
+
+    seq: int
+    id: str
+    mode: Mode
+    phone_number: str
+    name: str
+    name_key: str
+    review_id: str
+    approved_by: str
+    approved_at: int
+    revoked_by: str | None
+    revoked_at: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class InitializeRequest:
     expires_in_hours: int = 24
     expected_telco_transaction_id: str | None = None
     expected_payer_phone: str | None = None
+    expected_payer_name: str | None = None
     send_sms_to_payer: bool = True
 
 

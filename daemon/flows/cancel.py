@@ -6,7 +6,7 @@ from daemon.core.errors import Refusal
 from daemon.core.model import Transaction
 from daemon.core.requests import Answer, CallMeta
 from daemon.env import Env
-from daemon.store import events, transactions
+from daemon.store import events, near_miss, transactions
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, TransactionStatus
@@ -49,6 +49,7 @@ async def cancel(
             cancelled = request
         else:
             transactions.keep_code_until(tx, cancelled, now + limits.CODE_REST_US)
+            near_miss.forget_names(tx, cancelled.id)
             events.add(
                 tx,
                 type="transaction.cancelled",

@@ -2,7 +2,7 @@
 
 from daemon.core.limits import EXPIRE_BATCH, IDEMPOTENCY_US, PRUNE_BATCH
 from daemon.env import Env
-from daemon.store import events, idempotency, transactions
+from daemon.store import events, idempotency, near_miss, transactions
 from daemon.store.engine import Tx
 
 
@@ -28,4 +28,5 @@ async def expire(env: Env) -> int:
         if expired < EXPIRE_BATCH:
             break
     await env.store.write(lambda tx: idempotency.prune(tx, now - IDEMPOTENCY_US, PRUNE_BATCH))
+    await env.store.write(lambda tx: near_miss.forget_old_names(tx, now))
     return total

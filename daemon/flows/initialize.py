@@ -8,7 +8,7 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.env import Env
-from daemon.store import events, payments, settle, transactions
+from daemon.store import events, near_miss, payments, settle, transactions
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
@@ -83,6 +83,7 @@ def _add(
         "meta": request.meta,
         "expected_telco_transaction_id": request.expected_telco_transaction_id,
         "expected_payer_phone": request.expected_payer_phone,
+        "expected_payer_name": request.expected_payer_name,
         "send_sms_to_payer": request.send_sms_to_payer,
         "created_with": created_with(caller),
         "created_at": now,
@@ -107,6 +108,7 @@ def _add(
     transaction = transactions.add(tx, row)
     taken = transactions.take_code(tx, mode, row["svc_code"], transaction_id, free_at, now)
     assert taken, "no free payment code was found in 64 draws"
+    near_miss.remember_names(tx, transaction)
     events.add(
         tx,
         type="transaction.created",

@@ -12,7 +12,7 @@ from daemon.core.errors import Refusal
 from daemon.core.matching import VERIFIED, Hold, is_late
 from daemon.core.model import Payment, Transaction
 from daemon.core.verdict import Verdict, judge
-from daemon.store import events, messages, payments, reviews, transactions
+from daemon.store import events, messages, near_miss, payments, reviews, transactions
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
 from daemon.wire import ErrorCode, Mode, ReviewReason
@@ -65,6 +65,7 @@ def verify(
     )
     assert verified is not None, "the caller has just read the request inside this transaction"
     transactions.keep_code_until(tx, request, now + limits.CODE_REST_US)
+    near_miss.forget_names(tx, request.id)
     payments.set_standing(tx, payment.id, "used")
     messages.paid(tx, payment.message_id)
     # What went out under the holder's reference is not sent again: UNIQUE (target, kind, payment) sees to it.
@@ -275,6 +276,7 @@ def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> di
         "meta": "{}",
         "expected_telco_transaction_id": None,
         "expected_payer_phone": None,
+        "expected_payer_name": None,
         "send_sms_to_payer": False,
         "created_with": "sms",
         "created_at": now,

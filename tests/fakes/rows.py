@@ -46,6 +46,7 @@ def transaction(**changes: Any) -> Transaction:
         "meta": '{"table":4,"vat":1.10}',
         "expected_telco_transaction_id": None,
         "expected_payer_phone": None,
+        "expected_payer_name": None,
         "send_sms_to_payer": True,
         "created_with": "secret",
         "created_at": AT,

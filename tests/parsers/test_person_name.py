@@ -1,0 +1,126 @@
+"""Which names are the same, and which only look alike."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parsers.person_name import WORDS_MAX, alike, is_name, key, pairs, parts, same, words
+
+SAME = [
+    ("KOFI ANTWI BADU", "Kofi Antwi Badu"),
+    ("KOFI  ANTWI   BADU ", "Badu, Kofi Antwi"),
+    ("ADJOA MENSAH", "Mrs. Adjoa Mensah"),
+    ("Dr. Prof. Ama Serwaa", "ama serwaa"),
+    ("SELASI K. AGBEKO", "Selasi Kwame Agbeko"),
+    ("EDMUND GYAMFI T.", "Edmund T Gyamfi"),
+    ("Kofi Añtwí", "KOFI ANTWI"),
+    ("Ɛsi Ɔkɔmfo", "ESI OKOMFO"),
+    ("N'Guessan Yao", "NGUESSAN YAO"),
+    ("OWUSU-ANSAH YAW", "Yaw Owusu Ansah"),
+    ("NANA AMA", "Ama Nana"),
+    ("ABENA", "Abena"),
+    ("Kofi K. K. Badu", "KOFI KWAME KWESI BADU"),
+    ("BigPay 0099", "BIGPAY 0099"),
+]
+OTHERS = [
+    ("KOFI ANTWI BADU", "Kofi Badu"),
+    ("KOFI BADU", "KOFI ANTWI BADU"),
+    ("KOFI BADU", "KWAME BADU"),
+    ("K. B.", "KOFI BADU"),
+    ("K B", "K B"),
+    ("Mr", "Mr"),
+    ("", ""),
+    ("KOFI", "K."),
+    ("KOFI A. BADU", "KOFI BADU"),
+    ("KOFI K. BADU", "KOFI ANTWI BADU"),
+    ("KOFI KWAME BADU", "KOFI K. K. BADU"),
+    ("BigPay 0099", "BigPay 0100"),
+    ("NANA AMA", "AMA"),
+    ("ADJOA MENSAH ADJOA", "ADJOA MENSAH"),
+    ("K. KWAME BADU", "K. KOFI BADU"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_one_name_in_two_spellings_is_the_same(one: str, other: str) -> None:
+    assert same(one, other)
+    assert same(other, one)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHERS)
+def test_a_word_more_or_another_word_is_another_name(one: str, other: str) -> None:
+    assert not same(one, other)
+    assert not same(other, one)
+
+
+def test_the_key_knows_no_case_accents_order_titles_and_punctuation() -> None:
+    assert key("Mr. Kofi A. Bádu") == key("BADU, KOFI A") == "A BADU KOFI"
+
+
+def test_the_key_keeps_initials_apart_from_words() -> None:
+    assert key("KOFI A BADU") != key("KOFI ANTWI BADU")
+
+
+def test_words_are_without_initials_and_each_once() -> None:
+    assert words("Ama K. Ama Mensah") == ("AMA", "MENSAH")
+
+
+@pytest.mark.parametrize("text", ["Ama", "Mr Ama", "Ɔ Ama", "O'Brien", "Ama 4"])
+def test_a_name_has_a_word(text: str) -> None:
+    assert is_name(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "A. B.", "Mr.", "Dr Prof", "12 34", "...", "'"])
+def test_initials_titles_and_numbers_are_no_name(text: str) -> None:
+    assert not is_name(text)
+
+
+def test_two_words_in_common_look_alike_and_one_does_not() -> None:
+    assert alike("KOFI ANTWI BADU", "Kofi Badu")
+    assert alike("ABENA", "Abena")
+    assert not alike("KOFI BADU", "Kofi Mensah")
+    assert not alike("KOFI", "Kofi Mensah")
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_sameness_and_likeness_go_both_ways(one: str, other: str) -> None:
+    assert same(one, other) == same(other, one)
+    assert alike(one, other) == alike(other, one)
+
+
+@given(st.text(max_size=60))
+def test_a_name_is_the_same_as_itself_in_any_case_and_order(name: str) -> None:
+    assert same(name, name) == bool(words(name))
+    backwards = " ".join(reversed(parts(name)))
+    assert key(backwards) == key(name)
+
+
+@given(st.text(alphabet="abc .'é", max_size=2000))
+def test_a_long_text_costs_no_more_than_a_name(text: str) -> None:
+    assert len(parts(text)) <= WORDS_MAX
+
+
+@given(
+    st.lists(st.sampled_from(["KOFI", "AMA", "BADU", "KWAME", "OWUSU"]), min_size=2, unique=True)
+)
+def test_a_word_taken_away_makes_another_name(name: list[str]) -> None:
+    assert not same(" ".join(name), " ".join(name[1:]))
+
+
+def test_a_name_is_found_by_any_two_of_its_words_in_any_order() -> None:
+    assert pairs("Kofi K. Antwi Badu") == ("ANTWI BADU", "ANTWI KOFI", "BADU KOFI")
+    assert pairs("Badu Kofi") == ("BADU KOFI",)
+    assert pairs("Mr Abena") == ("ABENA",)
+    assert pairs("K.") == ()
+    assert len(pairs("A1 B2 C3 D4 E5 F6 G7")) == 10
+
+
+@given(
+    st.lists(st.sampled_from(["KOFI", "AMA", "BADU", "KWAME"]), max_size=4),
+    st.lists(st.sampled_from(["KOFI", "AMA", "BADU", "KWAME"]), max_size=4),
+)
+def test_names_with_two_words_in_common_share_a_pair(one: list[str], other: list[str]) -> None:
+    common = len(set(one) & set(other)) > 1
+    assert common == any(
+        " " in pair for pair in set(pairs(" ".join(one))) & set(pairs(" ".join(other)))
+    )
