@@ -12,8 +12,11 @@ from collections import Counter
 from typing import Final
 
 TITLES: Final = frozenset(
-    ["MR", "MRS", "MS", "MISS", "MISTER", "MADAM", "SIR", "DR", "DOCTOR", "PROF", "PROFESSOR", "REV", "REVEREND", "PASTOR", "HON", "ING", "ENG", "ESQ", "ALHAJI", "ALHAJA", "HAJIA", "HAJI"]
-)
+    {
+        "MR", "MRS", "MS", "MISS", "MISTER", "MADAM", "SIR", "DR", "DOCTOR", "PROF", "PROFESSOR", "REV", "REVEREND",
+        "PASTOR", "HON", "ING", "ENG", "ESQ", "ALHAJI", "ALHAJA", "HAJIA", "HAJI",
+    }
+)  # fmt: skip
 """What people put before or behind a name. Not `NANA` and `CHIEF`: in Ghana those are names too."""
 WORDS_MAX: Final = 16
 """More words than any name has; the rest of a longer text is not looked at."""

@@ -200,7 +200,6 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-@dataclass(frozen=True, slots=True)
 class Reversal:
     """The network's word that it took a transaction back; `amount_minor` is None where it does not say how much."""
 
@@ -214,6 +213,7 @@ class Reversal:
     created_at: int
 
 
+@dataclass(frozen=True, slots=True)
 class Reconciliation:
     """A person's word that a payment belongs to a request."""
 
