@@ -44,6 +44,7 @@ class Path(StrEnum):
     RECONCILE = "/v1/transactions/{reference}/reconcile"
     TRANSACTION_EVENTS = "/v1/transactions/{reference}/events"
     CANCEL = "/v1/transactions/{reference}/cancel"
+    EVENTS = "/v1/events"
     LOGIN = "/v1/auth/login"
     PASSWORD = "/v1/auth/password"
     KEYS = "/v1/keys"
@@ -60,6 +61,9 @@ class Path(StrEnum):
     ENDPOINTS = "/v1/open-collections/endpoints"
     ENDPOINT = "/v1/open-collections/endpoints/{id}"
     DELIVERIES = "/v1/open-collections/deliveries"
+    DELIVERY = "/v1/open-collections/deliveries/{id}"
+    DELIVERY_ATTEMPTS = "/v1/open-collections/deliveries/{id}/attempts"
+    REDELIVER = "/v1/open-collections/deliveries/{id}/redeliver"
     HEALTH = "/healthz"
     LOCAL_STATUS = "/local/v1/status"
     LOCAL_SHUTDOWN = "/local/v1/shutdown"
@@ -67,7 +71,6 @@ class Path(StrEnum):
     LOCAL_PASSWORD = "/local/v1/password"
     LOCAL_MESSAGES = "/local/v1/messages"
     LOCAL_MESSAGE = "/local/v1/messages/{id}"
-    LOCAL_EVENTS = "/local/v1/events"
 
 
 class Mode(StrEnum):

@@ -146,7 +146,7 @@ class Client:
         Raises:
             Failure: The daemon refused, or could not be reached.
         """
-        target = _target(wire.Path.LOCAL_EVENTS, {"since": since, "reference": reference})
+        target = _target(wire.Path.EVENTS, {"since": since, "reference": reference})
         headers = {"Accept": "text/event-stream"}
         if since is not None:
             headers["Last-Event-ID"] = since

@@ -10,14 +10,15 @@ from daemon.api import (
     deliveries,
     endpoint_changes,
     endpoints,
+    event_stream,
     keys,
     lines,
     local_control,
-    local_events,
     local_messages,
     local_status,
     login,
     payment_methods,
+    redeliver,
     review_decisions,
     reviews,
     transaction_events,
@@ -78,6 +79,7 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
     routes.add(Path.RECONCILE, {"POST": op(reconcile, write)})
     routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transaction_events.get_list, read)})
+    routes.add(Path.EVENTS, {"GET": op(event_stream.get, read)})
     routes.add(Path.CANCEL, {"POST": op(cancel, write)})
     routes.add(Path.REVIEWS, {"GET": op(reviews.get_list, read)})
     routes.add(Path.REVIEW, {"GET": op(reviews.get_one, read)})
@@ -127,13 +129,15 @@ def _add_open_collections(routes: Routes) -> None:
         },
     )
     routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
+    routes.add(Path.DELIVERY, {"GET": op(deliveries.get_one, webhooks)})
+    routes.add(Path.DELIVERY_ATTEMPTS, {"GET": op(deliveries.get_attempts, webhooks)})
+    routes.add(Path.REDELIVER, {"POST": op(redeliver.redeliver, webhooks)})
 
 
 def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_STATUS, {"GET": op(local_status.get)}, local=True)
     routes.add(Path.LOCAL_MESSAGES, {"GET": op(local_messages.get_list)}, local=True)
     routes.add(Path.LOCAL_MESSAGE, {"GET": op(local_messages.get_one)}, local=True)
-    routes.add(Path.LOCAL_EVENTS, {"GET": op(local_events.get)}, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)
     routes.add(Path.LOCAL_SETUP, {"POST": op(local_control.setup)}, local=True)
 

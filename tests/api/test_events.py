@@ -8,10 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
+from daemon.store import events
+from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
 
-PATH = "/local/v1/events"
+PATH = "/v1/events"
 
 
 async def read(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
@@ -154,3 +156,52 @@ async def test_a_wrong_since_is_422(api: FakeApi, since: str) -> None:
 async def test_an_unknown_order_is_404(api: FakeApi, reference: str) -> None:
     answer = await api.local.get(PATH, params={"reference": reference})
     assert answer.json()["error"]["code"] == "TRANSACTION_NOT_FOUND"
+
+
+async def types(api: FakeApi, client: httpx.AsyncClient, count: int) -> list[str]:
+    found = []
+    async with asyncio.timeout(10), client.stream("GET", f"{PATH}?since=0") as response:
+        async for event in read(response):
+            found += [event["event"]] if event else []
+            if len(found) == count:
+                break
+    assert api.shop
+    return found
+
+
+async def test_a_key_sees_what_happens_to_transactions_of_its_mode_and_nothing_else(
+    api: FakeApi,
+) -> None:
+    body = {"amount": "5.00", "phone_number": "0244000111"}
+    assert (await api.test.post("/v1/transactions/initialize", json=body)).status_code == 201
+    request = await api.shop.request(2500)
+    balance = api.shop.wallet(2500)
+    code = request.svc_code or ""
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", balance, code, "93214500001"))
+    live = await types(api, api.live, 2)
+    assert live[0] == "transaction.created"
+    assert all(kind.startswith("transaction.") for kind in live)
+    assert await types(api, api.test, 1) == ["transaction.created"]
+    everything = await types(api, api.local, 4)
+    assert "message.received" in everything
+
+
+async def test_a_key_needs_to_be_allowed_to_read(api: FakeApi) -> None:
+    client = await api.client(await api.key(Mode.LIVE, Scope.WEBHOOKS_MANAGE))
+    assert (await client.get(PATH)).json()["error"]["required_scopes"] == ["transactions:read"]
+
+
+async def test_a_test_request_is_not_there_for_a_live_key(api: FakeApi) -> None:
+    body = {"amount": "5.00", "phone_number": "0244000111"}
+    made = await api.test.post("/v1/transactions/initialize", json=body)
+    reference = made.json()["data"]["reference"]
+    answer = await api.live.get(f"{PATH}?reference={reference}")
+    assert answer.json()["error"]["code"] == "TRANSACTION_NOT_FOUND"
+
+
+async def test_events_that_a_key_may_not_see_are_passed_over_by_the_hundred(api: FakeApi) -> None:
+    await api.shop.env.store.write(
+        lambda tx: [events.add(tx, type="password.wrong", mode=Mode.LIVE, at=0) for _ in range(250)]
+    )
+    await api.shop.request(2500)
+    assert await types(api, api.live, 1) == ["transaction.created"]

@@ -55,16 +55,16 @@ def test_wait_on_an_order_that_has_ended_answers_at_once(
 def test_wait_reads_the_state_again_at_each_event(api: FakeApi, momo: Momo) -> None:
     pending = samples.one("PENDING")
     api.on("GET", TX, pending, pending, pending, samples.one("SUCCESS"))
-    api.on("GET", wire.Path.LOCAL_EVENTS, stream(VERIFIED))
+    api.on("GET", wire.Path.EVENTS, stream(VERIFIED))
     ran = momo("tx", "wait", samples.REF, "--json")
     assert (ran.code, ran.json["data"]["status"]) == (0, "SUCCESS")
-    events = [asked for asked in api.asked if asked.path == wire.Path.LOCAL_EVENTS]
+    events = [asked for asked in api.asked if asked.path == wire.Path.EVENTS]
     assert [asked.query for asked in events] == [{"reference": samples.REF}]
 
 
 def test_wait_misses_nothing_between_reading_and_following(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, samples.one("PENDING"), samples.one("SUCCESS"))
-    api.on("GET", wire.Path.LOCAL_EVENTS, Says(stream=""))
+    api.on("GET", wire.Path.EVENTS, Says(stream=""))
     assert momo("tx", "wait", samples.REF).code == 0
 
 
@@ -72,7 +72,7 @@ def test_wait_misses_nothing_between_reading_and_following(api: FakeApi, momo: M
 def test_wait_that_runs_out_of_time_is_8(api: FakeApi, momo: Momo) -> None:
     api.on("GET", BY_CODE, samples.one("PENDING"))
     api.on("GET", TX, samples.one("PENDING"))
-    api.on("GET", wire.Path.LOCAL_EVENTS, Says(stream=""))
+    api.on("GET", wire.Path.EVENTS, Says(stream=""))
     ran = momo("tx", "wait", samples.CODE, "--timeout", "30ms", "--json")
     assert (ran.code, ran.json["data"]["status"]) == (8, "PENDING")
     assert ran.json["success"] is True
@@ -81,7 +81,7 @@ def test_wait_that_runs_out_of_time_is_8(api: FakeApi, momo: Momo) -> None:
 def test_init_wait_ends_with_the_order_and_talks_on_stderr(api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.INITIALIZE, ok(samples.CREATED))
     api.on("GET", TX, samples.one("PENDING"), samples.one("PARTIAL"))
-    api.on("GET", wire.Path.LOCAL_EVENTS, stream(VERIFIED))
+    api.on("GET", wire.Path.EVENTS, stream(VERIFIED))
     ran = momo("init", "12.50", "--phone", "0244124567", "--wait", "--json")
     assert (ran.code, ran.json["data"]["status"]) == (6, "PARTIAL")
     assert samples.CODE in ran.err
@@ -114,7 +114,7 @@ def test_watch_writes_one_line_per_change_of_an_order(
     received = (6, "message.received", {"id": "6", "type": "message.received", "reference": None})
     api.on(
         "GET",
-        wire.Path.LOCAL_EVENTS,
+        wire.Path.EVENTS,
         stream(received, VERIFIED),
         refusal(503, "UNAVAILABLE"),
         stream((8, "transaction.expired", samples.SHORT)),
@@ -135,7 +135,7 @@ def test_watch_writes_one_line_per_change_of_an_order(
 @pytest.mark.usefixtures("naps")
 def test_watch_is_readable_on_a_terminal(api: FakeApi, momo: Momo) -> None:
     api.on("GET", BY_CODE, samples.one("PENDING"))
-    api.on("GET", wire.Path.LOCAL_EVENTS, stream(VERIFIED), refusal(503, "UNAVAILABLE"))
+    api.on("GET", wire.Path.EVENTS, stream(VERIFIED), refusal(503, "UNAVAILABLE"))
     ran = momo("tx", "watch", samples.CODE, "-o", "table", "--utc")
     assert ran.out == (
         "today 09:14  transaction.verified  ✓ PAID  7KQ2MX  GHS 1,012.50  Kofi Ɔsei 024…4567  "
@@ -145,7 +145,7 @@ def test_watch_is_readable_on_a_terminal(api: FakeApi, momo: Momo) -> None:
 
 
 def test_following_a_daemon_that_is_not_there_fails_at_once(api: FakeApi, momo: Momo) -> None:
-    api.on("GET", wire.Path.LOCAL_EVENTS, refusal(503, "UNAVAILABLE"))
+    api.on("GET", wire.Path.EVENTS, refusal(503, "UNAVAILABLE"))
     ran = momo("tx", "watch")
     assert ran.code == 7
     assert len(api.asked) == 1
@@ -153,7 +153,7 @@ def test_following_a_daemon_that_is_not_there_fails_at_once(api: FakeApi, momo: 
 
 def test_broken_event_is_passed_on_rather_than_lost(api: FakeApi, shop: Shop) -> None:
     text = "event: x\ndata: {\ndata: no\n\nid: 9\ndata: [1]\n\n"
-    api.on("GET", wire.Path.LOCAL_EVENTS, Says(stream=text))
+    api.on("GET", wire.Path.EVENTS, Says(stream=text))
     client = Client(locate(Flags(), shop.environ, os.getuid()))
     assert list(client.events()) == [
         None,

@@ -1,7 +1,11 @@
-"""GET /local/v1/events: the journal as it grows, as server-sent events (HTML standard, section 9.2)."""
+"""GET /v1/events: the journal as it grows, as server-sent events (HTML standard, section 9.2).
+
+An API key sees what happens to the transactions of its mode; sessions and the socket see everything.
+"""
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
@@ -9,8 +13,10 @@ from starlette.types import Receive, Scope, Send
 from daemon.api.fields import Query
 from daemon.api.service import Call, Service
 from daemon.core import local_shapes, shapes
+from daemon.core.access import Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
+from daemon.core.model import Event
 from daemon.store import events, lists
 from daemon.store.engine import Reader
 from daemon.wire import ErrorCode
@@ -32,7 +38,14 @@ async def get(call: Call) -> "Stream":
         start = await call.env.store.read(events.last_seq)
     else:
         start = int(after)
-    return Stream(call.service, start, transaction_id)
+    return Stream(call.service, start, transaction_id, _sees(call.caller))
+
+
+def _sees(caller: Caller) -> Callable[[Event], bool]:
+    """Return what tells the events that a caller may see."""
+    if caller.kind is not CallerKind.KEY:
+        return lambda _event: True
+    return lambda event: event.mode is caller.mode and event.type.startswith("transaction.")
 
 
 async def _transaction(call: Call, reference: str | None) -> str | None:
@@ -40,7 +53,7 @@ async def _transaction(call: Call, reference: str | None) -> str | None:
         return None
     transaction_id = split_reference(reference)
     if transaction_id is None or not await call.env.store.read(
-        lambda reader: lists.by_id(reader, transaction_id, None)
+        lambda reader: lists.by_id(reader, transaction_id, call.caller.mode)
     ):
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     return transaction_id
@@ -49,10 +62,17 @@ async def _transaction(call: Call, reference: str | None) -> str | None:
 class Stream:
     """One open stream, as an ASGI application."""
 
-    def __init__(self, service: Service, after: int, transaction_id: str | None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        after: int,
+        transaction_id: str | None,
+        sees: Callable[[Event], bool],
+    ) -> None:
         self._service = service
         self._after = after
         self._transaction_id = transaction_id
+        self._sees = sees
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 -- ASGI's signature
         """Send until the caller leaves or the daemon stops."""
@@ -79,6 +99,8 @@ class Stream:
                 chunk = await self._next()
                 if chunk:
                     await _send(send, chunk)
+                elif chunk is not None:
+                    continue
                 elif not await _wait(wake, left, stopping):
                     await _send(send, b": still here\n\n")
             if not left.done():
@@ -88,20 +110,23 @@ class Stream:
             left.cancel()
             stopping.cancel()
 
-    async def _next(self) -> bytes:
-        """Return the next events as text, empty when there are none yet."""
+    async def _next(self) -> bytes | None:
+        """Return the next events as text: empty when the caller may see none of them, None when there are none yet."""
         now = self._service.env.clock.now_us()
 
-        def job(reader: Reader) -> tuple[bytes, int]:
+        def job(reader: Reader) -> tuple[bytes | None, int]:
             found = events.after(
                 reader, self._after, transaction_id=self._transaction_id, limit=BATCH
             )
+            if not found:
+                return None, self._after
             text = b""
-            for event, about in lists.events_with_transactions(reader, found):
+            seen = [event for event in found if self._sees(event)]
+            for event, about in lists.events_with_transactions(reader, seen):
                 transaction, payment = about or (None, None)
                 data = shapes.dump(local_shapes.event(event, transaction, payment, now))
                 text += b"id: %d\nevent: %b\ndata: %b\n\n" % (event.seq, event.type.encode(), data)
-            return text, found[-1].seq if found else self._after
+            return text, found[-1].seq
 
         text, self._after = await self._service.env.store.read(job)
         return text
