@@ -4,19 +4,21 @@ from dataclasses import dataclass
 
 from daemon.core import ids, review_shapes, shapes, transaction_shapes
 from daemon.core.access import Caller
-from daemon.core.approval import payment_row
-from daemon.core.errors import Refusal
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.matching import VERIFIED
-from daemon.core.model import Payment, Review, Transaction
-from daemon.core.requests import Answer, CallMeta
+from daemon.core.model import Message, Payment, Review, Transaction
+from daemon.core.requests import Answer, CallMeta, Source
 from daemon.core.reviews import NEEDS_PASSWORD
 from daemon.env import Env
+from daemon.intake import claimed
+from daemon.intake.desk import Desk
+from daemon.intake.follow import let_go, take_reversal
+from daemon.intake.weigh import take_word
 from daemon.store import (
     events,
     evidence,
     messages,
-    payment_methods,
     payments,
     reviews,
     settle,
@@ -24,8 +26,8 @@ from daemon.store import (
 )
 from daemon.store import idempotency as answers
 from daemon.store.engine import Reader, Tx
-from daemon.wire import ErrorCode
-from parsers.money import render
+from daemon.wire import ErrorCode, Mode
+from parsers.reading import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,35 @@ async def approve(
         review = _open(tx, caller, review_id)
         if review.reason in NEEDS_PASSWORD and not said.confirmed:
             raise Refusal(ErrorCode.INVALID_PASSWORD, "The account password is needed for this.")
+        held = _held(tx, env, review, now)
+        if held is not None and held.is_reversal:
+            return take_back(tx, review, held)
         order = _order(tx, review, said.reference)
-        payment = _payment(tx, env, review, order, now)
+        payment = claimed.payment_of(tx, env, review, order, now)
         reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=said.notes)
+        if held is not None and (order is None or order.id != review.transaction_id):
+            let_go(held.desk, review, actor=caller.name)
         if order is None:
             outcome = _keep(tx, env, payment, rejected=False, now=now)
         else:
             reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
             word = settle.Word(reconciliation_id, caller.name, "review", notes=said.notes)
             outcome, _verdict = settle.vouch(tx, env.outbox, order, payment, word, now)
+        if held is not None:
+            take_word(held.desk, review.message_id, genuine=True)
+        _tell(tx, review.id, outcome, payment)
+        return _answer(tx, review, outcome, payment, meta, now)
+
+    def take_back(tx: Tx, review: Review, held: _Held) -> Answer:
+        """Believe a reversal: the payment that it names is reversed."""
+        if said.reference is not None:
+            raise invalid(
+                [FieldError("reference", "invalid", "a reversal belongs to the payment it names")]
+            )
+        reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=said.notes)
+        payment = take_reversal(held.desk, held.message)
+        take_word(held.desk, review.message_id, genuine=True)
+        outcome = None if payment is None else transactions.paid_by(tx, payment.id)
         _tell(tx, review.id, outcome, payment)
         return _answer(tx, review, outcome, payment, meta, now)
 
@@ -119,6 +141,10 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         outcome = None
         if payment is None:
             messages.dismiss(tx, review.message_id)
+            held_message = _held(tx, env, review, now)
+            assert held_message is not None, "a review without a payment is about its message"
+            let_go(held_message.desk, review, actor=caller.name)
+            take_word(held_message.desk, review.message_id, genuine=False)
         else:
             held = transactions.holding(tx, payment.id)
             if held is not None:
@@ -128,6 +154,30 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         return _answer(tx, review, outcome, payment, meta, now)
 
     return await env.store.write(job)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A message that was put before a person before it made a payment, and the desk of its SIM."""
+
+    message: Message
+    desk: Desk
+
+    @property
+    def is_reversal(self) -> bool:
+        """Approving it makes no money of it: it takes some back."""
+        return self.message.kind == Kind.REVERSAL
+
+
+def _held(tx: Tx, env: Env, review: Review, now: int) -> _Held | None:
+    """Return what a review is about that has made no payment, else None."""
+    if review.payment_id is not None:
+        return None
+    message = messages.get(tx, review.message_id)
+    assert message is not None, "a review belongs to a message"
+    test = message.mode is Mode.TEST
+    source = Source(message.sim_key, message.device_id, message.slot_index, test=test)
+    return _Held(message, Desk.lay(env, tx, source, now))
 
 
 def _open(tx: Tx, caller: Caller, review_id: str) -> Review:
@@ -152,66 +202,6 @@ def _order(tx: Tx, review: Review, reference: str | None) -> Transaction | None:
         return None
     about = transactions.get(tx, review.transaction_id)
     return None if about is None or about.status in VERIFIED else about
-
-
-def _payment(tx: Tx, env: Env, review: Review, order: Transaction | None, now: int) -> Payment:
-    """Return the payment that is approved; a message that had made none makes it now."""
-    payment = None
-    if review.payment_id is not None:
-        payment = payments.get(tx, review.payment_id)
-        assert payment is not None, "a review's payment is a payment"
-    else:
-        payment = _claimed(tx, env, review, order, now)
-    if payment.reversed_at is not None:
-        raise Refusal(ErrorCode.PAYMENT_REVERSED, reversed_at=shapes.timestamp(payment.reversed_at))
-    if payment.standing == "used":
-        raise _used(tx, payment, order)
-    if order is not None and order.currency != payment.currency:
-        raise Refusal(
-            ErrorCode.NO_MATCHING_TRANSACTION,
-            f"The order is in {order.currency} and the payment in {payment.currency}.",
-        )
-    return payment
-
-
-def _claimed(tx: Tx, env: Env, review: Review, order: Transaction | None, now: int) -> Payment:
-    """Make the payment that a message claims to be; the UNIQUE transaction ID has the last word."""
-    message = messages.get(tx, review.message_id)
-    assert message is not None, "a review belongs to a message"
-    provider = message.provider
-    if provider is None and message.payment_method_id is not None:
-        line = payment_methods.get(tx, message.payment_method_id)
-        provider = None if line is None else line.provider
-    if provider is None:
-        raise Refusal(
-            ErrorCode.NETWORK_MISMATCH,
-            "The network of the SIM that got this message is not known, so the money has no wallet.",
-        )
-    row = payment_row(message, payment_id=env.new_id(), provider=provider)
-    payment = payments.add(tx, row)
-    if payment is None:
-        others = payments.with_telco_id(tx, message.mode, row["telco_transaction_id"])
-        raise _used(tx, next(one for one in others if one.provider == provider), order)
-    payments.touch_line(tx, message.payment_method_id, message.sim_key, now)
-    messages.became(tx, message.id, payment.id)
-    reviews.set_payment(tx, review.id, payment.id)
-    return payment
-
-
-def _used(tx: Tx, payment: Payment, order: Transaction | None) -> Refusal:
-    """Make the refusal of a transaction ID that another payment has."""
-    user = transactions.paid_by(tx, payment.id)
-    expected = None
-    if order is not None and order.expected_minor is not None:
-        expected = render(order.expected_minor, order.currency)
-    return Refusal(
-        ErrorCode.TRANSACTION_ID_ALREADY_USED,
-        f"A payment of {payment.currency} {render(payment.amount_minor, payment.currency)} already has the "
-        f"transaction ID {payment.telco_id_as_read}; an ID is booked once.",
-        expected_amount=expected,
-        used_by_reference=None if user is None else user.reference,
-        payment_id=payment.id,
-    )
 
 
 def _keep(tx: Tx, env: Env, payment: Payment, *, rejected: bool, now: int) -> Transaction:

@@ -4,7 +4,7 @@ import json
 
 from daemon.core.balance import Change, Ruling
 from daemon.core.balance_line import Entry, Standing
-from daemon.core.model import Message
+from daemon.core.model import Message, Payment, Review
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.pay import pay
@@ -71,14 +71,14 @@ def _let_go(desk: Desk, message_id: str) -> None:
     """Let the request go that waits for a held message; another one may hold it still."""
     review = reviews.open_for_message(desk.tx, message_id)
     if review is not None:
-        let_go(desk, review.id, review.transaction_id, message_id, actor="momo")
+        let_go(desk, review, actor="momo")
 
 
-def let_go(
-    desk: Desk, review_id: str, request_id: str | None, message_id: str, *, actor: str
-) -> None:
+def let_go(desk: Desk, review: Review, *, actor: str) -> None:
     """Put the request back that waits for a message which made no payment, unless another such message holds it."""
-    request = None if request_id is None else transactions.get(desk.tx, request_id)
+    request = None
+    if review.transaction_id is not None:
+        request = transactions.get(desk.tx, review.transaction_id)
     if (
         request is None
         or request.status is not TransactionStatus.MANUAL_REVIEW
@@ -86,8 +86,23 @@ def let_go(
     ):
         return
     others = reviews.open_for_transaction(desk.tx, request.id)
-    if all(other.id == review_id or other.payment_id is not None for other in others):
-        settle.release(desk.tx, request, message_id, None, actor=actor, now=desk.now)
+    if not any(other.id != review.id and _holds(desk, other) for other in others):
+        settle.release(desk.tx, request, review.message_id, None, actor=actor, now=desk.now)
+
+
+def _holds(desk: Desk, review: Review) -> bool:
+    """Say whether a review is about a receipt that its balance holds now."""
+    known = balances.of_message(desk.tx, review.message_id)
+    return known is not None and known.entry.pays and known.entry.standing is Standing.HELD
+
+
+def take_reversal(desk: Desk, row: Message) -> Payment | None:
+    """Believe a reversal that was held, because a person says so; returns the payment that it takes back."""
+    reading = read_again(desk, row)
+    assert isinstance(reading, readings.Reversal), "it was read as one when it came in"
+    payment = reverse(desk, Arrived.before(row), reading)
+    messages.settle(desk.tx, row.id, MessageState.NOT_PAYMENT, [], None)
+    return payment
 
 
 def believe(

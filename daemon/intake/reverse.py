@@ -14,14 +14,14 @@ from parsers import reading as readings
 from parsers.telco_id import normalize_telco_id
 
 
-def reverse(desk: Desk, arrived: Arrived, read_as: readings.Reversal) -> None:
-    """Attach a trusted reversal to its payment by the original transaction ID.
+def reverse(desk: Desk, arrived: Arrived, read_as: readings.Reversal) -> Payment | None:
+    """Attach a trusted reversal to its payment by the original transaction ID, and return that payment.
 
-    The payment may be matched, unmatched, in review, or not here yet: then it is reversed the moment it comes.
+    It may be matched, unmatched, in review, or not here yet (None): then it is reversed the moment it comes.
     """
     if read_as.original_telco_id is None:
         _tell_unmatched(desk, arrived, read_as)
-        return
+        return None
     telco_id = normalize_telco_id(read_as.original_telco_id)
     at = arrived.at if arrived.at <= desk.now + TELCO_CLOCK_AHEAD_US else arrived.stored_at
     assert arrived.provider is not None, "a trusted message is of a network that we know"
@@ -37,14 +37,15 @@ def reverse(desk: Desk, arrived: Arrived, read_as: readings.Reversal) -> None:
             "created_at": desk.now,
         },
     )
-    if reversal is None:
-        return
     found = payments.with_telco_id(desk.tx, desk.mode, telco_id)
     payment = next((one for one in found if one.provider == arrived.provider), None)
+    if reversal is None:
+        return payment
     if payment is None:
         _tell_unmatched(desk, arrived, read_as)
     elif payments.reverse(desk.tx, payment.id, at):
         _attach(desk, payment, reversal)
+    return payment
 
 
 def _attach(desk: Desk, payment: Payment, reversal: Reversal) -> None:

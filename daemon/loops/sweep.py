@@ -1,4 +1,4 @@
-"""Once a minute: let what is overdue expire, write down what was only noted."""
+"""Once a minute: let what is overdue expire, tell of what is held for long, write down what was only noted."""
 
 import asyncio
 
@@ -7,6 +7,7 @@ from daemon.core.limits import EXPIRE_EVERY_S
 from daemon.env import Env
 from daemon.flows import expire
 from daemon.flows.note_key_use import note_key_use
+from daemon.flows.overdue import tell_overdue
 from daemon.log import Log
 
 
@@ -17,6 +18,8 @@ async def sweep(env: Env, log: Log) -> None:
             expired = await expire.expire(env)
             if expired:
                 log.info("expire", count=expired)
+            if held := await tell_overdue(env):
+                log.warning("held", count=held)
             await note_key_use(env)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)
