@@ -4,23 +4,21 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from daemon.api import webhook_url
-from daemon.api.endpoints import find, read_events
+from daemon.api.endpoints import find, needs_open_collections, read_events
 from daemon.api.fields import Fields, ignored
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core import collection_shapes
-from daemon.core.errors import Refusal
 from daemon.flows import endpoint_changes as flow
 from daemon.flows.endpoint_changes import Changes
 from daemon.webhooks.addresses import URL_CHARACTERS_MAX
-from daemon.wire import ErrorCode
 
 KNOWN: Final = ("url", "description", "is_active", "catch_all", "events", "include_raw")
 
 
 async def update(call: Call) -> Reply:
     """Change any of an endpoint's settings; `meta.queued` says what a resume set going."""
-    _enabled(call)
+    needs_open_collections(call)
     endpoint = await find(call)
     body = await read_object(call.scope, call.receive)
     changes = read(body)
@@ -36,7 +34,7 @@ async def update(call: Call) -> Reply:
 
 async def delete(call: Call) -> Reply:
     """Delete an endpoint; `undelivered` deliveries become dead letters."""
-    _enabled(call)
+    needs_open_collections(call)
     endpoint = await find(call)
     undelivered = await flow.delete(call.env, call.caller, endpoint.id)
     return Reply(200, collection_shapes.deleted_endpoint(undelivered))
@@ -74,8 +72,3 @@ def _url(fields: Fields) -> str | None:
 
 def _flag(fields: Fields, name: str) -> bool | None:
     return None if fields.value(name) is None else fields.boolean(name, default=False)
-
-
-def _enabled(call: Call) -> None:
-    if not call.env.config.open_collections.enabled:
-        raise Refusal(ErrorCode.OPEN_COLLECTIONS_DISABLED)

@@ -27,8 +27,7 @@ _NO_STORE: Final = (b"cache-control", b"no-store")
 
 async def create(call: Call) -> Reply:
     """Make an endpoint; 201, and the only answer that shows its secret."""
-    if not call.env.config.open_collections.enabled:
-        raise Refusal(ErrorCode.OPEN_COLLECTIONS_DISABLED)
+    needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
     new = read(body)
@@ -98,6 +97,16 @@ async def get_list(call: Call) -> Reply:
 async def get_one(call: Call) -> Reply:
     """Return one endpoint."""
     return ok(collection_shapes.endpoint(await find(call)))
+
+
+def needs_open_collections(call: Call) -> None:
+    """Refuse what decisions.md section 5 names while open collections are switched off.
+
+    Raises:
+        Refusal: OPEN_COLLECTIONS_DISABLED.
+    """
+    if not call.env.config.open_collections.enabled:
+        raise Refusal(ErrorCode.OPEN_COLLECTIONS_DISABLED)
 
 
 async def find(call: Call) -> Endpoint:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from daemon.core.delivery_rows import Attempt
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.shapes import Json, dump, timestamp, timestamp_or_none
 from daemon.wire import DeliveryStatus, Mode
@@ -63,4 +64,26 @@ def delivery(row: Delivery, target: Endpoint) -> Json:
         "error": error,
         "sequence": row.seq,
         "test": row.test,
+    }
+
+
+def delivery_in_full(row: Delivery, target: Endpoint) -> Json:
+    """Make one entry of the log with what was sent: the address, and the body byte for byte."""
+    return {**delivery(row, target), "url": target.url, "payload": msgspec.Raw(row.body.encode())}
+
+
+def attempt(row: Attempt) -> Json:
+    """Make one line of a delivery's attempts; `finished_at` is null while it is under way."""
+    error = None
+    if row.error_code is not None:
+        error = {"code": row.error_code, "message": row.error_message or ""}
+    return {
+        "run": row.run,
+        "number": row.number,
+        "started_at": timestamp(row.started_at),
+        "finished_at": timestamp_or_none(row.finished_at),
+        "duration_ms": None if row.duration_us is None else row.duration_us // 1000,
+        "response_status_code": row.status_code,
+        "error": error,
+        "counted": row.counted,
     }

@@ -118,4 +118,5 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     "payment.walk_in": _walk_in,
     "delivery.delivered": _delivery("was delivered"),
     "delivery.failed": _delivery("was given up"),
+    "delivery.requeued": _delivery("was queued again"),
 }

@@ -148,6 +148,27 @@ def give_back(
     )
 
 
+def send_again(tx: Tx, delivery: Delivery, now: int) -> Delivery:
+    """Queue a delivery that has ended anew, under its own id, and close its dead letter as replayed.
+
+    A new run begins: its attempts are counted from 0, and what is still under way of the run before no longer counts.
+    """
+    row = tx.one(
+        "UPDATE deliveries SET status = 'pending', attempt_count = 0, run = run + 1, "
+        "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, failed_at = NULL "
+        f"WHERE id = :id AND status IN ('delivered', 'failed') RETURNING {_DELIVERY}",
+        {"id": delivery.id, "now": now},
+    )
+    assert row is not None, "the caller has just read it as ended, inside this transaction"
+    tx.run(
+        "UPDATE dead_letters SET replayed_at = :now, replay_count = replay_count + 1 "
+        "WHERE delivery_id = :id AND replayed_at IS NULL AND resolved_at IS NULL",
+        {"id": delivery.id, "now": now},
+    )
+    tx.wake(TOPIC)
+    return load(Delivery, row)
+
+
 def make_due(tx: Tx, *, waiting: str, now: int) -> int:
     """Make everything due that was held back for this reason; returns how many."""
     return tx.run(

@@ -1,24 +1,27 @@
-"""What people look at: transactions, deliveries and messages, filtered, counted and a page at a time.
+"""What people look at: transactions, messages and the day, filtered, counted and a page at a time.
 
 A request that is past its time counts as EXPIRED here even before the sweep says so, in filters and in totals alike
-(decisions.md section 2). A holder whose payment went to a request is in no list. (A few lines over 300: the queries.)
+(decisions.md section 2). A holder whose payment went to a request is in no list.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core.model import Delivery, Endpoint, Event, Message, Payment, Transaction
+from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.store.engine import Reader
+from daemon.store.pages import Narrowed, page
 from daemon.store.rows import columns, load
-from daemon.wire import DeliveryStatus, MessageState, Mode, TransactionStatus
+from daemon.wire import MessageState, Mode, TransactionStatus
 
 _TRANSACTION_T = columns(Transaction, "t.")
 _PAYMENT_P = columns(Payment, "p.")
-_DELIVERY_D = columns(Delivery, "d.")
-_ENDPOINT_E = columns(Endpoint, "e.")
 _WIDTH_T = len(_TRANSACTION_T.split(", "))
-_WIDTH_D = len(_DELIVERY_D.split(", "))
+_BOTH = f"{_TRANSACTION_T}, {_PAYMENT_P}"
+_JOINED = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
+
+_MESSAGE = f"{columns(Message, 'm.')}, pm.phone_number"
+_WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
 
 Found = tuple[Transaction, Payment | None]
 """A transaction and the payment that verified it."""
@@ -48,43 +51,33 @@ def transactions(
     reader: Reader, wanted: TransactionFilter, *, now: int, limit: int, offset: int
 ) -> tuple[list[Found], int]:
     """Return one page, newest first, and how many there are in all."""
-    where, params = _where(wanted, now)
-    source = f"FROM transactions t LEFT JOIN payments p ON p.id = t.payment_id WHERE {where}"
-    total = int(reader.value(f"SELECT COUNT(*) {source}", params))
-    rows = reader.all(
-        f"SELECT {_TRANSACTION_T}, {_PAYMENT_P} {source} "
-        "ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit OFFSET :offset",
-        {**params, "limit": limit, "offset": offset},
+    rows, total = page(
+        reader,
+        _narrowed(wanted, now),
+        columns=_BOTH,
+        source=_JOINED,
+        order="t.created_at DESC, t.seq DESC",
+        limit=limit,
+        offset=offset,
     )
     return [_found(row) for row in rows], total
 
 
-def _where(wanted: TransactionFilter, now: int) -> tuple[str, dict[str, Any]]:
-    tests = ["t.merged_into IS NULL"]
-    params: dict[str, Any] = {"now": now}
-    if wanted.mode is not None:
-        tests.append("t.mode = :mode")
-        params["mode"] = wanted.mode
+def _narrowed(wanted: TransactionFilter, now: int) -> Narrowed:
+    narrowed = Narrowed(["t.merged_into IS NULL"], {"now": now})
+    narrowed.by("t.mode = :mode", mode=wanted.mode)
     if wanted.origin != "all":
-        tests.append("t.origin = :origin")
-        params["origin"] = wanted.origin
+        narrowed.by("t.origin = :origin", origin=wanted.origin)
     if wanted.status is TransactionStatus.PENDING:
-        tests.append("t.status = 'PENDING' AND t.expires_at > :now")
+        narrowed.always("t.status = 'PENDING' AND t.expires_at > :now")
     elif wanted.status is TransactionStatus.EXPIRED:
-        tests.append("(t.status = 'EXPIRED' OR (t.status = 'PENDING' AND t.expires_at <= :now))")
-    elif wanted.status is not None:
-        tests.append("t.status = :status")
-        params["status"] = wanted.status
-    if wanted.since is not None:
-        tests.append("t.created_at >= :since")
-        params["since"] = wanted.since
-    if wanted.until is not None:
-        tests.append("t.created_at < :until")
-        params["until"] = wanted.until
-    if wanted.phone_number is not None:
-        tests.append("COALESCE(p.payer_phone, t.phone_number) = :phone")
-        params["phone"] = wanted.phone_number
-    return " AND ".join(tests), params
+        narrowed.always("(t.status = 'EXPIRED' OR (t.status = 'PENDING' AND t.expires_at <= :now))")
+    else:
+        narrowed.by("t.status = :status", status=wanted.status)
+    narrowed.by("t.created_at >= :since", since=wanted.since)
+    narrowed.by("t.created_at < :until", until=wanted.until)
+    narrowed.by("COALESCE(p.payer_phone, t.phone_number) = :phone", phone=wanted.phone_number)
+    return narrowed
 
 
 def by_id(reader: Reader, transaction_id: str, mode: Mode | None) -> Found | None:
@@ -112,8 +105,7 @@ def by_client_reference(
     params = {"reference": client_reference, "mode": mode, "now": now}
     matches = int(reader.value(f"SELECT COUNT(*) FROM transactions t WHERE {where}", params))
     row = reader.one(
-        f"SELECT {_TRANSACTION_T}, {_PAYMENT_P} FROM transactions t "
-        f"LEFT JOIN payments p ON p.id = t.payment_id WHERE {where} "
+        f"SELECT {_BOTH} FROM {_JOINED} WHERE {where} "
         "ORDER BY CASE WHEN t.status IN ('SUCCESS', 'PARTIAL', 'OVERPAID') THEN 0 "
         "WHEN t.status = 'MANUAL_REVIEW' OR (t.status = 'PENDING' AND t.expires_at > :now) THEN 1 "
         "ELSE 2 END, t.seq DESC LIMIT 1",
@@ -124,8 +116,7 @@ def by_client_reference(
 
 def _one(reader: Reader, where: str, params: dict[str, Any], mode: Mode | None) -> Found | None:
     row = reader.one(
-        f"SELECT {_TRANSACTION_T}, {_PAYMENT_P} FROM transactions t "
-        f"LEFT JOIN payments p ON p.id = t.payment_id WHERE {where} "
+        f"SELECT {_BOTH} FROM {_JOINED} WHERE {where} "
         "AND (:mode IS NULL OR t.mode = :mode) ORDER BY t.seq DESC LIMIT 1",
         {**params, "mode": mode},
     )
@@ -137,50 +128,7 @@ def _found(row: tuple[Any, ...]) -> Found:
     return load(Transaction, row[:_WIDTH_T]), payment
 
 
-# Deliveries ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryFilter:
-    """What the delivery log is narrowed to.
-
-    Attributes:
-        mode: Of the endpoint; None is both.
-        implicit: Also what goes to requests' own webhooks and to the default one.
-    """
-
-    mode: Mode | None = None
-    endpoint_id: str | None = None
-    status: DeliveryStatus | None = None
-    implicit: bool = False
-
-
-def deliveries(
-    reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int
-) -> tuple[list[tuple[Delivery, Endpoint]], int]:
-    """Return one page of the delivery log, newest first, and how many entries there are in all."""
-    tests = ["1 = 1"] if wanted.implicit else ["e.kind = 'endpoint'"]
-    params: dict[str, Any] = {}
-    if wanted.mode is not None:
-        tests.append("e.mode = :mode")
-        params["mode"] = wanted.mode
-    if wanted.endpoint_id is not None:
-        tests.append("d.endpoint_id = :endpoint_id")
-        params["endpoint_id"] = wanted.endpoint_id
-    if wanted.status is not None:
-        tests.append("d.status = :status")
-        params["status"] = wanted.status
-    source = "FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id WHERE " + " AND ".join(
-        tests
-    )
-    total = int(reader.value(f"SELECT COUNT(*) {source}", params))
-    rows = reader.all(
-        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} {source} "
-        "ORDER BY d.seq DESC LIMIT :limit OFFSET :offset",
-        {**params, "limit": limit, "offset": offset},
-    )
-    found = [(load(Delivery, row[:_WIDTH_D]), load(Endpoint, row[_WIDTH_D:])) for row in rows]
-    return found, total
+# The queue --------------------------------------------------------------------------------------------
 
 
 def queue(reader: Reader) -> dict[str, int]:
@@ -238,37 +186,25 @@ def messages(
     reader: Reader, wanted: MessageFilter, *, limit: int, offset: int
 ) -> tuple[list[tuple[Message, str | None]], int]:
     """Return one page of SMS with the merchant number each came to, newest first, and how many in all."""
-    tests = ["1 = 1"]
-    params: dict[str, Any] = {}
-    if wanted.state is not None:
-        tests.append("m.state = :state")
-        params["state"] = wanted.state
-    if wanted.line is not None:
-        tests.append("(pm.phone_number = :line OR pm.id = :line)")
-        params["line"] = wanted.line
-    if wanted.since is not None:
-        tests.append("m.received_at >= :since")
-        params["since"] = wanted.since
-    source = (
-        "FROM messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id WHERE "
-        + " AND ".join(tests)
-    )
-    total = int(reader.value(f"SELECT COUNT(*) {source}", params))
-    rows = reader.all(
-        f"SELECT {columns(Message, 'm.')}, pm.phone_number {source} "
-        "ORDER BY m.seq DESC LIMIT :limit OFFSET :offset",
-        {**params, "limit": limit, "offset": offset},
+    narrowed = Narrowed()
+    narrowed.by("m.state = :state", state=wanted.state)
+    narrowed.by("(pm.phone_number = :line OR pm.id = :line)", line=wanted.line)
+    narrowed.by("m.received_at >= :since", since=wanted.since)
+    rows, total = page(
+        reader,
+        narrowed,
+        columns=_MESSAGE,
+        source=_WITH_LINE,
+        order="m.seq DESC",
+        limit=limit,
+        offset=offset,
     )
     return [(load(Message, row[:-1]), row[-1]) for row in rows], total
 
 
 def message(reader: Reader, message_id: str) -> tuple[Message, str | None] | None:
     """Return one SMS with the merchant number it came to."""
-    row = reader.one(
-        f"SELECT {columns(Message, 'm.')}, pm.phone_number FROM messages m "
-        "LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id WHERE m.id = :id",
-        {"id": message_id},
-    )
+    row = reader.one(f"SELECT {_MESSAGE} FROM {_WITH_LINE} WHERE m.id = :id", {"id": message_id})
     return None if row is None else (load(Message, row[:-1]), row[-1])
 
 

@@ -1,0 +1,91 @@
+"""The delivery log as people look at it: filtered, counted, a page at a time; one delivery; its attempts."""
+
+from dataclasses import dataclass
+
+from daemon.core.delivery_rows import Attempt
+from daemon.core.model import Delivery, Endpoint
+from daemon.store.engine import Reader
+from daemon.store.pages import Narrowed, page
+from daemon.store.rows import columns, load, load_all
+from daemon.wire import DeliveryStatus, EventKind, Mode
+
+_DELIVERY_D = columns(Delivery, "d.")
+_WIDTH = len(_DELIVERY_D.split(", "))
+_BOTH = f"{_DELIVERY_D}, {columns(Endpoint, 'e.')}"
+_JOINED = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
+
+Logged = tuple[Delivery, Endpoint]
+"""A delivery and the endpoint that it goes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFilter:
+    """What the delivery log is narrowed to; None asks nothing.
+
+    Attributes:
+        mode: Of the endpoint; None is both.
+        implicit: Also what goes to requests' own webhooks and to the default one.
+        since: First `created_at`.
+        until: First `created_at` that is too late.
+    """
+
+    mode: Mode | None = None
+    endpoint_id: str | None = None
+    status: DeliveryStatus | None = None
+    implicit: bool = False
+    event: EventKind | None = None
+    transaction_id: str | None = None
+    webhook_id: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def listed(
+    reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int
+) -> tuple[list[Logged], int]:
+    """Return one page of the delivery log, newest first, and how many entries there are in all."""
+    narrowed = Narrowed()
+    if not wanted.implicit:
+        narrowed.always("e.kind = 'endpoint'")
+    narrowed.by("e.mode = :mode", mode=wanted.mode)
+    narrowed.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
+    narrowed.by("d.status = :status", status=wanted.status)
+    narrowed.by("d.event = :event", event=wanted.event)
+    narrowed.by("d.transaction_id = :transaction_id", transaction_id=wanted.transaction_id)
+    narrowed.by("d.webhook_id = :webhook_id", webhook_id=wanted.webhook_id)
+    narrowed.by("d.created_at >= :since", since=wanted.since)
+    narrowed.by("d.created_at < :until", until=wanted.until)
+    rows, total = page(
+        reader,
+        narrowed,
+        columns=_BOTH,
+        source=_JOINED,
+        order="d.seq DESC",
+        limit=limit,
+        offset=offset,
+    )
+    return [(load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:])) for row in rows], total
+
+
+def one(reader: Reader, delivery_id: str) -> Logged | None:
+    """Return one delivery of any endpoint, also of a deleted or an implicit one."""
+    row = reader.one(f"SELECT {_BOTH} FROM {_JOINED} WHERE d.id = :id", {"id": delivery_id})
+    return None if row is None else (load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:]))
+
+
+def attempts(
+    reader: Reader, delivery_id: str, *, limit: int, offset: int
+) -> tuple[list[Attempt], int]:
+    """Return one page of the attempts of a delivery, of all its runs, oldest first, and how many there are."""
+    narrowed = Narrowed()
+    narrowed.by("delivery_id = :id", id=delivery_id)
+    rows, total = page(
+        reader,
+        narrowed,
+        columns=columns(Attempt),
+        source="attempts",
+        order="seq",
+        limit=limit,
+        offset=offset,
+    )
+    return load_all(Attempt, rows), total
