@@ -17,7 +17,6 @@ LOCAL = [
     ("GET", "/local/v1/status"),
     ("GET", "/local/v1/messages"),
     ("GET", f"/local/v1/messages/{NOBODY}"),
-    ("GET", "/local/v1/events"),
     ("POST", "/local/v1/shutdown"),
     ("POST", "/local/v1/setup"),
 ]
