@@ -1,13 +1,14 @@
-"""Once a minute: let what is overdue expire, tell of what is held for long, write down what was only noted."""
+"""Once a minute: let what is overdue expire, tell of what is held or silent for long, write down what was noted."""
 
 import asyncio
 
 from daemon.core.errors import Unavailable
-from daemon.core.limits import EXPIRE_EVERY_S
+from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
 from daemon.flows import expire
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.overdue import tell_overdue
+from daemon.flows.silence import watch
 from daemon.log import Log
 
 
@@ -20,6 +21,9 @@ async def sweep(env: Env, log: Log) -> None:
                 log.info("expire", count=expired)
             if held := await tell_overdue(env):
                 log.warning("held", count=held)
+            for turn in await watch(env):
+                event = "sim.heard_again" if turn.silence is None else "sim.silent"
+                log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
             await note_key_use(env)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)
