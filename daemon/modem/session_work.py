@@ -5,25 +5,25 @@ lists, then health; health waits while there is other work, but not for ever. A 
 two commands: it is read again, and only if it still holds the message that was stored is it
 deleted, alone. What could not be read stays on the phone and is read by a later sweep.
 
-Longer than other files, since each step hands its outcome to the next by the same few queues.
+Longer than other files, since each step hands its outcome to the next by the same few queues. What the
+clock asks for is in `session_chores`, what is known of the storages in `session_storages`.
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Final
 
 from daemon.modem import at
 from daemon.modem.session_ask import Answer, Ask
+from daemon.modem.session_chores import PLAIN, Chores, Kind
 from daemon.modem.session_entries import LIST, READ, Entries
 from daemon.modem.session_slots import Key, Slots
 from daemon.modem.session_start import Setup
+from daemon.modem.session_storages import Storages
 from daemon.modem.session_values import (
     Event,
     Freed,
-    Health,
     KeptOnPhone,
     PartsRead,
-    Registration,
     SessionSettings,
     StoredPart,
 )
@@ -34,10 +34,6 @@ LIST_TIMEOUT_S: Final = 30.0
 """Until the next entry of a list, not for the whole of it."""
 DELETE_TIMEOUT_S: Final = 10.0
 """A SIM takes 1 to 5 s to delete."""
-RETRY_S: Final = 5.0
-"""A storage that could not be read is looked at again so soon."""
-CHECK_S: Final = 60.0
-"""Between two looks whether the phone rebooted without a word."""
 NOTICES_MAX: Final = 4096
 """More notices than that are read by a sweep."""
 TRIES_MAX: Final = 2
@@ -45,47 +41,9 @@ UNCLEAN_MAX: Final = 3
 """So many lists in a row with something unreadable: it will stay so, and lists are dear."""
 _OWN: Final = frozenset({2, 3})
 """`<stat>` of messages that were written here, to be sent or sent (27.005 clause 3.1)."""
-_REGISTRATIONS: Final = {  # 27.007 clause 7.2; 6, 7 are SMS only, 9, 10 are CSFB not preferred
-    0: Registration.NONE,
-    1: Registration.HOME,
-    2: Registration.SEARCHING,
-    3: Registration.DENIED,
-    5: Registration.ROAMING,
-    6: Registration.HOME,
-    7: Registration.ROAMING,
-    8: Registration.EMERGENCY_ONLY,
-    9: Registration.HOME,
-    10: Registration.ROAMING,
-    11: Registration.EMERGENCY_ONLY,
-}
-
-
-class Kind(StrEnum):
-    """What a command is for."""
-
-    READ = "read"
-    VERIFY = "verify"
-    DELETE = "delete"
-    SELECT = "select"
-    LIST = "list"
-    COUNT = "count"
-    SIGNAL = "signal"
-    REGISTRATION = "registration"
-    OPERATOR = "operator"
-    CHECK = "check"
-    MODE = "mode"
-
-
-_PLAIN: Final = {
-    Kind.SIGNAL: Ask("AT+CSQ", "+CSQ:"),
-    Kind.REGISTRATION: Ask("AT+CREG?", "+CREG:"),
-    Kind.OPERATOR: Ask("AT+COPS?", "+COPS:"),
-    Kind.CHECK: Ask("AT+CNMI?", "+CNMI:"),
-    Kind.MODE: Ask("AT+CMGF=0", "+CMGF:"),
-}
 _COUNT: Final = Ask("AT+CPMS?", "+CPMS:")
 _LIST: Final = Ask("AT+CMGL=4", LIST, LIST_TIMEOUT_S)
-_PREFIXED: Final = {kind: ask.prefix for kind, ask in _PLAIN.items()}
+_PREFIXED: Final = {kind: ask.prefix for kind, ask in PLAIN.items()}
 
 
 class Work:
@@ -96,31 +54,19 @@ class Work:
         self.confused = False
         """The phone answered another command than the one asked: answers are out of step. It is
         for the session to get in step again and put this back."""
-        self.rebooted = False
-        """The phone has forgotten its settings."""
         self.moved = False
         """An entry of a list came: the phone is slow, not gone."""
         self._settings = settings
         self._events = events
         self._slots = Slots(delete=settings.delete)
         self._deletes_siblings = False
-        self._all: tuple[str, ...] = ()
-        self._storages: tuple[str, ...] = ()
-        """All but those that the phone refused since the last sweep; the first one receives."""
-        self._refused: set[str] = set()
-        self._selected = ""
-        self._baseline = ""
+        self._storages = Storages()
+        self._chores = Chores(settings)
         self._notices: dict[Key, int] = {}
         """Slots to read at once, with the tries so far; in the order they were announced."""
         self._damaged: dict[Key, str] = {}
         """What a slot gave when it did not fit its header: twice the same is what it holds."""
         self._verified: StoredPart | None = None
-        self._to_list: dict[str, None] = {}
-        self._chores: dict[tuple[Kind, str], None] = {}
-        self._chores_since = 0.0
-        self._own: dict[str, int] = {}
-        self._unclean: dict[str, int] = {}
-        self._due = {Kind.COUNT: 0.0, Kind.LIST: 0.0, Kind.SIGNAL: 0.0, Kind.CHECK: 0.0}
         self._now = 0.0
         # The command under way, and what came of it so far.
         self._kind: Kind | None = None
@@ -132,34 +78,21 @@ class Work:
         self._seen: set[int] = set()
         self._own_seen = 0
         self._batch: list[StoredPart] = []
-        # Health as last heard.
-        self._signal: int | None = None
-        self._registration = Registration.UNKNOWN
-        self._operator: str | None = None
-        self._fill: at.Fill | None = None
 
     # --- what the session tells ------------------------------------------------------------
 
     def begin(self, setup: Setup, now: float) -> None:
         """Go to work on a phone that was just set up: sweep all, ask for health."""
-        self._all = self._storages = setup.storages
         self._deletes_siblings = setup.family.deletes_siblings
-        self._baseline = setup.notices
-        self._selected = setup.storages[0]
-        self._own.clear()
-        self._unclean.clear()
-        self._fill = setup.fill
-        self.confused = self.rebooted = False
+        self._storages.begin(setup.storages, setup.fill)
+        self._chores.begin(setup.notices, now)
+        self.confused = False
         self._forget_command()
-        self._to_list = dict.fromkeys(self._storages)
-        self._due = {
-            Kind.COUNT: now + self._settings.poll_s,
-            Kind.LIST: now + self._settings.sweep_s,
-            Kind.SIGNAL: now,
-            Kind.CHECK: now + CHECK_S,
-        }
-        self._chores.clear()
-        self._chore(now, Kind.OPERATOR)
+
+    @property
+    def rebooted(self) -> bool:
+        """Say whether the phone has forgotten its settings."""
+        return self._chores.rebooted
 
     def notice(self, key: Key) -> None:
         """Read that slot next."""
@@ -175,11 +108,11 @@ class Work:
 
     def sweep(self) -> None:
         """List every storage soon: something says that notices are not to be trusted."""
-        self._to_list.update(dict.fromkeys(self._storages))
+        self._storages.sweep()
 
     def check(self, now: float) -> None:
         """Look soon whether the phone rebooted."""
-        self._chore(now, Kind.CHECK)
+        self._chores.add(Kind.CHECK, now)
 
     def stored(self, parts: Sequence[StoredPart]) -> None:
         """Take parts that are durable."""
@@ -190,49 +123,29 @@ class Work:
 
     def deadline(self) -> float:
         """Return when something is due by the clock."""
-        return min(self._due.values())
+        return self._chores.deadline()
 
     def tick(self, now: float) -> None:
         """Note what has become due."""
         self._now = now
-        due, settings = self._due, self._settings
-        if now < min(due.values()):
-            return
-        if now >= due[Kind.LIST]:
-            due[Kind.LIST] = now + settings.sweep_s
-            self._storages = self._all
-            self._refused.clear()
+        due = self._chores.tick(now)
+        if Kind.LIST in due:
+            self._storages.retry()
             self.sweep()
-            self._chore(now, Kind.OPERATOR)
-        if now >= due[Kind.COUNT]:
-            due[Kind.COUNT] = now + settings.poll_s
-            for storage in self._storages:
-                self._chore(now, Kind.COUNT, storage)
-        if now >= due[Kind.SIGNAL]:
-            due[Kind.SIGNAL] = now + settings.heartbeat_s
-            self._chore(now, Kind.SIGNAL)
-            self._chore(now, Kind.REGISTRATION)
-        if now >= due[Kind.CHECK]:
-            due[Kind.CHECK] = now + CHECK_S
-            if self._baseline:
-                self._chore(now, Kind.CHECK)
-
-    def _chore(self, now: float, kind: Kind, storage: str = "") -> None:
-        if not self._chores:
-            self._chores_since = now
-        self._chores[kind, storage] = None
+        if Kind.COUNT in due:
+            for storage in self._storages.usable:
+                self._chores.add(Kind.COUNT, now, storage)
 
     def next(self, now: float) -> Ask | None:  # noqa: C901, PLR0911 - the order is the point
         """Choose the next command, None when there is nothing to do now."""
         self._now = now
-        overdue = self._chores and now >= self._chores_since + self._settings.heartbeat_s
-        if overdue:
+        if self._chores.overdue(now):
             return self._next_chore()
         if self._notices:
             key = next(iter(self._notices))
             return self._on(key[0]) or self._read(Kind.READ, key)
         if self._siblings_first():
-            if self._to_list:
+            if self._storages.to_list:
                 return self._next_list()
             return self._next_chore() if self._chores else None
         if (part := self._verified) is not None:
@@ -242,8 +155,8 @@ class Work:
                 part.storage,
                 part,
             )
-        while (part := self._slots.next_to_free(self._selected)) is not None:
-            if part.storage in self._refused:
+        while (part := self._slots.next_to_free(self._storages.selected)) is not None:
+            if self._storages.is_refused(part.storage):
                 self._slots.keep(part)
                 self._kept(part, f"the phone refuses to select its storage {part.storage}")
                 continue
@@ -251,34 +164,35 @@ class Work:
                 self._slots.again(part)
                 return select
             return self._read(Kind.VERIFY, (part.storage, part.index), part)
-        if self._to_list:
+        if self._storages.to_list:
             return self._next_list()
         if self._chores:
             return self._next_chore()
-        if self._settings.delete and self._slots.unstored(self._selected):
+        if self._settings.delete and self._slots.unstored(self._storages.selected):
             return None  # it will be emptied in a moment, so stay
-        return self._on(self._storages[0])
+        return self._on(self._storages.first)
 
     def _siblings_first(self) -> bool:
         """Say whether deleting has to wait: it would take parts along that are not durable yet."""
         if not self._deletes_siblings:
             return False
-        return bool(self._to_list) or any(self._slots.unstored(name) for name in self._all)
+        return bool(self._storages.to_list) or any(
+            self._slots.unstored(name) for name in self._storages.all
+        )
 
     def _next_list(self) -> Ask:
-        here = self._selected in self._to_list
-        storage = self._selected if here else next(iter(self._to_list))
+        storage = self._storages.next_to_list()
         return self._on(storage) or self._list(storage)
 
     def _next_chore(self) -> Ask:
-        kind, storage = next(iter(self._chores))
+        kind, storage = self._chores.first()
         if kind is not Kind.COUNT:
-            return self._command(_PLAIN[kind], kind)
+            return self._command(PLAIN[kind], kind)
         return self._on(storage, Kind.COUNT) or self._command(_COUNT, Kind.COUNT, storage)
 
     def _on(self, storage: str, kind: Kind = Kind.SELECT) -> Ask | None:
         """Return the command that selects the storage (and counts it), None when it is selected."""
-        if storage == self._selected:
+        if storage == self._storages.selected:
             return None
         # One name sets where to read and delete, and leaves where received ones go.
         return self._command(Ask(f'AT+CPMS="{storage}"', "+CPMS:"), kind, storage)
@@ -385,8 +299,9 @@ class Work:
         self._verified = None
         if isinstance(part, StoredPart):
             self._slots.again(part)
-        self._chores.pop((kind, self._where if kind is Kind.COUNT else ""), None)
-        self._selected = "" if kind in {Kind.SELECT, Kind.COUNT} else self._selected
+        self._chores.drop(kind, self._where if kind is Kind.COUNT else "")
+        if kind in {Kind.SELECT, Kind.COUNT}:
+            self._storages.selected = ""
 
     def _done_read(self, answer: Answer) -> None:
         key = self._what
@@ -395,7 +310,7 @@ class Work:
         if self._found is None:
             empty = answer.ok and not self._entries.headers and self._entries.clean
             if not empty and answer.code != at.EMPTY_SLOT:
-                self._soon()
+                self._chores.count_soon(self._now)
             return
         header, pdu = self._found
         if header.status in _OWN:
@@ -406,7 +321,7 @@ class Work:
             if tries < TRIES_MAX:
                 self._notices[key] = tries
             else:
-                self._soon()
+                self._chores.count_soon(self._now)
             return
         self._damaged.pop(key, None)
         self._hand_out(StoredPart(*key, header.status, header.length, pdu))
@@ -421,7 +336,7 @@ class Work:
             else:
                 self._slots.strike(part)
                 self._kept(part, "the slot holds another message now")
-                self._soon()
+                self._chores.count_soon(self._now)
         elif answer.code == at.EMPTY_SLOT or (
             answer.ok and not self._entries.headers and self._entries.clean
         ):
@@ -430,7 +345,7 @@ class Work:
         else:
             self._slots.keep(part)
             self._kept(part, f"the slot could not be read again: {answer.why}")
-            self._soon()
+            self._chores.count_soon(self._now)
 
     def _done_delete(self, answer: Answer) -> None:
         part, self._verified = self._verified, None
@@ -443,32 +358,30 @@ class Work:
             self._kept(part, f"the phone refused to delete it: {answer.why}")
 
     def _done_list(self, answer: Answer) -> None:
-        self._to_list.pop(self._where, None)
+        self._storages.to_list.pop(self._where, None)
         self._flush()
         if not answer.ok:
             # In text mode it says ERROR: the phone may have forgotten what it was told.
-            self._chore(self._now, Kind.MODE)
-            self._chore(self._now, Kind.CHECK)
-            self._soon()
+            self._chores.add(Kind.MODE, self._now)
+            self._chores.add(Kind.CHECK, self._now)
+            self._chores.count_soon(self._now)
             return
-        self._own[self._where] = self._own_seen
+        self._storages.own[self._where] = self._own_seen
         if self._entries.clean:
-            self._unclean.pop(self._where, None)
             self._slots.settle(self._where, self._seen)
-            if not self._unclean:
-                due = self._now + self._settings.poll_s
-                self._due[Kind.COUNT] = max(self._due[Kind.COUNT], due)
+            if self._storages.clean(self._where):
+                self._chores.count_late(self._now)
         else:
             self._unreadable(self._where, self._entries.headers - len(self._seen))
 
     def _unreadable(self, storage: str, count: int) -> None:
         """Look again at what a list did not show well, more and more patiently."""
-        times = self._unclean[storage] = self._unclean.get(storage, 0) + 1
+        times = self._storages.unclean(storage)
         if times == 1:
-            self._soon()
+            self._chores.count_soon(self._now)
         elif times >= UNCLEAN_MAX:
             # The counts would ask for a list at each poll; the slow sweep is enough now.
-            self._own[storage] += max(0, count)
+            self._storages.own[storage] += max(0, count)
             if times == UNCLEAN_MAX:
                 nameless = StoredPart(storage, -1, 0, 0, "")
                 self._kept(nameless, f"{max(1, count)} of its messages cannot be read")
@@ -477,57 +390,37 @@ class Work:
         storage = self._where
         polled = kind is Kind.COUNT
         if polled:
-            self._chores.pop((kind, storage), None)
+            self._chores.drop(kind, storage)
         if not answer.ok:
             self._unusable(storage)
             return
         fill = next(iter(at.cpms_fills(self._lines[0])), None) if self._lines else None
-        self._selected = fill.storage if fill is not None and fill.storage else storage
-        if self._selected != storage:
-            self._chore(self._now, Kind.CHECK)
+        self._storages.selected = fill.storage if fill is not None and fill.storage else storage
+        if self._storages.selected != storage:
+            self._chores.add(Kind.CHECK, self._now)
             return
-        if storage == self._storages[0]:
-            self._fill = fill
-        known = self._slots.count(storage) + self._own.get(storage, 0) + len(self._notices)
+        self._storages.count(storage, fill)
+        own = self._storages.own.get(storage, 0)
+        known = self._slots.count(storage) + own + len(self._notices)
         if polled and (fill is None or fill.used > known):
-            self._to_list[storage] = None
+            self._storages.to_list[storage] = None
 
     def _unusable(self, storage: str) -> None:
         """Go on without a storage that the phone refuses; without the first, start over."""
-        if storage == self._storages[0]:
-            self.rebooted = True
+        if storage == self._storages.first:
+            self._chores.rebooted = True
             return
-        self._refused.add(storage)
-        self._storages = tuple(name for name in self._storages if name != storage)
+        self._storages.refuse(storage)
         if self._verified is not None and self._verified.storage == storage:
             self._slots.again(self._verified)
             self._verified = None
-        self._to_list.pop(storage, None)
         self._notices = {k: tries for k, tries in self._notices.items() if k[0] != storage}
 
     def _done_chore(self, kind: Kind, answer: Answer) -> None:
-        self._chores.pop((kind, ""), None)
         line = self._lines[0] if self._lines else ""
-        if kind is Kind.SIGNAL:
-            self._signal = at.csq_signal(line)
-        elif kind is Kind.OPERATOR:
-            self._operator = at.operator_name(line)
-        elif kind is Kind.CHECK:
-            self.rebooted = answer.ok and line != self._baseline and bool(self._baseline)
-        elif kind is Kind.REGISTRATION:
-            stat = at.registration_stat(line)
-            self._registration = _REGISTRATIONS.get(
-                -1 if stat is None else stat, Registration.UNKNOWN
-            )
-            fill = self._fill
-            used, total = (None, None) if fill is None else (fill.used, fill.total)
-            self._events.append(
-                Health(self._signal, self._registration, self._operator, used, total)
-            )
-
-    def _soon(self) -> None:
-        """Look at the counts soon: something is on the phone that was not read."""
-        self._due[Kind.COUNT] = min(self._due[Kind.COUNT], self._now + RETRY_S)
+        health = self._chores.done(kind, answer, line, self._storages.fill)
+        if health is not None:
+            self._events.append(health)
 
     def _forget_command(self) -> None:
         self._kind = self._what = self._verified = None
