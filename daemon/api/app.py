@@ -7,6 +7,7 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api import (
+    dead_letters,
     deliveries,
     endpoint_changes,
     endpoints,
@@ -132,6 +133,11 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(Path.DELIVERY, {"GET": op(deliveries.get_one, webhooks)})
     routes.add(Path.DELIVERY_ATTEMPTS, {"GET": op(deliveries.get_attempts, webhooks)})
     routes.add(Path.REDELIVER, {"POST": op(redeliver.redeliver, webhooks)})
+    routes.add(Path.DEAD_LETTERS, {"GET": op(dead_letters.get_list, webhooks)})
+    # Before the path that takes any word for an id.
+    routes.add(Path.DEAD_LETTERS_REPLAY, {"POST": op(dead_letters.replay_batch, webhooks)})
+    routes.add(Path.DEAD_LETTER, {"GET": op(dead_letters.get_one, webhooks)})
+    routes.add(Path.DEAD_LETTER_REPLAY, {"POST": op(dead_letters.replay, webhooks)})
 
 
 def _add_local(routes: Routes) -> None:

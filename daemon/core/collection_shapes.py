@@ -2,7 +2,8 @@
 
 import msgspec
 
-from daemon.core.delivery_rows import Attempt
+from daemon.core.delivery_rows import Attempt, DeadLetter
+from daemon.core.diagnosis import diagnose
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.shapes import Json, dump, timestamp, timestamp_or_none
 from daemon.wire import DeliveryStatus, Mode
@@ -87,3 +88,38 @@ def attempt(row: Attempt) -> Json:
         "error": error,
         "counted": row.counted,
     }
+
+
+def dead_letter(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
+    """Make a dead letter: what it failed of, in codes and in plain words; `about` is its delivery as it is now."""
+    found = diagnose(row, target)
+    return {
+        "id": row.id,
+        "delivery_id": row.delivery_id,
+        "webhook_id": about.webhook_id,
+        "endpoint_id": about.endpoint_id if target.kind == "endpoint" else None,
+        "url": target.url,
+        "event": about.event,
+        "transaction_id": about.transaction_id,
+        "reason": row.reason,
+        "error_code": row.error_code,
+        "last_status_code": row.last_status_code,
+        "last_response_body": row.last_response_body,
+        "attempt_count": row.attempt_count,
+        "diagnosis": found.text,
+        "created_at": timestamp(row.created_at),
+        "replayed_at": timestamp_or_none(row.replayed_at),
+        "replay_count": row.replay_count,
+        "resolved_at": timestamp_or_none(row.resolved_at),
+        "cause": found.cause,
+        "failed_at": timestamp(row.failed_at),
+        "failing_since": timestamp_or_none(row.failing_since),
+        "error_message": row.error_message,
+        "delivery_status": about.status,
+        "test": about.test,
+    }
+
+
+def dead_letter_in_full(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
+    """Make a dead letter with the body that was to be sent, byte for byte."""
+    return {**dead_letter(row, about, target), "payload": msgspec.Raw(about.body.encode())}

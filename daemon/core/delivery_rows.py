@@ -24,3 +24,33 @@ class Attempt:
     error_code: str | None
     error_message: str | None
     counted: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A delivery that was given up, and what it failed of then; times are microseconds.
+
+    Attributes:
+        created_at: Of its first failure.
+        replayed_at: When it was queued again; None when it waits for somebody, or failed anew.
+        resolved_at: When its delivery arrived after all.
+        failed_at: Of its latest failure.
+        failing_since: The first attempt of the run that failed; None when none was made.
+        attempt_count: Of that run.
+    """
+
+    seq: int
+    id: str
+    delivery_id: str
+    reason: str
+    created_at: int
+    replayed_at: int | None
+    replay_count: int
+    resolved_at: int | None
+    failed_at: int
+    failing_since: int | None
+    error_code: str | None
+    error_message: str | None
+    last_status_code: int | None
+    last_response_body: str | None
+    attempt_count: int

@@ -25,7 +25,7 @@ from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
-from daemon.store import deliveries, endpoints, events, webhook_secrets
+from daemon.store import dead_letters, deliveries, endpoints, events, webhook_secrets
 from daemon.store.engine import Tx
 from daemon.webhooks.sender import Sender
 from daemon.wire import DeliveryStatus
@@ -170,7 +170,7 @@ async def record(
         if active and decision.consecutive_failures >= AUTO_PAUSE_AT:
             _pause(tx, endpoint, decision.consecutive_failures, now)
         if decision.dead_letter is not None:
-            deliveries.bury(
+            dead_letters.bury(
                 tx,
                 letter_id=env.new_id(),
                 delivery_id=delivery.id,
@@ -227,7 +227,7 @@ def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: in
         now=now,
     )
     if delivered:
-        deliveries.resolve_dead_letter(tx, delivery.id, now)
+        dead_letters.resolve(tx, delivery.id, now)
 
 
 def _tell(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:

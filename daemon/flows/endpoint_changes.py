@@ -12,7 +12,7 @@ from daemon.core.limits import SECOND_US
 from daemon.core.model import Endpoint
 from daemon.core.signing import normalise_url
 from daemon.env import Env
-from daemon.store import deliveries, endpoints, events
+from daemon.store import dead_letters, deliveries, endpoints, events
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode
 
@@ -97,7 +97,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
         )
         owed = deliveries.give_up(tx, endpoint_id, now)
         for delivery in owed:
-            deliveries.bury(
+            dead_letters.bury(
                 tx,
                 letter_id=env.new_id(),
                 delivery_id=delivery.id,

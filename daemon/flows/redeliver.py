@@ -6,7 +6,7 @@ from daemon.core.delivery import DeliveryEvent, TransitionError, next_status
 from daemon.core.errors import Refusal
 from daemon.core.requests import Answer, CallMeta
 from daemon.env import Env
-from daemon.store import deliveries, delivery_log, events, idempotency
+from daemon.store import dead_letters, deliveries, delivery_log, events, idempotency
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode
 
@@ -39,6 +39,7 @@ async def redeliver(env: Env, caller: Caller, delivery_id: str, meta: CallMeta) 
                 ErrorCode.DELIVERY_NOT_REDELIVERABLE, delivery_status=delivery.status
             ) from None
         queued = deliveries.send_again(tx, delivery, now)
+        dead_letters.replayed(tx, delivery.id, now)
         events.add(
             tx,
             type="delivery.requeued",

@@ -148,23 +148,19 @@ def give_back(
     )
 
 
-def send_again(tx: Tx, delivery: Delivery, now: int) -> Delivery:
-    """Queue a delivery that has ended anew, under its own id, and close its dead letter as replayed.
+def send_again(tx: Tx, delivery: Delivery, now: int, *, bulk: bool = False) -> Delivery:
+    """Queue a delivery that has ended anew, under its own id.
 
     A new run begins: its attempts are counted from 0, and what is still under way of the run before no longer counts.
+    With `bulk` it waits behind what is live.
     """
     row = tx.one(
         "UPDATE deliveries SET status = 'pending', attempt_count = 0, run = run + 1, "
-        "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, failed_at = NULL "
+        "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, bulk = :bulk, failed_at = NULL "
         f"WHERE id = :id AND status IN ('delivered', 'failed') RETURNING {_DELIVERY}",
-        {"id": delivery.id, "now": now},
+        {"id": delivery.id, "now": now, "bulk": bulk},
     )
     assert row is not None, "the caller has just read it as ended, inside this transaction"
-    tx.run(
-        "UPDATE dead_letters SET replayed_at = :now, replay_count = replay_count + 1 "
-        "WHERE delivery_id = :id AND replayed_at IS NULL AND resolved_at IS NULL",
-        {"id": delivery.id, "now": now},
-    )
     tx.wake(TOPIC)
     return load(Delivery, row)
 
@@ -175,24 +171,6 @@ def make_due(tx: Tx, *, waiting: str, now: int) -> int:
         "UPDATE deliveries SET next_attempt_at = :now "
         "WHERE waiting = :waiting AND next_attempt_at > :now",
         {"waiting": waiting, "now": now},
-    )
-
-
-def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:
-    """Make the dead letter of a failed delivery, or open its old one again."""
-    tx.run(
-        "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count) "
-        "VALUES (:id, :delivery_id, :reason, :now, 0) "
-        "ON CONFLICT (delivery_id) DO UPDATE SET reason = excluded.reason, replayed_at = NULL, resolved_at = NULL",
-        {"id": letter_id, "delivery_id": delivery_id, "reason": reason, "now": now},
-    )
-
-
-def resolve_dead_letter(tx: Tx, delivery_id: str, now: int) -> None:
-    """Note that the delivery of a dead letter arrived after all."""
-    tx.run(
-        "UPDATE dead_letters SET resolved_at = :now WHERE delivery_id = :id AND resolved_at IS NULL",
-        {"id": delivery_id, "now": now},
     )
 
 

@@ -1,0 +1,109 @@
+"""/v1/webhooks/dead-letters: what was given up, why, and sending it again (interface.md, Dead letters)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon.api.auth import needs_live
+from daemon.api.deliveries import OFFSET_MAX
+from daemon.api.endpoints import needs_open_collections
+from daemon.api.fields import Fields, Query, ignored, read_uuid
+from daemon.api.idempotency import claim
+from daemon.api.read_json import read_object, read_object_if_any
+from daemon.api.service import Call, Reply, finished, ok
+from daemon.core import collection_shapes
+from daemon.core.delivery import DeadLetterReason, DeliveryError
+from daemon.core.errors import Refusal
+from daemon.core.requests import CallMeta
+from daemon.flows import dead_letters as flow
+from daemon.store import dead_letters
+from daemon.wire import ErrorCode, Mode
+
+LIMIT: Final = 100
+LIMIT_MAX: Final = 500
+BATCH_MAX: Final = 100
+"""interface.md, Limits."""
+IDS: Final = "dead_letter_ids"
+
+
+async def get_list(call: Call) -> Reply:
+    """List dead letters, the newest failure first; a test key sees those of sandbox endpoints only."""
+    query = Query(call.query)
+    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
+    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
+    wanted = dead_letters.DeadLetterFilter(
+        mode=Mode.TEST if call.caller.mode is Mode.TEST else None,
+        include_replayed=query.flag("include_replayed"),
+        endpoint_id=query.uuid("endpoint_id"),
+        reason=query.word("reason", list(DeadLetterReason)),
+        error_code=query.word("error_code", list(DeliveryError)),
+    )
+    query.done()
+    found, total = await call.env.store.read(
+        lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset)
+    )
+    entries = [collection_shapes.dead_letter(*each) for each in found]
+    return ok(entries, query.meta(limit=limit, offset=offset, total=total))
+
+
+async def get_one(call: Call) -> Reply:
+    """Return one dead letter with what was to be sent."""
+    letter_id = _id(call)
+    found = await call.env.store.read(lambda reader: dead_letters.one(reader, letter_id))
+    if found is None:
+        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    if found[2].mode is Mode.LIVE:
+        needs_live(call.caller)
+    return ok(collection_shapes.dead_letter_in_full(*found))
+
+
+async def replay(call: Call) -> Reply:
+    """Send one again; its receiver takes it for a duplicate if it had it."""
+    needs_open_collections(call)
+    body = await read_object_if_any(call.scope, call.receive)
+    meta = _meta(call, body, ())
+    async with call.service.inflight.alone(meta.idempotency):
+        answer = await flow.replay(call.env, call.caller, _id(call), meta)
+    return finished(answer)
+
+
+async def replay_batch(call: Call) -> Reply:
+    """Send many again; the answer says of each what came of it."""
+    needs_open_collections(call)
+    body = await read_object(call.scope, call.receive)
+    given = read(body)
+    meta = _meta(call, body, (IDS,))
+    # The same letter twice, also in two spellings, is one.
+    once = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
+    async with call.service.inflight.alone(meta.idempotency):
+        answer = await flow.replay_batch(call.env, call.caller, list(reversed(once.values())), meta)
+    return finished(answer)
+
+
+def read(body: Mapping[str, Any]) -> list[str]:
+    """Read the body: 1 to 100 ids.
+
+    Raises:
+        Refusal: VALIDATION_ERROR.
+    """
+    fields = Fields(body)
+    value = fields.value(IDS, required=True)
+    if value is not None and (
+        not isinstance(value, list) or not all(isinstance(each, str) for each in value)
+    ):
+        fields.fail(IDS, "wrong_type", "must be a list of ids")
+    elif value is not None and not 0 < len(value) <= BATCH_MAX:
+        fields.fail(IDS, "out_of_range", f"must hold 1 to {BATCH_MAX} ids")
+    fields.done()
+    return list(value)
+
+
+def _id(call: Call) -> str:
+    found = read_uuid(call.path("id"))
+    if found is None:
+        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    return found
+
+
+def _meta(call: Call, body: Mapping[str, Any], known: tuple[str, ...]) -> CallMeta:
+    warnings = ignored(Fields(body).unknown(known))
+    return CallMeta(call.request_id, claim(call, body), tuple(warnings))

@@ -1,0 +1,183 @@
+"""Why was a delivery given up? In plain words: what answered, since when, and what to do. Pure.
+
+Dead letters with the same `cause` at the same endpoint have one thing wrong with them, so whoever looks at a hundred of
+them mends one thing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from daemon.core.delivery import DeadLetterReason, DeliveryError
+from daemon.core.delivery_rows import DeadLetter
+from daemon.core.model import Endpoint
+from daemon.core.shapes import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a person is told.
+
+    Attributes:
+        cause: One word for programs; a new one may come.
+        text: Three sentences: what happened, since when it goes wrong, what to do.
+    """
+
+    cause: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    word: str
+    means: str
+    """What the answer means; stands after a colon."""
+    mend: str
+    """What to do before it is sent again."""
+
+
+_STATUSES: Final[Mapping[int, _Cause]] = MappingProxyType(
+    {
+        status: cause
+        for statuses, cause in {
+            (400, 415, 422): _Cause(
+                "refused_content",
+                "it read the webhook and does not take what is in it",
+                "Look at the answer's text and at the receiver's log",
+            ),
+            (401, 403): _Cause(
+                "refused_signature",
+                "it does not believe that the webhook is from us",
+                "Compare its signing secret with the endpoint's, or open what stands before it",
+            ),
+            (404, 405): _Cause(
+                "no_such_address",
+                "there is nothing that takes webhooks at this address",
+                "Correct the endpoint's address, or put the receiver back there",
+            ),
+            (410,): _Cause(
+                "gone",
+                "it asks to be sent nothing any more",
+                "Give the endpoint its new address, or delete it",
+            ),
+            (413,): _Cause(
+                "too_large",
+                "it takes no body of this size",
+                "Let the receiver take bodies of 20 kB",
+            ),
+            (408, 425, 429): _Cause(
+                "too_busy",
+                "it had no time for it",
+                "Let the receiver take more, or name this status in `[webhooks] retry_4xx`",
+            ),
+        }.items()
+        for status in statuses
+    }
+)
+_OTHER_4XX: Final = _Cause(
+    "refused", "it will not take it", "Look at the answer's text and at the receiver's log"
+)
+_ERRORS: Final[Mapping[str, _Cause]] = MappingProxyType(
+    {
+        DeliveryError.HTTP_ERROR: _Cause(
+            "server_error", "it has a fault of its own", "Look at the receiver's log"
+        ),
+        DeliveryError.TIMEOUT: _Cause(
+            "timeout",
+            "it gave no whole answer in time",
+            "Let the receiver answer first and work afterwards",
+        ),
+        DeliveryError.DNS_ERROR: _Cause(
+            "dns_error",
+            "its name could not be looked up",
+            "Check the spelling of the endpoint's address and the domain's records",
+        ),
+        DeliveryError.CONNECTION_REFUSED: _Cause(
+            "connection_refused",
+            "nothing listens at that address",
+            "Start the receiver, or correct the endpoint's address",
+        ),
+        DeliveryError.CONNECTION_RESET: _Cause(
+            "connection_reset",
+            "the connection broke before the answer",
+            "Look at the receiver's log and at what stands before it",
+        ),
+        DeliveryError.NETWORK_UNREACHABLE: _Cause(
+            "network_unreachable",
+            "there was no way to it",
+            "Check this machine's own connection, then the receiver's",
+        ),
+        DeliveryError.TLS_ERROR: _Cause(
+            "tls_error",
+            "its certificate does not hold",
+            "Renew the certificate, or name its CA in `[webhooks] ca_file`",
+        ),
+        DeliveryError.REDIRECT: _Cause(
+            "redirect",
+            "it points elsewhere, and a webhook follows no redirect",
+            "Give the endpoint the address that it points to",
+        ),
+        DeliveryError.BLOCKED_ADDRESS: _Cause(
+            "blocked_address",
+            "its name leads to an address that may not be called",
+            "Use a public address, or name the host in `[webhooks] allow_private_hosts`",
+        ),
+        DeliveryError.PROTOCOL_ERROR: _Cause(
+            "protocol_error",
+            "what it answered is not HTTP",
+            "Check that a web server listens at that address and port",
+        ),
+    }
+)
+
+
+def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
+    """Say why a delivery was given up.
+
+    Args:
+        letter: What was kept of its failure.
+        endpoint: Where it was to go, as it is now.
+    """
+    if letter.reason == DeadLetterReason.ENDPOINT_DELETED:
+        return Diagnosis(
+            "endpoint_deleted",
+            f"The endpoint was deleted on {_day(letter.failed_at)}, before this was delivered. "
+            "Replay the window to the endpoint that should have it.",
+        )
+    cause = _cause(letter)
+    answered = letter.last_status_code is not None and letter.error_code in {
+        DeliveryError.HTTP_ERROR,
+        DeliveryError.REDIRECT,
+    }
+    host = endpoint.url_normalised.split("/")[2]
+    what = f"{host} answered {letter.last_status_code}" if answered else host
+    since = letter.failing_since or letter.failed_at
+    if letter.reason == DeadLetterReason.PERMANENT_4XX:
+        when = f"on {_day(letter.failed_at)}; a 4xx is final"
+    else:
+        times = f"{letter.attempt_count} attempts" if letter.attempt_count > 1 else "1 attempt"
+        when = f"in all of {times} from {_day(since)} to {_day(letter.failed_at)}"
+    return Diagnosis(
+        cause.word,
+        f"{what}: {cause.means}, {when}. {_health(endpoint, since)} {cause.mend}, then replay this.",
+    )
+
+
+def _cause(letter: DeadLetter) -> _Cause:
+    if letter.reason == DeadLetterReason.PERMANENT_4XX:
+        return _STATUSES.get(letter.last_status_code or 0, _OTHER_4XX)
+    return _ERRORS.get(letter.error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
+
+
+def _health(endpoint: Endpoint, since: int) -> str:
+    """Say since when the endpoint does not work, or that only this one fails."""
+    if endpoint.last_success_at is None:
+        return "It has never taken a webhook."
+    if endpoint.last_success_at > since:
+        return f"It has taken others since, the last on {_day(endpoint.last_success_at)}."
+    return f"It last took a webhook on {_day(endpoint.last_success_at)}."
+
+
+def _day(at_us: int) -> str:
+    return timestamp(at_us)[:16].replace("T", " ") + " UTC"

@@ -1,0 +1,112 @@
+"""What was given up: one dead letter per delivery, with what it failed of, until somebody sends it again."""
+
+from dataclasses import dataclass
+
+from daemon.core.delivery_rows import DeadLetter
+from daemon.core.model import Delivery, Endpoint
+from daemon.store.engine import Reader, Tx
+from daemon.store.pages import Narrowed, page
+from daemon.store.rows import columns, load
+from daemon.wire import Mode
+
+_LETTER_L = columns(DeadLetter, "l.")
+_DELIVERY_D = columns(Delivery, "d.")
+_TO_DELIVERY = len(_LETTER_L.split(", "))
+_TO_ENDPOINT = _TO_DELIVERY + len(_DELIVERY_D.split(", "))
+_ALL = f"{_LETTER_L}, {_DELIVERY_D}, {columns(Endpoint, 'e.')}"
+_JOINED = (
+    "dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
+    "JOIN endpoints e ON e.id = d.endpoint_id"
+)
+_OPEN = "l.replayed_at IS NULL AND l.resolved_at IS NULL"
+
+Found = tuple[DeadLetter, Delivery, Endpoint]
+"""A dead letter, its delivery as it is now, and the endpoint that it was for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterFilter:
+    """What the list is narrowed to; None asks nothing.
+
+    Attributes:
+        mode: Of the endpoint; None is both.
+        include_replayed: Also those that were sent again, or arrived after all.
+    """
+
+    mode: Mode | None = None
+    include_replayed: bool = False
+    endpoint_id: str | None = None
+    reason: str | None = None
+    error_code: str | None = None
+
+
+def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:
+    """Make the dead letter of a delivery that has just failed, or open its old one again."""
+    tx.run(
+        "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at, failing_since, "
+        "error_code, error_message, last_status_code, last_response_body, attempt_count) "
+        "SELECT :id, d.id, :reason, :now, 0, :now, "
+        "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run), "
+        "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count "
+        "FROM deliveries d WHERE d.id = :delivery_id "
+        "ON CONFLICT (delivery_id) DO UPDATE SET reason = excluded.reason, replayed_at = NULL, resolved_at = NULL, "
+        "failed_at = excluded.failed_at, failing_since = excluded.failing_since, "
+        "error_code = excluded.error_code, error_message = excluded.error_message, "
+        "last_status_code = excluded.last_status_code, "
+        "last_response_body = excluded.last_response_body, attempt_count = excluded.attempt_count",
+        {"id": letter_id, "delivery_id": delivery_id, "reason": reason, "now": now},
+    )
+
+
+def replayed(tx: Tx, delivery_id: str, now: int) -> None:
+    """Note that the delivery of a dead letter was queued again; nothing when it has no open one."""
+    tx.run(
+        "UPDATE dead_letters SET replayed_at = :now, replay_count = replay_count + 1 "
+        "WHERE delivery_id = :id AND replayed_at IS NULL AND resolved_at IS NULL",
+        {"id": delivery_id, "now": now},
+    )
+
+
+def resolve(tx: Tx, delivery_id: str, now: int) -> None:
+    """Note that the delivery of a dead letter arrived after all."""
+    tx.run(
+        "UPDATE dead_letters SET resolved_at = :now WHERE delivery_id = :id AND resolved_at IS NULL",
+        {"id": delivery_id, "now": now},
+    )
+
+
+def one(reader: Reader, letter_id: str) -> Found | None:
+    """Return one dead letter."""
+    row = reader.one(f"SELECT {_ALL} FROM {_JOINED} WHERE l.id = :id", {"id": letter_id})
+    return None if row is None else _found(row)
+
+
+def listed(
+    reader: Reader, wanted: DeadLetterFilter, *, limit: int, offset: int
+) -> tuple[list[Found], int]:
+    """Return one page of dead letters, the newest failure first, and how many there are in all."""
+    narrowed = Narrowed()
+    if not wanted.include_replayed:
+        narrowed.always(_OPEN)
+    narrowed.by("e.mode = :mode", mode=wanted.mode)
+    narrowed.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
+    narrowed.by("l.reason = :reason", reason=wanted.reason)
+    narrowed.by("l.error_code = :error_code", error_code=wanted.error_code)
+    rows, total = page(
+        reader,
+        narrowed,
+        columns=_ALL,
+        source=_JOINED,
+        order="l.failed_at DESC, l.seq DESC",
+        limit=limit,
+        offset=offset,
+    )
+    return [_found(row) for row in rows], total
+
+
+def _found(row: tuple[object, ...]) -> Found:
+    return (
+        load(DeadLetter, row[:_TO_DELIVERY]),
+        load(Delivery, row[_TO_DELIVERY:_TO_ENDPOINT]),
+        load(Endpoint, row[_TO_ENDPOINT:]),
+    )
