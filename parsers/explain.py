@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Final
 
 from parsers.match import compiled, squeeze, twice
@@ -25,6 +25,9 @@ FREE: Final = 60
 PROOF: Final = 6
 """Fixed characters behind such a field that prove that its end was found."""
 
+_FREE: Final = frozenset(
+    {"payer_name", "payee_name", "agent", "reference", "advert", "rest", "between"}
+)
 _FIELD: Final = re.compile(r"\(\?P<(\w+)>")
 _LOOKS: Final = ("(?!", "(?=", "(?<")
 _QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d{1,4}(?:,\d{0,4})?\})[?+]?")
@@ -43,7 +46,7 @@ class Nearest:
         found: What stands in the text there; empty when it ends there.
         expected: What the wording has there, fields as `{name}`; empty when it has ended.
         twice: A fixed piece that may stand once only and stands in the text more often; else None.
-        share: How much of the wording's fixed text was found, 0 to 1.
+        score: Characters that stand where the wording has them, less those that a free field had to take in.
     """
 
     network: str
@@ -53,7 +56,7 @@ class Nearest:
     found: str
     expected: str
     twice: str | None
-    share: float
+    score: int
 
     def __str__(self) -> str:
         if self.twice is not None:
@@ -91,7 +94,7 @@ def nearest_of(body: str, wordings: Iterable[Wording]) -> Nearest | None:
         _follow(wording, text, squeezed) for shared, _, wording in ranked[:CANDIDATES] if shared
     ]
     # Of two that go equally far the first: the text holds more of its fixed words.
-    return max(close, key=lambda found: (found.share, found.at), default=None)
+    return max(close, key=lambda found: found.score, default=None)
 
 
 def _shared(wording: Wording, squeezed: str) -> float:
@@ -115,7 +118,11 @@ def _follow(wording: Wording, text: str, squeezed: str) -> Nearest:
         low = last_free
     match = compiled("".join(pieces[:low])).match(text)
     at = 0 if match is None else match.end()
-    fixed = [len(_shown(piece)) if not _FIELD.search(piece) else 4 for piece in pieces]
+    free = (
+        0
+        if match is None
+        else sum(len(match[name] or "") for name in _FREE & set(match.re.groupindex))
+    )
     return Nearest(
         network=wording.network,
         wording=wording.name,
@@ -124,7 +131,7 @@ def _follow(wording: Wording, text: str, squeezed: str) -> Nearest:
         found=text[at : at + SHOWN],
         expected="".join(map(_shown, pieces[low : reached + 4])).strip()[: 2 * SHOWN],
         twice=twice(wording, squeezed) if _shared(wording, squeezed) == 1 else None,
-        share=sum(fixed[:low]) / max(1, sum(fixed)),
+        score=at - 2 * free,
     )
 
 
@@ -193,9 +200,13 @@ def _shown(piece: str) -> str:
         return "{" + names[0] + "}"
     if piece.startswith(_LOOKS) or piece.endswith(("?", "*")):
         return ""
-    if piece.startswith("(?i:"):
-        return piece[4:-1]
-    if piece.startswith(("(", "[")):
+    if piece.startswith(("(?i:", "(?:")) and piece.endswith(")"):
+        # Of several forms the first one stands for all.
+        atoms = _atoms(piece.partition(":")[2][:-1])
+        return "".join(map(_shown, takewhile(lambda atom: atom != "|", atoms)))
+    if piece.startswith("["):
+        return piece[1]
+    if piece.startswith("("):
         return "…"
     plain = piece.replace("~", "")
     return "" if plain.startswith(("\\s", ".{")) else plain.replace("\\", "")

@@ -18,7 +18,9 @@ from parsers.when import read_local, read_printed
 _BLANK: Final = " \t\n\r\f\v"
 """What the patterns take for white space; `str.strip` would take more and could leave a field empty."""
 _IN_NO_ADVERT: Final = re.compile(
-    r"transaction\s{0,16}id|balance:|reference:", re.ASCII | re.IGNORECASE
+    r"\bid\s{0,16}[:\d]|\bfee(?:\s{1,16}charged)?\s{0,16}(?::|is\b|was\b)|balance\s{0,16}(?::|is\b)"
+    r"|\bref(?:erence)?\s{0,16}:",
+    re.ASCII | re.IGNORECASE,
 )
 _MONEYS: Final = ("amount", "balance", "fee", "available_balance", "tax")
 _IN_EXTRA: Final = frozenset({"available_balance", "tax"})

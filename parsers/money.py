@@ -17,6 +17,12 @@ EXPONENTS: Final = {
 MARKS: Final = {
     "GHC": "GHS",
     "GHc": "GHS",
+    "Ghs": "GHS",
+    "GHs": "GHS",
+    "ghs": "GHS",
+    "GhC": "GHS",
+    "Ghc": "GHS",
+    "Gh₵": "GHS",
     "GH₵": "GHS",
     "GH¢": "GHS",
     "₵": "GHS",

@@ -24,7 +24,7 @@ TEXT_CHARACTERS_MAX: Final = 1600
 Found = dict[str, str]
 """What the groups of a pattern held, trimmed, without the empty ones."""
 
-_MARK: Final = r"(?:GHS|GHC|GHc|GH₵|GH¢)"
+_MARK: Final = r"(?:G[Hh][SsCc₵¢]|ghs|₵)"
 _NUMBER: Final = r"\d[\d,]{0,15}"
 _MARKED: Final = rf"(?:{_MARK}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{_MARK}"
 # Receipts print balances with their decimals; one without them is a message that was cut in the middle of it.
@@ -36,7 +36,8 @@ _BARE: Final = rf"(?:{_MARK}\s{{0,3}})?{_NUMBER}(?:\.\d{{1,8}})?"
 AMOUNT: Final = rf"(?P<amount>{_MARKED})"
 BALANCE: Final = rf"(?P<balance>{_WITH_DECIMALS})"
 FEE: Final = rf"(?P<fee>{_BARE})"
-FEE_WITH_DECIMALS: Final = rf"(?P<fee>(?:{_MARK}\s{{0,3}})?{_NUMBER}\.\d\d)"
+FEE_PROVEN: Final = rf"(?P<fee>(?:{_MARK}\s{{0,3}})?(?:{_NUMBER}\.\d\d|0(?=\.\s{{1,16}}\S)))"
+"""With its decimals, or a bare 0 that a sentence follows: one that was cut in its middle has neither."""
 TAX: Final = r"(?:GHS\s{0,3})?(?P<tax>[\d.,]{0,11}\d|-)"
 DATE: Final = r"(?P<date>\d{4}-\d\d-\d\d)"
 TIME: Final = r"(?P<time>\d\d:\d\d:\d\d)"
@@ -44,6 +45,10 @@ PAYER_NAME: Final = r"(?P<payer_name>\S.{0,99}?)"
 PAYER_PHONE: Final = r"(?P<payer_phone>\+?\d{9,15})"
 PAYEE_NAME: Final = r"(?P<payee_name>\S.{0,99}?)"
 PAYEE_PHONE: Final = r"(?P<payee_phone>\+?\d{9,15})"
+FEE_AND_LEVY: Final = (
+    rf"(?: (?i:fee)(?: charged)?~:?~{_BARE}[.,])?(?: (?i:e-?levy)(?: charged?)?~:?~{_BARE}[.,])?"
+)
+"""What networks add between the skeleton and the advert, and leave out again."""
 AGENT: Final = r"(?P<agent>\S.{0,99}?)"
 REFERENCE: Final = r"(?P<reference>.{0,1300})"
 """Takes the white space around what was typed too: a pattern must not ask for it a second time."""

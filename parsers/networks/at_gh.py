@@ -13,12 +13,14 @@ from parsers.template import (
     ADVERT,
     AMOUNT,
     BALANCE,
+    FEE_AND_LEVY,
     PAYEE_NAME,
     PAYEE_PHONE,
     PAYER_NAME,
     PAYER_PHONE,
     REFERENCE,
     Book,
+    Found,
 )
 
 NETWORK: Final = "at"
@@ -28,10 +30,32 @@ PLMNS: Final = ("62003", "62006")
 """Formerly Tigo and formerly Airtel."""
 
 _BOOK: Final = Book(NETWORK, GHANA, order="mdy", unverified=True)
-_BALANCE: Final = rf"(?:Your )?(?:new )?(?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."
+_BALANCE: Final = (
+    r"(?:Your )?(?:(?:[Nn]ew|[Aa]vailable|[Cc]urrent) )?(?:(?:AT|AirtelTigo)[ \-]?Money )?[Bb]alance(?: is~:?|~:)~"
+    rf"{BALANCE}~\.{FEE_AND_LEVY}"
+)
 _NEW_BALANCE: Final = rf"(?:Your )?[Nn]ew (?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."
-_ID: Final = rf"(?:Trans(?:action)?\.? ID|TxnId|TID)~:~{COMVIVA_ID}\.?"
-_TYPED: Final = rf"Reference~:?{REFERENCE}\."
+_ID_LABEL: Final = r"(?:Trans(?:action)?\.?~I[Dd]|Txn~I[Dd]|TID)"
+_ANY_ID: Final = COMVIVA_ID.replace(r"\d{5,6})", r"\d{5,6}|\d{9,15})")
+_ID: Final = rf"{_ID_LABEL}~:~{_ANY_ID}(?:\.|$|(?=\s))"
+_TYPED: Final = rf"Ref(?:erence)?~:?{REFERENCE}\."
+_AT: Final = r"(?: on (?P<date>\d{4}-\d\d-\d\d),?(?: at)? (?P<time>\d\d:\d\d:\d\d))?"
+# A number and a name in either order; of the two one may be missing.
+_PAYER: Final = (
+    rf"(?:{PAYER_PHONE}(?:[\s,\-]{{1,4}}(?P<payer_name>[A-Za-z].{{0,99}}?))?"
+    r"|(?P<payer_name_first>[A-Za-z].{0,99}?)(?:[\s,(\-]{1,4}(?P<payer_phone_last>\+?\d{9,15})\)?)?)"
+)
+
+
+def _whichever_came(found: Found) -> str | None:
+    """Take the payer from the two places where he can stand."""
+    for name, other in (("payer_name", "payer_name_first"), ("payer_phone", "payer_phone_last")):
+        text = found.pop(other, None)
+        if text is not None:
+            found[name] = text
+    return None
+
+
 _OLD_ID: Final = r"Trans\.?~ID:~(?P<telco_id>\d{12,13})\.?"
 _OLD_BALANCE: Final = rf"Your available balance is {BALANCE}~\."
 
@@ -40,10 +64,22 @@ WORDINGS: Final = (
     _BOOK.wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
-        ("You have received", "Reference", "balance is"),
-        rf"You have received {AMOUNT} from {PAYER_PHONE}(?: -)? {PAYER_NAME}\. {_BALANCE} {_TYPED} {_ID}{ADVERT}",
+        ("You have received", "Ref", "alance"),
+        rf"You have received {AMOUNT} from {_PAYER}{_AT}~\. {_BALANCE} {_TYPED} {_ID}{ADVERT}",
         "You have received GHS 50.00 from 0261000654 KOBINA ESHUN. Your AT Money balance is GHS 120.45. Reference: "
         "K7M2QX. Trans ID: PP260912.1432.A12345.",
+        "You have received GHS 50.00 from KOBINA ESHUN (0261000654). New balance: GHS 120.45. Ref: K7M2QX. TxnId: "
+        "PP260912.1432.A12345.",
+        refine=_whichever_came,
+    ),
+    _BOOK.wording(
+        "receipt_id_first",
+        Kind.PAYMENT_RECEIVED,
+        ("You have received", "Ref", "alance"),
+        rf"{_ID_LABEL}~:~{_ANY_ID}\.? You have received {AMOUNT} from {_PAYER}{_AT}~\. {_BALANCE} {_TYPED}{ADVERT}",
+        "Trans ID: PP260912.1432.A12345. You have received GHS 50.00 from 0261000654 KOBINA ESHUN. Your AT Money balance is "
+        "GHS 120.45. Reference: K7M2QX.",
+        refine=_whichever_came,
     ),
     _BOOK.wording(
         "receipt_from_network",

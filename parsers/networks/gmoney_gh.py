@@ -8,11 +8,13 @@ from parsers.template import (
     ADVERT,
     AMOUNT,
     BALANCE,
+    DATE,
     PAYEE_NAME,
     PAYEE_PHONE,
     PAYER_NAME,
     PAYER_PHONE,
     REFERENCE,
+    TIME,
     Book,
 )
 
@@ -23,19 +25,43 @@ PLMNS: Final[tuple[str, ...]] = ()
 COUNTRY: Final = GHANA
 
 _BOOK: Final = Book(NETWORK, COUNTRY, unverified=True)
+_ID: Final = r"(?:Transaction|Txn) I[Dd]~:~(?P<telco_id>\d{9,15})\."
+_PHONE: Final = rf"(?:[\s\-,(]{{1,4}}{PAYER_PHONE}\)?)"
+_AT: Final = rf"(?: on {DATE},?(?: at)? {TIME})?"
 _TAIL: Final = (
     rf"(?:Ref(?:erence)?:{REFERENCE}\. )?Transaction ID:~(?P<telco_id>\d{{9,15}})\. Your (?:new )?G-Money balance is "
     rf"{BALANCE}~\.{ADVERT}"
+)
+_TAIL_WITH_REFERENCE: Final = (
+    rf"Ref(?:erence)?~:{REFERENCE}\. {_ID} (?:Your )?(?:(?:[Nn]ew|[Cc]urrent|[Aa]vailable) )?G-Money "
+    rf"[Bb]alance(?: is|~:)~{BALANCE}~\.{ADVERT}"
 )
 
 WORDINGS: Final = (
     _BOOK.wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
-        ("You have received", "Transaction ID:", "G-Money balance is"),
-        rf"You have received {AMOUNT} from {PAYER_NAME} {PAYER_PHONE}~\. {_TAIL}",
+        ("You have received", "Ref", "alance", "G-Money "),
+        rf"You have received {AMOUNT} from (?P<payer_name>[A-Za-z].{{0,99}}?){_PHONE}{_AT}~\. {_TAIL_WITH_REFERENCE}",
         "You have received GHS 40.00 from KOFI ANTWI BADU 0241000123. Ref: K7M2QX. Transaction ID: 512163210186. Your "
         "G-Money balance is GHS 90.00.",
+    ),
+    _BOOK.wording(
+        "receipt_number_first",
+        Kind.PAYMENT_RECEIVED,
+        ("You have received", "Ref", "alance", "G-Money "),
+        rf"You have received {AMOUNT} from {PAYER_PHONE}[\s\-,]{{1,4}}{PAYER_NAME}{_AT}~\. {_TAIL_WITH_REFERENCE}",
+        "You have received GHS 40.00 from 0241000123 KOFI ANTWI BADU. Ref: K7M2QX. Transaction ID: 512163210186. Your "
+        "G-Money balance is GHS 90.00.",
+    ),
+    _BOOK.wording(
+        "receipt_without_reference",
+        Kind.PAYMENT_RECEIVED,
+        ("You have received", "Transaction ID:", "G-Money balance is"),
+        rf"You have received {AMOUNT} from (?P<payer_name>[A-Za-z].{{0,99}}?){_PHONE}{_AT}~\. {_ID} Your (?:new )?"
+        rf"G-Money balance is {BALANCE}~\.{ADVERT}",
+        "You have received GHS 40.00 from KOFI ANTWI BADU 0241000123. Transaction ID: 512163210186. Your G-Money balance "
+        "is GHS 90.00.",
     ),
     _BOOK.wording(
         "sent",

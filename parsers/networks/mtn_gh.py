@@ -17,7 +17,7 @@ from parsers.template import (
     AMOUNT,
     DATE,
     FEE,
-    FEE_WITH_DECIMALS,
+    FEE_PROVEN,
     PAYEE_NAME,
     PAYER_NAME,
     PAYER_PHONE,
@@ -39,19 +39,29 @@ _EXTERNAL: Final = r"External Transaction Id:~(?P<external_id>[A-Za-z0-9\-]{1,40
 # What stands behind it proves that the message is whole, so a balance needs no decimals to do that.
 _BALANCE: Final = AMOUNT.replace("<amount>", "<balance>")
 _AVAILABLE: Final = AMOUNT.replace("<amount>", "<available_balance>")
-_BALANCES: Final = (
-    rf"Current Balance:~{_BALANCE}~\.(?:~Available Balance:~{_AVAILABLE}~\.)?~Reference:"
-)
+_CURRENT: Final = rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{_BALANCE}~[.,]?"
+_USABLE: Final = rf"(?:Your )?[Aa]vailable [Bb]alance~:~{_AVAILABLE}~[.,]?"
+_BALANCES: Final = rf"{_CURRENT}(?:~{_USABLE})?~(?:[Rr]eference|Ref)~:"
+_ACCOUNT: Final = r"(?i:(?:mtn )?(?:mobile ?money|momo))"
 _PAID_TAIL: Final = (
     rf"Reference:{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{ADVERT}"
 )
+_ID_LABEL: Final = r"(?:Financial )?(?i:transaction id|txn id)~:"
+_LEVY: Final = r"(?i:(?:your )?(?:e-?levy|vat|tax)(?: charged?)?)(?: is| was)?~:?~"
+# Before the fee, as Telecel and the pushes print it; written twice because a group that repeats may hold no other.
+_LEVIES: Final = rf"(?:{_LEVY}(?:GHS\s{{0,3}})?(?:[\d.,]{{0,11}}\d|-)[.,]?~)?"
+_FEE_CLAUSE: Final = rf"(?i:(?:transaction )?fee(?: charged)?(?:~:| is| was))~{FEE_PROVEN}"
 _RECEIPT_TAIL: Final = (
-    rf"\.~Transaction I[Dd]:~{_ID}\.~(?i:transaction fee):~{FEE_WITH_DECIMALS}"
-    rf"(?:~[,.]?~(?i:tax charged)~:?~{TAX})?(?:[\s.,;]{ADVERT})?"
+    rf"[.,]~{_ID_LABEL}~{_ID}[.,]?~{_LEVIES}{_LEVIES}{_FEE_CLAUSE}"
+    rf"(?:~[,.]?~{_LEVY}{TAX})?(?:(?!\d){ADVERT})?"
 )
 
 _SECOND_BALANCES: Final = re.compile(
-    r"Current\s{1,16}Balance:\s{0,16}GH[^:]{1,60}(?:Balance:[^:]{1,60})?Reference:", re.ASCII
+    r"(?:current|new)\s{1,16}balance\s{0,16}:", re.ASCII | re.IGNORECASE
+)
+_LABEL: Final = re.compile(
+    r"(?:balance|reference|\bref|\bid|\bfee)\s{0,16}(?::|charged\b|is\b|was\b)",
+    re.ASCII | re.IGNORECASE,
 )
 _FROM_NETWORK: Final = re.compile(
     r"(?P<name>[^,]{1,100}),(?P<payer>[^,]{1,40}),(?P<typed>.{0,1200})\sfrom\s{1,4}(?P<via>[^,]{1,40})",
@@ -71,7 +81,7 @@ def _typed_by_payer(found: Found) -> str | None:
     A payer of our own network can type the same form. It is believed only when the name in it is the payer's own.
     """
     reference = found.get("reference", "")
-    if "Balance:" in found["payer_name"] or _SECOND_BALANCES.search(reference):
+    if _LABEL.search(found["payer_name"]) or _SECOND_BALANCES.search(reference):
         # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
         return "two balances, so either could be the payer's text"
     match = _FROM_NETWORK.fullmatch(reference)
@@ -88,6 +98,14 @@ def _typed_by_payer(found: Found) -> str | None:
         found["payer_account"] = payer
     _set_reference(found, match["typed"])
     return None
+
+
+def _in_another_order(found: Found) -> str | None:
+    """Take nothing for the receipt's own that could be typed: none of the fixed words may stand in a free field."""
+    for name in ("payer_name", "reference"):
+        if _LABEL.search(found.get(name, "")):
+            return f"fixed words of a receipt stand in the {name.replace('_', ' ')}"
+    return _typed_by_payer(found)
 
 
 def _typed_for_payee(found: Found) -> str | None:
@@ -127,7 +145,12 @@ def _wording(  # noqa: PLR0913 - a row of a table
     unverified: bool = False,
     reverses: bool = False,
 ) -> Wording:
-    refine = {"receipt": _typed_by_payer, "push": _typed_for_payee, "paid": _typed_for_payee}
+    refine = {
+        "receipt": _typed_by_payer,
+        "ordered": _in_another_order,
+        "push": _typed_for_payee,
+        "paid": _typed_for_payee,
+    }
     return Wording(
         name=name,
         network=NETWORK,
@@ -157,8 +180,8 @@ WORDINGS: Final = (
     _wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
-        ("Payment received for", "Reference:", "Transaction I"),
-        rf"Payment received for {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
+        ("Payment ", "eceived", "alance"),
+        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: "
         "GHS 628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",
         "Payment received for GHS 1000.00 from YAW OPARE DANKYI  Current Balance: GHS 4061.17 . Available Balance: "
@@ -166,12 +189,41 @@ WORDINGS: Final = (
         "Payment received for GHS 9.00 from JEMIMA OFOSUA OKYERE Current Balance: GHS 9.09. Reference: JEMIMA OFOSUA "
         "OKYERE ,233201000597,5 from VODAFONE. Transaction ID: 80929972527. TRANSACTION FEE: 0.00",
     ),
+    # The same pieces in another order, as the sister networks of the group print them. What a payer types stands in other
+    # places then, so no fixed word may be in it.
+    _wording(
+        "ordered_receipt_id_first",
+        Kind.PAYMENT_RECEIVED,
+        ("Payment ", "eceived", "alance", "ID"),
+        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}\.~{_ID_LABEL}~{_ID}[.,]~{_BALANCES}{REFERENCE}[.,]~"
+        rf"{_LEVIES}{_LEVIES}{_FEE_CLAUSE}(?:(?!\d){ADVERT})?",
+        "Payment received for GHS 70.00 from ESI NAANA QUANSAH. Transaction ID: 85614800061. Current Balance: GHS 628.92. "
+        "Available Balance: GHS 628.92. Reference: Q4T9WD. TRANSACTION FEE: 0.00",
+    ),
+    _wording(
+        "ordered_receipt_reference_first",
+        Kind.PAYMENT_RECEIVED,
+        ("Payment ", "eceived", "alance", "ef"),
+        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}\.~(?:[Rr]eference|Ref)~:{REFERENCE}[.,]~{_CURRENT}"
+        rf"(?:~{_USABLE})?~{_ID_LABEL}~{_ID}[.,]?~{_LEVIES}{_LEVIES}{_FEE_CLAUSE}(?:(?!\d){ADVERT})?",
+        "Payment received for GHS 70.00 from ESI NAANA QUANSAH. Reference: Q4T9WD. Current Balance: GHS 628.92. Available "
+        "Balance: GHS 628.92. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",
+    ),
+    _wording(
+        "ordered_receipt_fee_first",
+        Kind.PAYMENT_RECEIVED,
+        ("Payment ", "eceived", "alance", "ef"),
+        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}[.,]~{_LEVIES}{_LEVIES}"
+        rf"{_FEE_CLAUSE}[.,]~{_ID_LABEL}~{_ID}\.{ADVERT}",
+        "Payment received for GHS 70.00 from ESI NAANA QUANSAH Current Balance: GHS 628.92. Available Balance: GHS 628.92. "
+        "Reference: Q4T9WD. TRANSACTION FEE: 0.00. Transaction ID: 85614800061.",
+    ),
     # The first part of two: its ID looks like a shorter valid one, and the fee is not there.
     _wording(
         "part_of_receipt",
         Kind.OTHER,
-        ("Payment received for", "Reference:", "Transaction I"),
-        rf"Payment received for {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}\.~Transaction I[Dd]:~\d{{0,15}}",
+        ("Payment ", "eceived", "alance"),
+        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}[.,]~{_ID_LABEL}~\d{{0,15}}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: GHS "
         "628.92. Reference: Q4T9WD. Transaction ID: 85614",
         cut=True,
@@ -181,14 +233,14 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         (
             "You have received",
-            "on your mobile money account at",
+            "account at",
             "Message from sender:",
             "Your new balance:",
             "Financial Transaction Id:",
         ),
-        rf"You have received {AMOUNT} from {PAYER_NAME}(?:\({PAYER_PHONE}\))? on your mobile money account at "
+        rf"You have received {AMOUNT} from {PAYER_NAME}(?:\({PAYER_PHONE}\))? on your {_ACCOUNT} account at "
         rf"{DATE} {TIME}\. Message from sender:{REFERENCE}\. Your new balance:~{_BALANCE}~\. "
-        rf"Financial Transaction Id:~{_ID}\.{ADVERT}",
+        rf"Financial Transaction Id:~{_ID}\.(?:~{_EXTERNAL}\.)?(?:~TRANSACTION FEE(?: IS|:) {FEE}\.?)?{ADVERT}",
         "You have received GHS 1000.00 from Ecobank ova (233241000777) on your mobile money account at 2023-12-21 "
         "14:09:16. Message from sender: . Your new balance:GHS 1403.44. Financial Transaction Id: 32328501316.",
         "You have received 1000.00 GHS from Ecobank ova on your mobile money account at 2022-12-21 14:09:16. "
@@ -215,9 +267,9 @@ WORDINGS: Final = (
     _wording(
         "cash_in",
         Kind.CASH_IN,
-        ("Cash In received for", "Current Balance", "Transaction ID:", "Fee charged:"),
-        rf"Cash In received for {AMOUNT} from {AGENT}\. Current Balance:?~{_BALANCE}~\.? Available Balance:?~"
-        rf"{_AVAILABLE}~\. Transaction ID:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
+        ("received for", "Current Balance", "Transaction I", "Fee charged:"),
+        rf"Cash[ \-][Ii]n received for {AMOUNT} from {AGENT}\. Current Balance:?~{_BALANCE}~\.?(?: Available Balance:?~"
+        rf"{_AVAILABLE}~\.)? Transaction I[Dd]:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
         "Mobile Money. Please do not pay any fees for it.",

@@ -11,6 +11,7 @@ from typing import Final
 
 from parsers.reading import Kind
 from parsers.template import (
+    ADVERT,
     AGENT,
     AMOUNT,
     BALANCE,
@@ -44,19 +45,36 @@ _FOOTER_START: Final = 10
 """So many characters of a footer tell it from the payer's text."""
 
 _ID: Final = r"(?P<telco_id>\d{10,18})"
-_CONFIRMED: Final = rf"{_ID} [Cc]onfirmed\."
-_AT: Final = rf"on {DATE} at {TIME}"
-_NEW_BALANCE: Final = rf"Your (?:new )?[A-Z][A-Za-z]{{1,15}} Cash balance is~{BALANCE}~\."
+_CONFIRMED: Final = rf"{_ID} (?:[Cc]onfirmed|CONFIRMED)\."
+_RECEIVED: Final = rf"You have [Rr]eceived(?: a payment of)? {AMOUNT}"
+_AT: Final = rf"on {DATE},?(?: at)? {TIME}"
+_NEW_BALANCE: Final = (
+    r"Your (?:new |available |current )?(?:(?:[A-Z][A-Za-z]{1,15}|T)[ \-]Cash )?(?:wallet )?"
+    rf"balance(?: is~:?|~:)~{BALANCE}~\."
+)
+_PHONE_AND_NAME: Final = rf"{PAYER_PHONE}(?:~-~| ){PAYER_NAME}"
 _FOOTER: Final = r"(?P<footer>Stay\salert.{0,400})"
 _REST: Final = r"(?P<rest>.{0,1400})"
-_TYPED: Final = rf"(?:~Ref(?:erence)?:{_REST}|~{_FOOTER})?"
-_TYPED_WHOLE: Final = rf"~(?:Reference:{_REST}|{_FOOTER})"
-_CHARGES: Final = rf"(?: You were charged {FEE}\.)?(?: Your E-levy charge is {TAX}\.)?"
+_CHARGES: Final = (
+    rf"(?: You were charged {FEE}\.)?(?: (?i:(?:your )?e-?levy(?: charge)?(?: is|:)) {TAX}\.?)?"
+)
+# Between the charges and the reference; it may not say what only the receipt may say.
+_BETWEEN: Final = r"(?:\s(?P<between>[A-Z].{0,250}?[.!]))??"
+_REFERENCE: Final = r"[Rr]ef(?:erence)?~:"
+_TYPED: Final = rf"{_CHARGES}(?:{_BETWEEN}~{_REFERENCE}{_REST}|~{_FOOTER})?"
+_TYPED_WHOLE: Final = rf"{_CHARGES}{_BETWEEN}~(?:{_REFERENCE}{_REST}|{_FOOTER})"
 _ADVERT: Final = r"(?: .{0,400})?"
 
 _NEW_FOOTER: Final = re.compile(r"([^\n]{0,200}\.[^\S\n]{0,16})\r?\n[A-Z][^\n]{15,400}", re.ASCII)
+_FIXED: Final = re.compile(
+    r"balance|confirmed|received|\bref(?:erence)?\s{0,16}:", re.ASCII | re.IGNORECASE
+)
+_LATER_FOOTER: Final = re.compile(
+    r"(?<=[.\n])\s{0,16}(?:Stay alert|Never share your|Do more with|Download the|Dial \*)", re.ASCII
+)
+"""How a footer begins whose rest changes; a payer who types the same only shortens his own text."""
 _SECOND_BALANCE: Final = re.compile(
-    r"\sat\s{1,16}\d\d:\d\d:\d\d\.\s{1,16}Your\s.{0,30}?balance\s{1,16}is.{0,40}?\..{0,400}?Ref(?:erence)?:",
+    r"\sat\s{1,16}\d\d:\d\d:\d\d\.\s{1,16}Your\s.{0,30}?balance(?:\s{1,16}is|\s{0,16}:).{0,40}?\..{0,400}?Ref(?:erence)?:",
     re.ASCII | re.DOTALL,
 )
 
@@ -67,7 +85,9 @@ def _typed_by_payer(found: Found) -> str | None:
     if footer and not FOOTERS[0].startswith(" ".join(footer.split())):
         return "something else where the footer should be"
     rest = found.pop("rest", "")
-    if "balance is" in found.get("payer_name", "") or _SECOND_BALANCE.search(rest):
+    if _FIXED.search(found.pop("between", "")):
+        return "what stands before the reference speaks of balances or IDs again"
+    if "balance" in found.get("payer_name", "") or _SECOND_BALANCE.search(rest):
         # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
         return "two balances, so either could be the payer's text"
     typed = _without_new_footer(_without_footers(rest)).removesuffix(".").strip()
@@ -101,7 +121,8 @@ def _without_footers(text: str) -> str:
             end = " ".join(text[start:].split())
             if footer.startswith(end) or end.startswith(footer):
                 text = text[:start].strip()
-    return text
+    later = _LATER_FOOTER.search(text)
+    return text if later is None else text[: later.start()].strip()
 
 
 def _without_new_footer(text: str) -> str:
@@ -154,8 +175,8 @@ WORDINGS: Final = (
     _wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
-        ("onfirmed. You have received GH", "Cash balance is"),
-        rf"{_CONFIRMED} You have received {AMOUNT} from {PAYER_PHONE}(?: -)? {PAYER_NAME} {_AT}\. {_NEW_BALANCE}"
+        ("You have ", "eceived", "alance"),
+        rf"{_CONFIRMED} {_RECEIVED} from {_PHONE_AND_NAME} {_AT}\. {_NEW_BALANCE}"
         rf"{_TYPED_WHOLE}",
         "0000014673911819 Confirmed. You have received GHS45.00 from 233209000543 - KOJO ANSAH BEKOE on 2026-09-07 at "
         "11:02:51. Your Telecel Cash balance is GHS135.25.\nReference: K7M2QX.\nStay alert. Never share your PIN or "
@@ -165,8 +186,8 @@ WORDINGS: Final = (
         "receipt_from_network",
         Kind.PAYMENT_RECEIVED,
         ("with transaction reference: Transfer From:",),
-        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<via_network>[A-Z][A-Z\s]{{1,30}}) with transaction "
-        rf"reference: Transfer From:~{PAYER_PHONE}-{PAYER_NAME} {_AT}\. {_NEW_BALANCE}{_TYPED}",
+        rf"{_CONFIRMED} {_RECEIVED} from (?P<via_network>[A-Z][A-Za-z\s]{{1,30}}) with transaction "
+        rf"reference: Transfer From:~{PAYER_PHONE}~-~{PAYER_NAME} {_AT}\. {_NEW_BALANCE}{_TYPED}",
         "0000012262006098 Confirmed. You have received GHS500.00 from MTN MOBILE MONEY with transaction reference: "
         "Transfer From: 233240000913-CELESTINE OWUSUA on 2026-02-28 at 10:23:38. Your Telecel Cash balance is "
         "GHS500.00. Ref: support money",
@@ -174,8 +195,8 @@ WORDINGS: Final = (
     _wording(
         "receipt_from_bank",
         Kind.PAYMENT_RECEIVED,
-        ("onfirmed. You have received GH", "from ****"),
-        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<payer_account>\*{{4}}\d{{4}})-{PAYER_NAME} {_AT}\. "
+        ("You have ", "eceived", "from ****"),
+        rf"{_CONFIRMED} {_RECEIVED} from (?P<payer_account>\*{{4}}\d{{4}})-{PAYER_NAME} {_AT}\. "
         rf"{_NEW_BALANCE}{_TYPED}",
         "0000012302795529 Confirmed. You have received GHS253.00 from ****4111-KEZIAH AMOABENG NTIM  on 2026-03-13 at "
         "17:54:05. Your Telecel Cash balance is GHS253.78.\nRef: GIPS Transfer",
@@ -183,16 +204,17 @@ WORDINGS: Final = (
     _wording(
         "receipt_from_gateway",
         Kind.PAYMENT_RECEIVED,
-        ("onfirmed. You have received GH", "as payment from"),
-        rf"{_CONFIRMED} You have received {AMOUNT} as payment from {PAYER_NAME} {_AT}\. {_NEW_BALANCE}(?:~{_FOOTER})?",
+        ("You have ", "eceived", "as payment from"),
+        rf"{_CONFIRMED} {_RECEIVED} as payment from {PAYER_NAME} {_AT}\. {_NEW_BALANCE}{_CHARGES}"
+        rf"(?:~{_REFERENCE}{_REST}|\s{ADVERT})?",
         "0000012215539948 confirmed. You have received GHS387.72 as payment from EXPRESSPAY on 2026-03-04 at 16:47:33. "
         "Your new Telecel Cash balance is GHS944.40.",
     ),
     _wording(
         "receipt_name_only",
         Kind.PAYMENT_RECEIVED,
-        ("onfirmed. You have received GH", "on TELECEL CASH on"),
-        rf"{_CONFIRMED} You have received {AMOUNT} from (?P<payer_name>[^\d*\s].{{0,99}}?) on "
+        ("You have ", "eceived", "on TELECEL CASH on"),
+        rf"{_CONFIRMED} {_RECEIVED} from (?P<payer_name>[^\d*\s].{{0,99}}?) on "
         rf"(?P<via_network>TELECEL CASH) {_AT}\. {_NEW_BALANCE}{_TYPED}",
         "0000014269425835 Confirmed. You have received GHS68.95 from BOADUM AGYIRI ABDUL-RAZIQ on TELECEL CASH on "
         "2025-08-29 at 08:47:14. Your Telecel Cash balance is GHS1001.02. Ref: electricity",
@@ -201,8 +223,8 @@ WORDINGS: Final = (
     _wording(
         "receipt_merchant",
         Kind.MERCHANT_PAYMENT,
-        ("onfirmed. On", "was received from", "Cash balance is"),
-        rf"{_CONFIRMED} On {DATE} at {TIME}, {AMOUNT} was received from {PAYER_PHONE}(?: -)? {PAYER_NAME}\. "
+        ("onfirmed. On", "received from", "alance"),
+        rf"{_CONFIRMED} On {DATE} at {TIME}, {AMOUNT} (?:was|has been) received from {_PHONE_AND_NAME}\. "
         rf"{_NEW_BALANCE}{_TYPED_WHOLE}",
         "0000014671217945 Confirmed. On 2026-09-24 at 12:31:40, GHS35.00 was received from 233201000888 - SENAM AKPENE "
         "KUDJO. Your new Telecel Cash balance is GHS1,435.00. Reference: K7M2QX.",
@@ -210,9 +232,9 @@ WORDINGS: Final = (
     _wording(
         "cash_in",
         Kind.CASH_IN,
-        ("a deposit of", "was made to your account from", "Your balance is"),
-        rf"{_CONFIRMED} On {DATE} at {TIME}, a deposit of {AMOUNT} was made to your account from {AGENT}\. "
-        rf"Your balance is {BALANCE}~\.{_ADVERT}",
+        ("was made to your account from", "balance"),
+        rf"{_CONFIRMED} On {DATE} at {TIME}, a (?:deposit|cash[ \-]in) of {AMOUNT} was made to your account from {AGENT}\. "
+        rf"{_NEW_BALANCE}{_ADVERT}",
         "0000014256693557 Confirmed. On 2026-08-10 at 14:19:45, a deposit of GHS30.00 was made to your account from YAW "
         "BEDIAKOH 0244 ENTERPRISE. Your balance is GHS30.67.\nStay alert.",
     ),

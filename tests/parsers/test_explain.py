@@ -26,8 +26,8 @@ def test_every_pattern_is_cut_into_patterns_and_loses_nothing() -> None:
     ("text", "at", "expected", "found"),
     [
         (ON_NET[:-5], "TRANSACTION FEE:", "{fee}{tax}{advert}", ""),
-        (ON_NET.replace("Available", "New"), "628.92 . ", "Reference:{reference}.", "New Balance:"),
-        (ON_NET.replace("Transaction ID", "Txn ID"), "Reference:", "{reference}", " Q4T9WD. Txn"),
+        (ON_NET.replace("Available Balance", "Usable Funds"), "628.92 . ", "", "Usable Funds:"),
+        (ON_NET.replace("Transaction ID", "Token"), "Reference:", "{reference}", " Q4T9WD. Token"),
     ],
 )
 def test_the_place_is_named(text: str, at: str, expected: str, found: str) -> None:
