@@ -423,6 +423,15 @@ _FULL: Final = re.compile(
 )
 
 
+_STORAGE_NAMED: Final = re.compile(r"\b(SM|ME|MT|SR|BM)\b", re.ASCII)
+
+
+def full_storage(line: str) -> str:
+    """Return which storage a line says is full, empty when it names none."""
+    found = _STORAGE_NAMED.search(line.partition(":")[2])
+    return "" if found is None else found[1]
+
+
 class Unasked(StrEnum):
     """What a line that nobody asked for is about."""
 

@@ -39,6 +39,7 @@ from daemon.modem.session_values import (
     SimAbsent,
     StoredPart,
 )
+    Watermark,
 from daemon.modem.session_work import Work
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "State",
     "StoredPart",
 ]
+    "Watermark",
 
 MISSES_MAX: Final = 3
 """Answers missed in a row, over all commands or of one command alone: the phone hangs."""
@@ -332,7 +334,7 @@ class Session:
         self._work.begin(outcome, now)
         self._setup = outcome
         self._echoed = False
-        self._events += (outcome.identity, Ready(outcome.announces, outcome.offered))
+        self._events += (outcome.identity, Ready(bool(outcome.notify), outcome.offered))
         self._hand_out_direct()
 
     # --- when no answer comes --------------------------------------------------------------
@@ -468,7 +470,7 @@ class Session:
                 return
             self._work.sweep()  # it names no slot
         elif kind is at.Unasked.FULL:
-            self._work.sweep()
+            self._work.full(at.full_storage(line), now)
         elif kind is at.Unasked.REBOOTED:
             self._work.check(now)
         if kind in {at.Unasked.KNOWN, at.Unasked.REBOOTED, at.Unasked.FULL}:

@@ -43,6 +43,7 @@ class Kind(StrEnum):
     OPERATOR = "operator"
     CHECK = "check"
     MODE = "mode"
+    NOTIFY = "notify"
 
 
 PLAIN: Final = {
@@ -62,6 +63,8 @@ class Chores:
         """Start with nothing due."""
         self.rebooted = False
         """The phone has forgotten its settings."""
+        self.notify: Ask | None = None
+        """Asks for notices once more: some phones give none after they were full."""
         self._settings = settings
         self._baseline = ""
         self._queue: dict[tuple[Kind, str], None] = {}
@@ -71,9 +74,16 @@ class Chores:
         self._registration = Registration.UNKNOWN
         self._operator: str | None = None
 
-    def begin(self, notices: str, now: float) -> None:
-        """Start over on a phone that was just set up; `notices` is what `AT+CNMI?` said then."""
+    def begin(self, notices: str, notify: Ask | None, now: float) -> None:
+        """Start over on a phone that was just set up.
+
+        Args:
+            notices: What `AT+CNMI?` said then; what it says later is compared with it.
+            notify: The command that made it announce messages, None when it took none.
+            now: Seconds of the caller's clock.
+        """
         self._baseline = notices
+        self.notify = notify
         self.rebooted = False
         self._due = {
             Kind.COUNT: now + self._settings.poll_s,
@@ -101,6 +111,11 @@ class Chores:
     def drop(self, kind: Kind, storage: str = "") -> None:
         """Take a question off the queue, if it is there."""
         self._queue.pop((kind, storage), None)
+
+    @property
+    def counts(self) -> bool:
+        """Say whether a storage is still to be counted: then the fullest is not known yet."""
+        return any(kind is Kind.COUNT for kind, _ in self._queue)
 
     def overdue(self, now: float) -> bool:
         """Say whether the questions have waited behind messages for long enough."""

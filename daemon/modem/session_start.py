@@ -47,7 +47,7 @@ class Setup:
             offered, since the offer may have come garbled: a refusal at work costs nothing.
         offered: Those of them that the phone says it has.
         notices: What `AT+CNMI?` said after it was set; empty when the phone cannot say.
-        announces: It took a form of `AT+CNMI`; if not, only polling finds messages.
+        notify: The form of `AT+CNMI` that it took, empty if none: then only polling finds messages.
         fill: Used and total slots of the first storage, None when it did not say.
         family: The row of its make.
     """
@@ -56,7 +56,7 @@ class Setup:
     storages: tuple[str, ...]
     offered: tuple[str, ...]
     notices: str
-    announces: bool
+    notify: str
     fill: at.Fill | None
     family: Family = GENERIC
 
@@ -95,7 +95,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         return "the phone offers no storage for messages"
     if why := (yield from _hilink(family, manufacturer, model, firmware, fill)):
         yield HiLink(why)
-    notices, announces = yield from _ask_for_notices(family)
+    notices, notify = yield from _ask_for_notices(family)
     imsi = yield from _first_fact(("AT+CIMI",), at.imsi_of)
     iccid = yield from _first_fact(family.iccid_commands, at.iccid_of)
     own = yield Ask("AT+CNUM", "+CNUM:")
@@ -113,7 +113,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         smsc=_field(centre.first, 0),
         own_number=_field(own.first, 1),
     )
-    return Setup(identity, storages, offered, notices, announces, fill, family)
+    return Setup(identity, storages, offered, notices, notify, fill, family)
 
 
 def _text(*commands: str) -> _Fact:
@@ -253,12 +253,13 @@ def _holds_messages() -> Generator[_Step, Answer, bool]:
     return not listed.ok or bool(listed.lines)
 
 
-def _ask_for_notices(family: Family) -> Generator[_Step, Answer, tuple[str, bool]]:
-    announces = False
+def _ask_for_notices(family: Family) -> Generator[_Step, Answer, tuple[str, str]]:
+    notify = ""
     for mode in family.notices:
         answer = yield Ask(f"AT+CNMI={mode}")
-        if announces := answer.ok:
+        if answer.ok:
+            notify = mode
             break
     # Compared later with itself, since some firmware does not give back what it was told.
     check = yield Ask("AT+CNMI?", "+CNMI:")
-    return (check.first if check.ok else ""), announces
+    return (check.first if check.ok else ""), notify

@@ -1,6 +1,12 @@
 """The storages of a phone as an AT session knows them: which there are, which is selected, how full."""
 
+from typing import Final
+
 from daemon.modem import at
+from daemon.modem.session_values import Watermark
+
+HIGH_PERCENT: Final = 80
+"""So full a storage is told of: a three-part message fits into a SIM of 15 once more."""
 
 
 class Storages:
@@ -18,6 +24,7 @@ class Storages:
         self.to_list: dict[str, None] = {}
         self._refused: set[str] = set()
         self._fills: dict[str, at.Fill] = {}
+        self._high: set[str] = set()
         self._unclean: dict[str, int] = {}
 
     def begin(self, names: tuple[str, ...], fill: at.Fill | None) -> None:
@@ -29,6 +36,7 @@ class Storages:
         self._fills.clear()
         if fill is not None:
             self._fills[names[0]] = fill
+        self._high &= set(names)
         self.to_list = dict.fromkeys(names)
 
     @property
@@ -51,8 +59,21 @@ class Storages:
         self.to_list.update(dict.fromkeys(self.usable))
 
     def next_to_list(self) -> str:
-        """Return the storage to list next: the selected one if it is to be listed."""
-        return self.selected if self.selected in self.to_list else next(iter(self.to_list))
+        """Return the storage to list next: the fullest, of equal ones the selected."""
+        waiting = sorted(self.to_list, key=lambda name: name != self.selected)
+        return max(waiting, key=self._percent)
+
+    def next_to_empty(self) -> str:
+        """Return the storage to empty next: a nearly full one before the one that is selected."""
+        return max(sorted(self._high), key=self._percent, default=self.selected)
+
+    def is_high(self, storage: str) -> bool:
+        """Say whether a storage was nearly full when it was last counted."""
+        return storage in self._high
+
+    def _percent(self, storage: str) -> int:
+        fill = self._fills.get(storage)
+        return fill.used * 100 // fill.total if fill is not None and fill.total else 0
 
     def is_refused(self, storage: str) -> bool:
         """Say whether the phone would not select it."""
@@ -64,12 +85,24 @@ class Storages:
         self.usable = tuple(name for name in self.usable if name != storage)
         self.to_list.pop(storage, None)
 
-    def count(self, storage: str, fill: at.Fill | None) -> None:
-        """Note how full a storage is."""
+    def full(self, storage: str) -> None:
+        """Note that the phone says this storage is full; one that it does not name is the first."""
+        name = storage if storage in self.all else self.all[0]
+        fill = self._fills.get(name)
+        if fill is not None:
+            self._fills[name] = at.Fill(name, max(fill.used, fill.total), fill.total)
+
+    def count(self, storage: str, fill: at.Fill | None) -> Watermark | None:
+        """Note how full a storage is; return what there is to tell of that."""
         if fill is None:
             self._fills.pop(storage, None)
-        else:
-            self._fills[storage] = fill
+            return None
+        self._fills[storage] = fill
+        high = fill.total > 0 and self._percent(storage) >= HIGH_PERCENT
+        if high == (storage in self._high):
+            return None
+        (self._high.add if high else self._high.discard)(storage)
+        return Watermark(storage, fill.used, fill.total, high)
 
     # --- lists that could not be read whole ------------------------------------------------
 

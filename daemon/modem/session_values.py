@@ -147,6 +147,19 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """A storage has become nearly full, or is no longer so.
+
+    A full one takes no message more: the network keeps them for a while and then drops them.
+    """
+
+    storage: str
+    used: int
+    total: int
+    high: bool
+
+
 class PinNeeded:
     """The SIM wants `state`, such as `SIM PIN` or `SIM PUK`. The session tries none by itself."""
 
@@ -214,6 +227,7 @@ Event = (
     | KeptOnPhone
     | Health
     | PinNeeded
+    | Watermark
     | SimAbsent
     | HiLink
     | Hung

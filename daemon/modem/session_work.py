@@ -16,6 +16,7 @@ from daemon.modem import at
 from daemon.modem.session_ask import Answer, Ask
 from daemon.modem.session_chores import PLAIN, Chores, Kind
 from daemon.modem.session_entries import LIST, READ, Entries
+from daemon.modem.session_refusals import Refusals
 from daemon.modem.session_slots import Key, Slots
 from daemon.modem.session_start import Setup
 from daemon.modem.session_storages import Storages
@@ -59,6 +60,7 @@ class Work:
         self._settings = settings
         self._events = events
         self._slots = Slots(delete=settings.delete)
+        self._refusals = Refusals()
         self._deletes_siblings = False
         self._storages = Storages()
         self._chores = Chores(settings)
@@ -85,7 +87,9 @@ class Work:
         """Go to work on a phone that was just set up: sweep all, ask for health."""
         self._deletes_siblings = setup.family.deletes_siblings
         self._storages.begin(setup.storages, setup.fill)
-        self._chores.begin(setup.notices, now)
+        notify = Ask(f"AT+CNMI={setup.notify}") if setup.notify else None
+        self._chores.begin(setup.notices, notify, now)
+        self._count(setup.storages[0], setup.fill)
         self.confused = False
         self._forget_command()
 
@@ -110,9 +114,25 @@ class Work:
         """List every storage soon: something says that notices are not to be trusted."""
         self._storages.sweep()
 
+    def full(self, storage: str, now: float) -> None:
+        """Empty that storage first, all if none is named; then ask for notices once more."""
+        self.sweep()
+        self._storages.full(storage)
+        if self._chores.notify is not None:
+            self._chores.add(Kind.NOTIFY, now)
+
     def check(self, now: float) -> None:
         """Look soon whether the phone rebooted."""
         self._chores.add(Kind.CHECK, now)
+
+    def inspect(self, now: float) -> None:
+        """Ask soon how the phone fares, all of it: the next `Health` is fresh."""
+        for storage in self._storages.usable:
+            self._chores.add(Kind.COUNT, now, storage)
+        for kind in (Kind.OPERATOR, Kind.SIGNAL, Kind.REGISTRATION):
+            # At the end of the queue: `Health` comes with the last one.
+            self._chores.drop(kind)
+            self._chores.add(kind, now)
 
     def stored(self, parts: Sequence[StoredPart]) -> None:
         """Take parts that are durable."""
@@ -123,18 +143,23 @@ class Work:
 
     def deadline(self) -> float:
         """Return when something is due by the clock."""
-        return self._chores.deadline()
+        return min(self._chores.deadline(), self._refusals.deadline())
 
     def tick(self, now: float) -> None:
         """Note what has become due."""
         self._now = now
+        for part in self._refusals.due(now):
+            self._slots.again(part)
         due = self._chores.tick(now)
         if Kind.LIST in due:
             self._storages.retry()
             self.sweep()
         if Kind.COUNT in due:
-            for storage in self._storages.usable:
-                self._chores.add(Kind.COUNT, now, storage)
+            self._count_all()
+
+    def _count_all(self) -> None:
+        for storage in self._storages.usable:
+            self._chores.add(Kind.COUNT, self._now, storage)
 
     def next(self, now: float) -> Ask | None:  # noqa: C901, PLR0911 - the order is the point
         """Choose the next command, None when there is nothing to do now."""
@@ -145,7 +170,7 @@ class Work:
             key = next(iter(self._notices))
             return self._on(key[0]) or self._read(Kind.READ, key)
         if self._siblings_first():
-            if self._storages.to_list:
+            if self._lists_now():
                 return self._next_list()
             return self._next_chore() if self._chores else None
         if (part := self._verified) is not None:
@@ -155,7 +180,7 @@ class Work:
                 part.storage,
                 part,
             )
-        while (part := self._slots.next_to_free(self._storages.selected)) is not None:
+        while (part := self._slots.next_to_free(self._storages.next_to_empty())) is not None:
             if self._storages.is_refused(part.storage):
                 self._slots.keep(part)
                 self._kept(part, f"the phone refuses to select its storage {part.storage}")
@@ -164,13 +189,17 @@ class Work:
                 self._slots.again(part)
                 return select
             return self._read(Kind.VERIFY, (part.storage, part.index), part)
-        if self._storages.to_list:
+        if self._lists_now():
             return self._next_list()
         if self._chores:
             return self._next_chore()
         if self._settings.delete and self._slots.unstored(self._storages.selected):
             return None  # it will be emptied in a moment, so stay
         return self._on(self._storages.first)
+
+    def _lists_now(self) -> bool:
+        """Say whether to list a storage next; counts under way come first, to find the fullest."""
+        return bool(self._storages.to_list) and not self._chores.counts
 
     def _siblings_first(self) -> bool:
         """Say whether deleting has to wait: it would take parts along that are not durable yet."""
@@ -186,6 +215,8 @@ class Work:
 
     def _next_chore(self) -> Ask:
         kind, storage = self._chores.first()
+        if kind is Kind.NOTIFY and self._chores.notify is not None:
+            return self._command(self._chores.notify, kind)
         if kind is not Kind.COUNT:
             return self._command(PLAIN[kind], kind)
         return self._on(storage, Kind.COUNT) or self._command(_COUNT, Kind.COUNT, storage)
@@ -250,6 +281,8 @@ class Work:
             self._flush()
 
     def _hand_out(self, part: StoredPart) -> None:
+        if self._refusals.came_back(part):
+            self._kept(part, "the phone says that it deletes it, and keeps it")
         new, gone = self._slots.hand_out(part)
         if gone is not None:
             self._kept(gone, "the slot holds another message now")
@@ -257,7 +290,21 @@ class Work:
             self._batch.append(part)
 
     def _kept(self, part: StoredPart, why: str) -> None:
-        self._events.append(KeptOnPhone(part, why))
+        if self._refusals.is_news(part, why):
+            self._events.append(KeptOnPhone(part, why))
+
+    def _freed(self, part: StoredPart) -> None:
+        self._slots.strike(part)
+        self._refusals.emptied(part)
+        self._events.append(Freed(part))
+        if self._storages.is_high(part.storage):
+            self._chores.count_soon(self._now)
+
+    def _not_freed(self, part: StoredPart, what: str, answer: Answer) -> None:
+        """Try again soon if the error may pass, else leave the slot to the next sweep."""
+        if not self._refusals.postpone(part, answer.error, self._now):
+            self._slots.keep(part)
+            self._kept(part, f"{what}: {answer.why}")
 
     def _flush(self) -> None:
         if self._batch:
@@ -340,22 +387,18 @@ class Work:
         elif answer.code == at.EMPTY_SLOT or (
             answer.ok and not self._entries.headers and self._entries.clean
         ):
-            self._slots.strike(part)
-            self._events.append(Freed(part))
+            self._freed(part)
         else:
-            self._slots.keep(part)
-            self._kept(part, f"the slot could not be read again: {answer.why}")
+            self._not_freed(part, "the slot could not be read again", answer)
             self._chores.count_soon(self._now)
 
     def _done_delete(self, answer: Answer) -> None:
         part, self._verified = self._verified, None
         assert part is not None
         if answer.ok:
-            self._slots.strike(part)
-            self._events.append(Freed(part))
+            self._freed(part)
         else:
-            self._slots.keep(part)
-            self._kept(part, f"the phone refused to delete it: {answer.why}")
+            self._not_freed(part, "the phone refused to delete it", answer)
 
     def _done_list(self, answer: Answer) -> None:
         self._storages.to_list.pop(self._where, None)
@@ -399,11 +442,15 @@ class Work:
         if self._storages.selected != storage:
             self._chores.add(Kind.CHECK, self._now)
             return
-        self._storages.count(storage, fill)
+        self._count(storage, fill)
         own = self._storages.own.get(storage, 0)
         known = self._slots.count(storage) + own + len(self._notices)
         if polled and (fill is None or fill.used > known):
             self._storages.to_list[storage] = None
+
+    def _count(self, storage: str, fill: at.Fill | None) -> None:
+        if (mark := self._storages.count(storage, fill)) is not None:
+            self._events.append(mark)
 
     def _unusable(self, storage: str) -> None:
         """Go on without a storage that the phone refuses; without the first, start over."""
@@ -421,6 +468,8 @@ class Work:
         health = self._chores.done(kind, answer, line, self._storages.fill)
         if health is not None:
             self._events.append(health)
+        elif kind is Kind.NOTIFY:
+            self._count_all()  # what came meanwhile was not announced
 
     def _forget_command(self) -> None:
         self._kind = self._what = self._verified = None

@@ -32,6 +32,7 @@ from daemon.modem.session import (
     SimAbsent,
     State,
     StoredPart,
+    Watermark,
 )
 
 TURNS_MAX = 20_000
@@ -599,16 +600,30 @@ def test_a_slot_that_someone_emptied_is_free() -> None:
     assert shop.happened[-1] == Freed(part(1, 1))
 
 
-def test_a_delete_that_fails_is_tried_again_by_the_next_sweep() -> None:
+def test_a_delete_that_fails_for_a_moment_is_tried_again_within_seconds() -> None:
     phone = Phone()
     phone.preload([pdu(1)])
     phone.faults.fail_delete_in = 1
     shop = ready(phone)
-    kept = KeptOnPhone(part(1, 1), "the phone refused to delete it: +CMS ERROR: 500")
-    assert shop.of(KeptOnPhone, Freed) == [kept]
-    shop.wait(301.0)
-    assert shop.of(KeptOnPhone, Freed) == [kept, Freed(part(1, 1))]
+    assert shop.of(KeptOnPhone, Freed) == []
+    shop.wait(6.0)
+    assert shop.of(KeptOnPhone, Freed) == [Freed(part(1, 1))]
     assert shop.read == [part(1, 1)]
+
+
+@pytest.mark.parametrize("error", ["+CMS ERROR: 500", "+CMS ERROR: 9999", "+CMS ERROR: 320"])
+def test_a_delete_that_goes_on_failing_is_told_once_and_done_in_the_end(error: str) -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    phone.faults.change({"error_on": "+CMGD", "error_count": 9, "error_line": error})
+    shop = ready(phone)
+    shop.wait(1_500.0)
+    kept = KeptOnPhone(part(1, 1), f"the phone refused to delete it: {error}")
+    assert shop.of(KeptOnPhone) == [kept]
+    shop.wait(4_000.0)
+    assert shop.of(KeptOnPhone, Freed) == [kept, Freed(part(1, 1))]
+    assert [entry for entry in shop.read if entry.pdu == pdu(1)] == [part(1, 1)]
+    assert [gone.pdu for gone in phone.deleted] == [pdu(1)]
 
 
 def test_a_delete_that_does_nothing_makes_the_message_come_again() -> None:
@@ -620,6 +635,81 @@ def test_a_delete_that_does_nothing_makes_the_message_come_again() -> None:
     shop.wait(31.0)
     assert shop.read == [part(1, 1), part(1, 1, status=1)]
     assert phone.stored() == {}
+
+
+def test_a_phone_that_says_it_deletes_and_never_does_is_told_of_once() -> None:
+    phone = Phone()
+    phone.preload([pdu(1)])
+    phone.faults.ignore_deletes = True
+    shop = ready(phone)
+    shop.wait(900.0)
+    (kept,) = shop.of(KeptOnPhone)
+    assert isinstance(kept, KeptOnPhone)
+    assert kept.why == "the phone says that it deletes it, and keeps it"
+
+
+# --- how full the storages are -----------------------------------------------------------------
+
+
+def test_a_storage_that_is_nearly_full_is_told_once_and_again_when_it_is_not() -> None:
+    phone = Phone(storages={"SM": 10, "ME": 100})
+    shop = ready(phone, delete=False)
+    phone.preload([pdu(n) for n in range(7)])
+    shop.wait(31.0)
+    assert shop.of(Watermark) == []
+    phone.preload([pdu(7)])
+    shop.wait(300.0)
+    assert shop.of(Watermark) == [Watermark("SM", 8, 10, high=True)]
+    for index in range(1, 9):
+        phone._handset.messages.storages["SM"].remove(index)
+    shop.wait(31.0)
+    assert shop.of(Watermark)[1:] == [Watermark("SM", 0, 10, high=False)]
+
+
+def test_the_alarm_ends_within_seconds_of_the_storage_being_emptied() -> None:
+    phone = Phone(storages={"SM": 10, "ME": 100})
+    phone.preload([pdu(n) for n in range(10)])
+    shop = ready(phone)
+    shop.wait(6.0)
+    assert shop.of(Watermark) == [
+        Watermark("SM", 10, 10, high=True),
+        Watermark("SM", 0, 10, high=False),
+    ]
+
+
+def test_the_fullest_storage_is_swept_and_emptied_first() -> None:
+    phone = Phone(storages={"SM": 30, "ME": 10})
+    shop = ready(phone, store=False)
+    shop.wait(31.0)
+    phone.preload([pdu(n) for n in range(3)])
+    phone.preload([pdu(10 + n) for n in range(9)], "ME")
+    shop.wait(31.0)
+    assert [entry.storage for entry in shop.read] == ["ME"] * 9 + ["SM"] * 3
+    shop.session.stored(shop.read)
+    shop.wait(5.0)
+    assert [gone.storage for gone in phone.deleted] == ["ME"] * 9 + ["SM"] * 3
+
+
+@pytest.mark.parametrize("line", ['^SMMEMFULL: "SM"', "+SMS FULL", '+QIND: "smsfull","SM"'])
+def test_a_full_sim_is_emptied_at_once_so_that_the_network_drops_nothing(line: str) -> None:
+    make = replace(
+        FAMILIES["generic"], full_line=line.replace('SM"', '{storage}"'), mute_when_full=True
+    )
+    phone = Phone(storages={"SM": 5, "ME": 5}, family=make)
+    shop = ready(phone)
+    phone.faults.lose_notices = True
+    for n in range(5):
+        phone.deliver(pdu(n))
+    phone.faults.lose_notices = False
+    assert not phone.deliver(pdu(5))
+    shop.talk()
+    shop.wait(1.0)
+    assert phone.held() == []
+    assert {entry.pdu for entry in shop.read} == {pdu(n) for n in range(6)}
+    shop.happened.clear()
+    phone.deliver(pdu(6))
+    shop.talk()
+    assert [entry.pdu for entry in shop.read] == [pdu(6)], "it announces again"
 
 
 def test_a_message_stored_but_of_a_slot_never_read_is_not_deleted() -> None:
