@@ -87,6 +87,7 @@ class Client:
         query: Mapping[str, object] | None = None,
         body: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
+        sandbox: bool = False,
     ) -> Reply:
         """Make one call.
 
@@ -96,6 +97,7 @@ class Client:
             query: Members that are None are left out.
             body: Sent as JSON.
             idempotency_key: Sent as the header, and makes the call safe to repeat.
+            sandbox: Act as a test key would.
 
         Returns:
             The daemon's answer, status below 400.
@@ -109,6 +111,8 @@ class Client:
         headers = {"Accept": "application/json"}
         if idempotency_key is not None:
             headers[wire.IDEMPOTENCY_HEADER] = idempotency_key
+        if sandbox:
+            headers[wire.MODE_HEADER] = "test"
         for last in (not safe, True):
             started = system.monotonic()
             try:

@@ -22,6 +22,7 @@ from daemon.api import (
     redeliver,
     review_decisions,
     reviews,
+    sandbox,
     transaction_events,
     transactions,
 )
@@ -80,6 +81,7 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
     routes.add(Path.RECONCILE, {"POST": op(reconcile, write)})
     routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transaction_events.get_list, read)})
+    routes.add(Path.TEST_PAYMENTS, {"POST": op(sandbox.create, write)})
     routes.add(Path.EVENTS, {"GET": op(event_stream.get, read)})
     routes.add(Path.CANCEL, {"POST": op(cancel, write)})
     routes.add(Path.REVIEWS, {"GET": op(reviews.get_list, read)})

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import pwd
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -21,7 +22,7 @@ from daemon.core.access import (
     parse_key,
     with_implied,
 )
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.model import ApiKey
 from daemon.core.rate import Rates, Taken
 from daemon.env import Env
@@ -29,7 +30,7 @@ from daemon.flows.sessions import PURPOSE
 from daemon.secrets import SecretsLocked
 from daemon.store import api_keys, session_keys
 from daemon.store.engine import Store
-from daemon.wire import ErrorCode, Mode, Scope
+from daemon.wire import MODE_HEADER, ErrorCode, Mode, Scope
 
 REMEMBERED_MAX: Final = 256
 """Keys looked up before; a shop has a handful."""
@@ -203,13 +204,13 @@ class Doorkeeper:
         peer_uid: int | None = scope["state"].get("peer_uid")
         local = None if peer_uid is None else self._users.caller(peer_uid)
         if local is not None and authorization is None:
-            return local
+            return _in_mode(scope, local)
         if authorization is None:
             raise unauthorized()
         now = self._env.clock.now_us()
         token = authorization.partition(" ")[2].strip()
         if sessions.looks_like_token(token):
-            return await self._sessions.caller(token, now)
+            return _in_mode(scope, await self._sessions.caller(token, now))
         caller = await self._keys.caller(authorization, now)
         assert caller.key_id is not None
         self._env.key_use.note(caller.key_id, now)
@@ -220,6 +221,20 @@ class Doorkeeper:
         if caller.key_id is None or caller.mode is None:
             return None
         return self._rates[caller.mode].take(caller.key_id, self._env.clock.now_us())
+
+
+def _in_mode(scope: AsgiScope, caller: Caller) -> Caller:
+    """Bind a caller that sees both modes to the sandbox, when the call says so.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, the header names no mode.
+    """
+    mode = header(scope, MODE_HEADER.lower().encode())
+    if mode is None or mode == Mode.LIVE:
+        return caller
+    if mode != Mode.TEST:
+        raise invalid([FieldError(MODE_HEADER, "invalid", "must be live or test")])
+    return replace(caller, mode=Mode.TEST)
 
 
 def needs(caller: Caller, *scopes: Scope) -> None:

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Self
 
+from daemon.core import sandbox
 from daemon.core.model import PaymentMethod, Sim
+from daemon.core.providers import network_of
 from daemon.core.requests import Source
 from daemon.env import Env
 from daemon.store import payment_methods, presence
@@ -30,6 +32,11 @@ class Desk:
     @classmethod
     def lay(cls, env: Env, tx: Tx, source: Source, now: int) -> Self:
         """Look up the SIM and its number."""
+        provider = sandbox.provider_of(source.sim_key)
+        if provider is not None:
+            # No row: what is made up must show in no list of SIMs. The number is one that the shop really has.
+            line = payment_methods.of_provider(tx, provider)
+            return cls(env, tx, source, now, _made_up(source, provider, now), line)
         sim = presence.sim(tx, source.sim_key)
         assert sim is not None, "the loop stores the SIM before it hands over its messages"
         return cls(env, tx, source, now, sim, payment_methods.on_sim(tx, sim.seq))
@@ -43,3 +50,19 @@ class Desk:
     def line_id(self) -> str | None:
         """The id of the number, for the rows."""
         return None if self.line is None else self.line.id
+
+
+def _made_up(source: Source, provider: str, now: int) -> Sim:
+    return Sim(
+        seq=0,
+        sim_key=source.sim_key,
+        iccid=None,
+        imsi=None,
+        network=network_of(provider),
+        device_id=source.device_id,
+        slot_index=source.slot_index,
+        present=True,
+        first_seen_at=now,
+        last_seen_at=now,
+        read_payment_at=None,
+    )

@@ -56,6 +56,18 @@ def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
     )
 
 
+def of_provider(reader: Reader, provider: str) -> PaymentMethod | None:
+    """Return the oldest number of a provider, on a SIM or not."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE provider = :provider "
+            "AND deleted_at IS NULL ORDER BY seq LIMIT 1",
+            {"provider": provider},
+        ),
+    )
+
+
 def with_number(reader: Reader, provider: str, phone_number: str) -> PaymentMethod | None:
     """Return the number of this provider, if it is registered."""
     return load_optional(

@@ -240,6 +240,15 @@ def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
     )
 
 
+def expire_now(tx: Tx, transaction_id: str, at: int) -> None:
+    """Let one waiting request expire at a time that is past; the sandbox's way to be late."""
+    tx.run(
+        "UPDATE transactions SET status = 'EXPIRED', expires_at = :at "
+        "WHERE id = :id AND status = 'PENDING' AND mode = 'test'",
+        {"id": transaction_id, "at": at},
+    )
+
+
 def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> None:
     """Mark an overdue request EXPIRED that the sweep has not reached, so that its expected ID is free again."""
     tx.run(

@@ -53,6 +53,7 @@ class Options:
     body: dict[str, Any]
     idempotency_key: str | None
     wait_s: float | None
+    sandbox: bool
 
 
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
@@ -79,6 +80,9 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     ] = None,
     no_sms: Annotated[
         bool, typer.Option("--no-sms", help="Do not send the code to the customer.")
+    ] = False,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="No real money: pay it with momo simulate payment.")
     ] = False,
     idempotency_key: Annotated[
         str | None, typer.Option(help="Repeat a call safely; made afresh if not given.")
@@ -107,14 +111,20 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     given = {key: said for key, said in body.items() if said is not None}
     wait_s = None if wait is None else duration_s(wait, "--wait")
     view = VIEW if wait is None else orders.SHOW_VIEW
-    return Call(run, Options(given, idempotency_key, wait_s), view)
+    return Call(run, Options(given, idempotency_key, wait_s, sandbox), view)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Make the order; with --wait, see it through."""
     key = options.idempotency_key or system.new_key()
     try:
-        reply = client.call("POST", Path.INITIALIZE, body=options.body, idempotency_key=key)
+        reply = client.call(
+            "POST",
+            Path.INITIALIZE,
+            body=options.body,
+            idempotency_key=key,
+            sandbox=options.sandbox,
+        )
     except Failure as failure:
         if failure.facts.get("uncertain"):
             failure.message += f"; repeat it safely with --idempotency-key {key}"
@@ -127,6 +137,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             lines=_lines(row, options, terminal),
             notes=_warnings(reply.body),
             next=[
+                *([f"momo simulate payment --order {row['svc_code']}"] if options.sandbox else []),
                 f"momo tx watch {row['reference']}",
                 f"momo tx wait {row['reference']}",
             ],

@@ -325,3 +325,21 @@ KEY: dict[str, Any] = {
     "revoked_at": None,
     "last_used_at": "2026-11-20T09:16:00.000Z",
 }
+
+SIMULATED: dict[str, Any] = {
+    "message": {
+        "id": MESSAGE,
+        "state": "payment",
+        "sender": "MobileMoney",
+        "body": "Payment received for GHS 5.00 from KWEKU ANANSE",
+        "test": True,
+    },
+    "transaction": {
+        "reference": REF,
+        "status": "SUCCESS",
+        "origin": "request",
+        "actual_amount": "5.00",
+        "currency": "GHS",
+    },
+    "review": None,
+}

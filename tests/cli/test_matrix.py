@@ -138,6 +138,11 @@ CASES = {
     "deliveries list": Case(
         ("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])
     ),
+    "simulate payment": Case(
+        ("simulate", "payment", "--amount", "5"),
+        ("POST", wire.Path.TEST_PAYMENTS),
+        ok(samples.SIMULATED),
+    ),
     "keys create": Case(
         ("keys", "create", "--name", "till"),
         ("POST", wire.Path.KEYS),
@@ -159,6 +164,7 @@ ELSEWHERE = {
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",
     "password set": "test_keys.py",
+    "simulate sms": "test_simulate.py",
     "daemon run": "test_daemon.py",
     "daemon start": "test_daemon.py",
     "daemon stop": "test_daemon.py",

@@ -1,0 +1,129 @@
+"""POST /v1/test/payments: a made-up SMS through the real parser, in test mode (decisions.md section 8)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon.api.fields import Fields, ignored
+from daemon.api.read_json import read_object
+from daemon.api.reconcile import read_provider
+from daemon.api.service import Call, Reply, ok
+from daemon.core import local_shapes, sandbox
+from daemon.core.errors import Refusal
+from daemon.core.review_shapes import review as review_shape
+from daemon.core.transaction_shapes import single
+from daemon.flows.ingest import ingest
+from daemon.flows.simulate import MadeUp, SimulateRequest, make_up
+from daemon.store import evidence, lists, reviews, transactions
+from daemon.store.engine import Reader
+from daemon.wire import ErrorCode, MessageState, Mode
+from parsers import when
+from parsers.money import read_api_amount
+
+KNOWN: Final = (
+    "provider",
+    "reference",
+    "amount",
+    "payer_name",
+    "payer_phone",
+    "reference_text",
+    "transaction_id",
+    "late",
+    "sender",
+    "text",
+    "sent_at",
+)
+TEXT_CHARACTERS_MAX: Final = 1_600
+SENDER_CHARACTERS_MAX: Final = 20
+TYPED_CHARACTERS_MAX: Final = 60
+NAME_CHARACTERS_MAX: Final = 60
+
+
+async def create(call: Call) -> Reply:
+    """Let the sandbox's network send a receipt, and say what became of it.
+
+    Answers `{success, data: {message, transaction, review}}`: the SMS as it was understood, the transaction that it
+    verified (or that was named), and the review that it waits in; null where there is none.
+    """
+    if call.caller.mode is Mode.LIVE:
+        raise Refusal(
+            ErrorCode.SESSION_REQUIRED, "A live key may not make up payments: use a test key."
+        )
+    body = await read_object(call.scope, call.receive)
+    made = await make_up(call.env, read(body))
+    taken = await ingest(call.env, made.source, made.parts)
+    message_id = taken.concluded[0][0] if taken.concluded else None
+    now = call.env.clock.now_us()
+    data = await call.env.store.read(lambda reader: _became(reader, made, message_id, now))
+    warnings = ignored(Fields(body).unknown(KNOWN))
+    return ok(data, {"warnings": warnings} if warnings else None)
+
+
+def read(body: Mapping[str, Any]) -> SimulateRequest:
+    """Read the body.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    fields = Fields(body)
+    provider = read_provider(fields, "provider") or sandbox.PROVIDERS[0]
+    if provider not in sandbox.PROVIDERS:
+        fields.fail("provider", "invalid", f"the sandbox has {', '.join(sandbox.PROVIDERS)}")
+    text = fields.text("text", most=TEXT_CHARACTERS_MAX, lines=True)
+    reference = fields.text("reference")
+    amount = _amount(fields, required=text is None and reference is None)
+    found = SimulateRequest(
+        provider=provider,
+        reference=reference,
+        amount_minor=amount,
+        payer_name=fields.text("payer_name", most=NAME_CHARACTERS_MAX) or sandbox.PAYER,
+        payer_phone=fields.phone("payer_phone"),
+        reference_text=fields.text("reference_text", most=TYPED_CHARACTERS_MAX),
+        transaction_id=fields.text("transaction_id", most=TYPED_CHARACTERS_MAX),
+        late=fields.boolean("late", default=False),
+        sender=fields.text("sender", most=SENDER_CHARACTERS_MAX),
+        text=text,
+        sent_at=_time(fields),
+    )
+    fields.done()
+    return found
+
+
+def _amount(fields: Fields, *, required: bool) -> int | None:
+    text = fields.text("amount", required=required)
+    if text is None:
+        return None
+    amount = read_api_amount(text)
+    if amount is None:
+        fields.fail("amount", "invalid", "must be a decimal such as 12.50")
+    return amount
+
+
+def _time(fields: Fields) -> int | None:
+    text = fields.text("sent_at")
+    if text is None:
+        return None
+    found = when.read_iso(text)
+    if found is None:
+        fields.fail("sent_at", "invalid", "must be ISO 8601 with a zone")
+    return found
+
+
+def _became(reader: Reader, made: MadeUp, message_id: str | None, now: int) -> dict[str, Any]:
+    """Say what became of the SMS; without an id it is one that came in before, to the letter."""
+    found = None if message_id is None else lists.message(reader, message_id)
+    if found is None:
+        again = {"state": MessageState.DUPLICATE, "sender": made.sender, "body": made.text}
+        return {"message": again, "transaction": None, "review": None}
+    message, _line = found
+    about, waiting = made.transaction_id, reviews.open_for_message(reader, message.id)
+    if message.payment_id is not None:
+        verified = transactions.paid_by(reader, message.payment_id)
+        about = about if verified is None else verified.id
+        waiting = next(iter(reviews.open_for_payment(reader, message.payment_id)), waiting)
+    row = None if about is None else lists.by_id(reader, about, Mode.TEST)
+    seen = None if waiting is None else evidence.of_review(reader, waiting.id, Mode.TEST, now)
+    return {
+        "message": local_shapes.message(*found, show_body=True),
+        "transaction": None if row is None else single(*row, now),
+        "review": None if seen is None else review_shape(seen, now),
+    }

@@ -1,0 +1,166 @@
+"""Made-up payments through the real parser: what becomes of them, and that live never sees them."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fakes.api import FakeApi
+from tests.fakes.shop import METHOD_ID
+
+PAY = "/v1/test/payments"
+INIT = "/v1/transactions/initialize"
+BODY = {"amount": "25.00", "phone_number": "0244000111"}
+
+
+async def order(api: FakeApi, **more: Any) -> dict[str, Any]:
+    answer = await api.test.post(INIT, json={**BODY, **more})
+    assert answer.status_code == 201, answer.text
+    data: dict[str, Any] = answer.json()["data"]
+    return data
+
+
+async def pay(client: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
+    answer = await client.post(PAY, json=body)
+    assert answer.status_code == 200, answer.text
+    data: dict[str, Any] = answer.json()["data"]
+    return data
+
+
+@pytest.mark.parametrize("provider", ["momo_mtn", "momo_telecel"])
+async def test_an_order_is_paid_by_its_code(api: FakeApi, provider: str) -> None:
+    made = await order(api)
+    data = await pay(api.test, reference=made["reference"], provider=provider)
+    assert data["message"]["state"] == "payment"
+    assert data["message"]["trusted"] is True
+    assert made["svc_code"] in data["message"]["body"]
+    paid = data["transaction"]
+    assert (paid["reference"], paid["status"]) == (made["reference"], "SUCCESS")
+    assert (paid["matched_by"], paid["test"]) == ("code", True)
+    assert data["review"] is None
+
+
+@pytest.mark.parametrize(
+    ("amount", "status", "difference"),
+    [("20.00", "PARTIAL", "-5.00"), ("30.00", "OVERPAID", "5.00")],
+)
+async def test_short_and_over(api: FakeApi, amount: str, status: str, difference: str) -> None:
+    made = await order(api)
+    paid = (await pay(api.test, reference=made["reference"], amount=amount))["transaction"]
+    assert (paid["status"], paid["difference"]) == (status, difference)
+
+
+async def test_a_late_payment_comes_after_its_order_expired(api: FakeApi) -> None:
+    made = await order(api)
+    paid = (await pay(api.test, reference=made["reference"], late=True))["transaction"]
+    assert (paid["status"], paid["late"]) == ("SUCCESS", True)
+
+
+async def test_a_wrong_code_pays_no_order(api: FakeApi) -> None:
+    made = await order(api)
+    data = await pay(api.test, reference=made["reference"], reference_text="food")
+    assert data["message"]["state"] == "payment"
+    assert data["transaction"]["reference"] != made["reference"]
+    assert data["transaction"]["origin"] == "open"
+    seen = await api.test.get(f"/v1/transactions/{made['reference']}")
+    assert seen.json()["data"]["status"] == "PENDING"
+
+
+async def test_another_payer_is_put_before_a_person(api: FakeApi) -> None:
+    made = await order(api, expected_payer_phone="0209000111")
+    data = await pay(
+        api.test, reference=made["reference"], provider="momo_telecel", payer_phone="0209000222"
+    )
+    assert data["transaction"]["status"] == "MANUAL_REVIEW"
+    assert data["review"]["reason"] == "payer_mismatch"
+    right = await pay(
+        api.test, reference=made["reference"], provider="momo_telecel", payer_phone="0209000111"
+    )
+    assert right["transaction"]["status"] == "SUCCESS"
+
+
+async def test_a_forged_receipt_is_no_payment(api: FakeApi) -> None:
+    made = await order(api)
+    data = await pay(api.test, reference=made["reference"], sender="+233241112222")
+    assert data["message"]["state"] == "held"
+    assert data["message"]["payment_id"] is None
+    assert data["review"]["reason"] == "untrusted_sender"
+    assert data["transaction"]["status"] == "PENDING"
+
+
+async def test_any_text_can_be_tried(api: FakeApi) -> None:
+    data = await pay(api.test, text="You have won a car. Call 0244000111.")
+    assert data["message"]["state"] == "unparsed"
+    assert data["transaction"] is None
+
+
+async def test_the_same_text_in_the_same_second_is_one_message(api: FakeApi) -> None:
+    first = await pay(api.test, text="Hello")
+    again = await pay(api.test, text="Hello", sent_at=first["message"]["smsc_ts"])
+    assert first["message"]["state"] == "unparsed"
+    assert again["message"]["state"] in ("duplicate", "unparsed")
+
+
+async def test_live_sees_nothing_of_it(api: FakeApi) -> None:
+    made = await order(api)
+    before = await api.shop.values("SELECT last_payment_at FROM payment_methods")
+    await pay(api.test, reference=made["reference"])
+    await pay(api.test, amount="7.00")
+    assert (await api.live.get("/v1/transactions?origin=all")).json()["data"] == []
+    assert (await api.live.get(f"/v1/transactions/{made['reference']}")).status_code == 404
+    lines = (await api.live.get("/v1/open-collections/lines")).json()["data"]
+    assert lines["unplaced_payments"] == 0
+    assert [len(phone["sims"]) for phone in lines["phones"]] == [1]
+    assert lines["phones"][0]["reads_payments"] is False
+    assert await api.shop.values("SELECT last_payment_at FROM payment_methods") == before
+    assert await api.shop.values("SELECT COUNT(*) FROM line_balances") == [0]
+    assert await api.shop.values("SELECT COUNT(*) FROM sim_smscs") == [0]
+    (status,) = [(await api.local.get("/local/v1/status")).json()["data"]["today"]]
+    assert status["paid"]["count"] == 0
+
+
+async def test_the_number_of_the_network_is_named(api: FakeApi) -> None:
+    data = await pay(api.test, amount="7.00")
+    (named,) = await api.shop.values(
+        f"SELECT payment_method_id FROM payments WHERE id = '{data['message']['payment_id']}'"
+    )
+    assert named == METHOD_ID
+
+
+async def test_a_live_order_is_not_in_the_sandbox(api: FakeApi) -> None:
+    request = await api.shop.request(2500)
+    answer = await api.test.post(PAY, json={"reference": request.reference})
+    assert answer.json()["error"]["code"] == "TRANSACTION_NOT_FOUND"
+
+
+async def test_a_live_key_may_not_and_the_socket_may(api: FakeApi) -> None:
+    refused = await api.live.post(PAY, json={"amount": "1.00"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "SESSION_REQUIRED")
+    assert (await pay(api.local, amount="1.00"))["message"]["test"] is True
+
+
+async def test_the_socket_acts_in_the_sandbox_when_it_says_so(api: FakeApi) -> None:
+    mode = {"Svc-Mode": "test"}
+    made = await api.local.post(INIT, json=BODY, headers=mode)
+    reference = made.json()["data"]["reference"]
+    assert (await api.test.get(f"/v1/transactions/{reference}")).status_code == 200
+    assert (await api.live.get(f"/v1/transactions/{reference}")).status_code == 404
+    wrong = await api.local.get("/v1/transactions", headers={"Svc-Mode": "prod"})
+    assert wrong.json()["error"]["details"][0]["field"] == "Svc-Mode"
+    # A key's mode is its own.
+    live = await api.live.post(INIT, json=BODY, headers=mode)
+    assert (await api.test.get(f"/v1/transactions/{live.json()['data']['reference']}")).is_error
+
+
+async def test_all_that_is_wrong_is_said_at_once(api: FakeApi) -> None:
+    answer = await api.test.post(
+        PAY, json={"provider": "momo_at", "payer_phone": "x", "sent_at": "now", "late": 1}
+    )
+    assert answer.status_code == 422
+    assert {one["field"] for one in answer.json()["error"]["details"]} == {
+        "provider",
+        "payer_phone",
+        "sent_at",
+        "late",
+        "amount",
+    }
