@@ -19,6 +19,7 @@ from daemon.store import idempotency as answers
 from daemon.webhooks.addresses import URL_CHARACTERS_MAX
 from daemon.wire import ErrorCode
 from parsers.money import read_api_amount
+from parsers.person_name import is_name
 from parsers.telco_id import normalize_telco_id, valid_for_any
 
 KNOWN: Final = (
@@ -35,6 +36,7 @@ KNOWN: Final = (
     "expires_in_hours",
     "expected_telco_transaction_id",
     "expected_payer_phone",
+    "expected_payer_name",
     "send_sms_to_payer",
 )
 PUBLISHABLE: Final = frozenset(
@@ -116,6 +118,7 @@ def read(body: Mapping[str, Any]) -> InitializeRequest:
     hours = fields.integer("expires_in_hours", 1, EXPIRES_HOURS_MAX)
     telco_id = _telco_id(fields)
     expected_payer_phone = fields.phone("expected_payer_phone")
+    expected_payer_name = _payer_name(fields)
     send_sms = fields.boolean("send_sms_to_payer", default=True)
     fields.done()
     assert amount_minor is not None
@@ -133,6 +136,7 @@ def read(body: Mapping[str, Any]) -> InitializeRequest:
         expires_in_hours=hours or EXPIRES_HOURS_MAX,
         expected_telco_transaction_id=telco_id,
         expected_payer_phone=expected_payer_phone,
+        expected_payer_name=expected_payer_name,
         send_sms_to_payer=send_sms,
     )
 
@@ -175,6 +179,21 @@ def _meta(fields: Fields) -> str:
     text = compact(meta)
     if len(text.encode()) > META_BYTES_MAX:
         fields.fail("meta", "too_long", f"is larger than {META_BYTES_MAX} bytes as compact JSON")
+    return text
+
+
+def _payer_name(fields: Fields) -> str | None:
+    """Read the name that a receipt without a number must carry; an empty one would protect nothing, so it is wrong."""
+    name = "expected_payer_name"
+    if fields.body.get(name) is None:
+        return None
+    text = fields.text(name, required=True)
+    if text is None:
+        return None
+    if not is_name(text):
+        fields.fail(name, "invalid", "has no word to compare: initials and titles are no name")
+    elif fields.body.get("expected_payer_phone") is None:
+        fields.fail(name, "needs_phone", "goes with expected_payer_phone, and alone does nothing")
     return text
 
 

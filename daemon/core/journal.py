@@ -10,7 +10,9 @@ import msgspec
 
 from daemon.core import shapes
 from daemon.core.model import Event, Payment
+from daemon.core.near_miss import WORDS, Near
 from daemon.core.reviews import explain
+from daemon.wire import ReviewReason
 from parsers.money import render
 
 Facts = Mapping[str, Any]
@@ -22,6 +24,10 @@ _MATCHED: Final = {
     "telco_id": "by the transaction ID that the order expected",
     "reconcile": "by a person who named the transaction ID",
     "review": "by a person who looked at it",
+}
+_KNOWN: Final = {
+    "name": " The receipt names no number; its name is the one that the order expects.",
+    "approval": " The receipt names no number; a person approved its name for the expected one before.",
 }
 
 
@@ -64,7 +70,8 @@ def _verified(facts: Facts, payment: Payment | None) -> str:
     how = _MATCHED.get(str(facts.get("matched_by")), "")
     late = ", after the order had expired" if facts.get("late") else ""
     paid = _PAID.get(str(facts.get("status")), "")
-    return f"{_money(payment)} paid it {paid}, matched {how}{late}."
+    known = _KNOWN.get(str(facts.get("payer_known_by")), "")
+    return f"{_money(payment)} paid it {paid}, matched {how}{late}.{known}"
 
 
 def _reconciled(facts: Facts, payment: Payment | None) -> str:
@@ -76,6 +83,8 @@ def _cancelled(facts: Facts, _payment: Payment | None) -> str:
 
 
 def _held(facts: Facts, payment: Payment | None) -> str:
+    if facts.get("reason") == ReviewReason.NEAR_MISS:
+        return f"{_money(payment)} may be for an order that it does not name: a person is asked."
     return f"{_money(payment)} waits for a person: {explain(str(facts['reason'])).short}."
 
 
@@ -89,6 +98,11 @@ def _rejected(facts: Facts, payment: Payment | None) -> str:
 
 def _notes(facts: Facts) -> str:
     return f" Notes: {facts['notes']}" if facts.get("notes") else ""
+
+
+def _suggested(facts: Facts, payment: Payment | None) -> str:
+    why = ", and ".join(WORDS[Near(reason)] for reason in facts["reasons"])
+    return f"A person took the suggestion that {_money(payment)} is for it: {why}."
 
 
 def _walk_in(facts: Facts, payment: Payment | None) -> str:
@@ -116,6 +130,13 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     "review.approved": _approved,
     "review.rejected": _rejected,
     "payment.walk_in": _walk_in,
+    "suggestion.accepted": _suggested,
+    "payer.approved": lambda facts, _payment: (
+        f"The name {facts['name']} is approved for {facts['phone_number']} from now on."
+    ),
+    "payer.revoked": lambda facts, _payment: (
+        f"The name {facts['name']} is no longer approved for {facts['phone_number']}."
+    ),
     "delivery.delivered": _delivery("was delivered"),
     "delivery.failed": _delivery("was given up"),
     "delivery.requeued": _delivery("was queued again"),

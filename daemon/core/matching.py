@@ -6,16 +6,18 @@ The order of the questions:
 2. Did a request name this network ID in advance? It needs no code; another request's code is a person's matter.
 3. Is the money for that request at all: same currency, not older than the request?
 4. What state is the request in: open, expired, cancelled, paid?
-5. Does the payer fit, where the request asked for one?
+5. Does the payer fit, where the request asked for one? A receipt without a number is recognised by its name, when the
+   request expects that name, or when a person has approved it for the expected number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from daemon.core.limits import CODE_BEFORE_REQUEST_US, LATE_WINDOW_US, TELCO_CLOCK_AHEAD_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.verdict import Verdict, judge
 from daemon.wire import ReviewReason, TransactionStatus
+from parsers import person_name
 
 VERIFIED = frozenset(
     {TransactionStatus.SUCCESS, TransactionStatus.PARTIAL, TransactionStatus.OVERPAID}
@@ -24,12 +26,16 @@ VERIFIED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """The payment pays this request, without a person."""
+    """The payment pays this request, without a person.
+
+    `payer_known_by` is `name` or `approval` where the request expects a payer whose number the receipt does not carry.
+    """
 
     transaction: Transaction
     verdict: Verdict
     matched_by: str
     late: bool
+    payer_known_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ def match(
     expecting: Transaction | None,
     *,
     late_policy: str,
+    approved: Collection[str] = (),
 ) -> Decision:
     """Decide what a trusted payment pays.
 
@@ -66,6 +73,7 @@ def match(
         coded: The requests whose codes in use stand in its reference.
         expecting: The unpaid request that named its network ID in advance.
         late_policy: `accept`, `review` or `reject`, for expired requests within the late window.
+        approved: The numbers that a person has approved this payer's name for.
 
     Returns:
         What to do. Nothing untrusted may come here.
@@ -85,15 +93,25 @@ def match(
     if expecting is not None and expecting.currency == payment.currency:
         if coded_one is not None and coded_one.id != expecting.id:
             return Hold(ReviewReason.AMBIGUOUS_CODE, None, moves=False)
-        return _for_request(payment, expecting, "telco_id", late_policy=late_policy)
+        return _for_request(
+            payment, expecting, "telco_id", late_policy=late_policy, approved=approved
+        )
     if coded_one is None:
         return WalkIn("code of another time or currency" if requests else "no code in use")
-    return _for_request(payment, coded_one, "code", late_policy=late_policy)
+    return _for_request(payment, coded_one, "code", late_policy=late_policy, approved=approved)
 
 
-def _for_request(payment: Payment, request: Transaction, by: str, *, late_policy: str) -> Decision:
+def _for_request(
+    payment: Payment,
+    request: Transaction,
+    by: str,
+    *,
+    late_policy: str,
+    approved: Collection[str],
+) -> Decision:
     late = is_late(payment, request)
-    reason = _objection(payment, request)
+    known_by = payer_known_by(payment, request, approved)
+    reason = _objection(payment, request, known_by)
     if reason is not None:
         moves = request.status is TransactionStatus.PENDING and not late and reason in _MOVING
         return Hold(reason, request, moves=moves)
@@ -105,7 +123,8 @@ def _for_request(payment: Payment, request: Transaction, by: str, *, late_policy
         if late_policy == "reject":
             return WalkIn("late, and late payments are rejected", rejected=True)
     assert request.expected_minor is not None
-    return Verify(request, judge(payment.amount_minor, request.expected_minor), by, late)
+    verdict = judge(payment.amount_minor, request.expected_minor)
+    return Verify(request, verdict, by, late, known_by)
 
 
 _MOVING = frozenset(
@@ -114,7 +133,20 @@ _MOVING = frozenset(
 """Doubts that put an open request into MANUAL_REVIEW."""
 
 
-def _objection(payment: Payment, request: Transaction) -> ReviewReason | None:
+def payer_known_by(
+    payment: Payment, request: Transaction, approved: Collection[str]
+) -> str | None:
+    """Say how the expected payer is recognised on a receipt without a number: `name`, `approval`, or not at all."""
+    if request.expected_payer_phone is None or payment.payer_phone is not None:
+        return None
+    if person_name.same(payment.payer_name or "", request.expected_payer_name or ""):
+        return "name"
+    return "approval" if request.expected_payer_phone in approved else None
+
+
+def _objection(
+    payment: Payment, request: Transaction, payer_known_by: str | None
+) -> ReviewReason | None:
     """Say why a person must look at it before it pays, apart from being late."""
     if request.status in VERIFIED:
         return ReviewReason.EXTRA_PAYMENT
@@ -124,7 +156,7 @@ def _objection(payment: Payment, request: Transaction) -> ReviewReason | None:
         return ReviewReason.TELCO_ID_MISMATCH
     if request.expected_payer_phone is not None:
         if payment.payer_phone is None:
-            return ReviewReason.PAYER_UNKNOWN
+            return None if payer_known_by else ReviewReason.PAYER_UNKNOWN
         if payment.payer_phone != request.expected_payer_phone:
             return ReviewReason.PAYER_MISMATCH
     return None

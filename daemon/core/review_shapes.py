@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from daemon.core.model import Message, Payment, PaymentMethod, Review, Transaction
+from daemon.core.near_miss import Suggestion
 from daemon.core.providers import network_of
 from daemon.core.reviews import NEEDS_PASSWORD, explain
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
@@ -28,6 +29,7 @@ class Evidence:
         pays: The request or holder that the payment verifies now.
         other_payment: The one that already has this transaction ID.
         named: The orders whose codes stand in its reference.
+        suggestions: The orders that it may have been meant for, the likeliest first, as of now.
     """
 
     review: Review
@@ -38,6 +40,7 @@ class Evidence:
     pays: Transaction | None
     other_payment: Payment | None
     named: tuple[Transaction, ...]
+    suggestions: tuple[Suggestion, ...] = ()
 
 
 def review(evidence: Evidence, now_us: int) -> Json:
@@ -78,7 +81,22 @@ def review(evidence: Evidence, now_us: int) -> Json:
         if evidence.other_payment is None
         else _payment(evidence.other_payment, None),
         "orders_named": [list_item(order, None, now_us) for order in evidence.named],
+        "suggestions": [
+            _suggestion(one, rank, now_us) for rank, one in enumerate(evidence.suggestions, 1)
+        ],
         "details": msgspec.Raw(row.details.encode()),
+    }
+
+
+def _suggestion(found: Suggestion, rank: int, now_us: int) -> Json:
+    """Make an order that a payment may have been meant for: its list item, and why it is suggested."""
+    return {
+        "rank": rank,
+        "reasons": list(found.reasons),
+        "why": found.why,
+        **list_item(found.request, None, now_us),
+        "expires_at": timestamp_or_none(found.request.expires_at),
+        "client_reference": found.request.client_reference,
     }
 
 
@@ -140,6 +158,7 @@ def _request(row: Transaction, paid_with: Payment | None, now_us: int) -> Json:
         "expires_at": timestamp_or_none(row.expires_at),
         "cancelled_at": timestamp_or_none(row.cancelled_at),
         "expected_payer_phone": row.expected_payer_phone,
+        "expected_payer_name": row.expected_payer_name,
         "expected_telco_transaction_id": row.expected_telco_transaction_id,
         "client_reference": row.client_reference,
     }

@@ -30,7 +30,8 @@ EXPLANATIONS: Final[dict[ReviewReason, Explanation]] = {
     ),
     ReviewReason.PAYER_UNKNOWN: Explanation(
         "The order expects a certain payer, and the receipt names no number.",
-        "Compare the name on the receipt with the customer. Approve if it fits, else reject.",
+        "Compare the name on the receipt with the customer. Approve if it fits, else reject. Approving also approves "
+        "this name for the expected number from now on; `momo payers list` shows such names.",
         "payer's number not on the receipt",
     ),
     ReviewReason.TELCO_ID_MISMATCH: Explanation(
@@ -84,8 +85,8 @@ EXPLANATIONS: Final[dict[ReviewReason, Explanation]] = {
     ),
     ReviewReason.NEAR_MISS: Explanation(
         "The payment nearly names an order, but not exactly.",
-        "Ask the customer whether that order was meant and approve it for that order; without an order it is kept "
-        "as a sale of its own.",
+        "The payment is kept and forwarded as a sale of its own until somebody decides. Ask the customer which order was "
+        "meant and approve it for that one; without an order it stays a sale of its own.",
         "nearly names an order",
     ),
 }

@@ -8,7 +8,7 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.env import Env
-from daemon.store import events, near_miss, payments, settle, transactions
+from daemon.store import approved_payers, events, near_miss, payments, settle, transactions
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
@@ -172,10 +172,19 @@ def _settle_expected(
 ) -> None:
     """Let the payment that was here first pay the request that names its ID, by the rules of matching."""
     decision = matching.match(
-        payment, [], transaction, late_policy=env.config.transactions.late_policy
+        payment,
+        [],
+        transaction,
+        late_policy=env.config.transactions.late_policy,
+        approved=approved_payers.numbers_of(tx, payment, [transaction]),
     )
     if isinstance(decision, matching.Verify):
-        how = settle.Settlement(decision.verdict, decision.matched_by, decision.late)
+        how = settle.Settlement(
+            decision.verdict,
+            decision.matched_by,
+            decision.late,
+            payer_known_by=decision.payer_known_by,
+        )
         settle.verify(tx, outbox, transaction, payment, how, now)
 
 

@@ -14,6 +14,7 @@ from daemon.env import Env
 from daemon.intake import claimed
 from daemon.intake.desk import Desk
 from daemon.intake.follow import let_go, take_reversal
+from daemon.intake.person import Yes, learn
 from daemon.intake.weigh import take_word
 from daemon.store import (
     events,
@@ -98,6 +99,7 @@ async def approve(
         else:
             reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
             word = settle.Word(reconciliation_id, caller.name, "review", notes=said.notes)
+            learn(tx, env, Yes(review, order, payment, caller.name, now))
             outcome, _verdict = settle.vouch(tx, env.outbox, order, payment, word, now)
         if held is not None:
             take_word(held.desk, review.message_id, genuine=True)

@@ -8,7 +8,8 @@ from daemon.core.model import Payment, Transaction
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.parts import microseconds
-from daemon.store import events, payments, reviews, settle, transactions
+from daemon.intake.suggest import suggest
+from daemon.store import approved_payers, events, payments, reviews, settle, transactions
 from daemon.store.notices import Notice, tell
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus
 from parsers import reading as readings
@@ -123,7 +124,12 @@ def _match(desk: Desk, outcome: Outcome, payment: Payment, *, payer_proven: bool
     tx, now, outbox = desk.tx, desk.now, desk.env.outbox
     decision = _decide(desk, payment, payer_proven=payer_proven)
     if isinstance(decision, matching.Verify):
-        how = settle.Settlement(decision.verdict, decision.matched_by, decision.late)
+        how = settle.Settlement(
+            decision.verdict,
+            decision.matched_by,
+            decision.late,
+            payer_known_by=decision.payer_known_by,
+        )
         settle.verify(tx, outbox, decision.transaction, payment, how, now)
     elif isinstance(decision, matching.Hold):
         outcome.state = MessageState.HELD
@@ -131,16 +137,21 @@ def _match(desk: Desk, outcome: Outcome, payment: Payment, *, payer_proven: bool
         payments.set_standing(tx, payment.id, "review")
         settle.ask_person(tx, outbox, payment, decision, now)
     else:
-        settle.give_holder(tx, outbox, payment, rejected=decision.rejected, now=now)
+        holder = settle.give_holder(tx, outbox, payment, rejected=decision.rejected, now=now)
+        if not decision.rejected:
+            suggest(desk, payment, holder)
 
 
 def _decide(desk: Desk, payment: Payment, *, payer_proven: bool) -> matching.Decision:
     codes = svc_code.candidates(payment.reference_text or "")
+    coded = transactions.by_codes_in_use(desk.tx, payment.mode, codes, desk.now)
+    expecting = transactions.expecting(desk.tx, payment.mode, payment.telco_transaction_id)
     return matching.match(
         payment if payer_proven else replace(payment, payer_phone=None),
-        transactions.by_codes_in_use(desk.tx, payment.mode, codes, desk.now),
-        transactions.expecting(desk.tx, payment.mode, payment.telco_transaction_id),
+        coded,
+        expecting,
         late_policy=desk.env.config.transactions.late_policy,
+        approved=approved_payers.numbers_of(desk.tx, payment, [*coded, expecting]),
     )
 
 

@@ -1,6 +1,8 @@
 """Names that a person has approved for a number, for receipts that carry no number."""
 
-from daemon.core.model import ApprovedPayer
+from collections.abc import Iterable
+
+from daemon.core.model import ApprovedPayer, Payment, Transaction
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
 from daemon.wire import Mode
@@ -51,6 +53,21 @@ def is_approved(reader: Reader, mode: Mode, phone_number: str, name: str) -> boo
             {"mode": mode, "phone_number": phone_number, "name_key": person_name.key(name)},
         )
         is not None
+    )
+
+
+def numbers_of(
+    reader: Reader, payment: Payment, requests: Iterable[Transaction | None]
+) -> frozenset[str]:
+    """Return those numbers that these requests expect a payment from and that its payer's name is approved for."""
+    name = payment.payer_name
+    if name is None:
+        return frozenset()
+    expected = {request.expected_payer_phone for request in requests if request is not None}
+    return frozenset(
+        number
+        for number in expected
+        if number is not None and is_approved(reader, payment.mode, number, name)
     )
 
 

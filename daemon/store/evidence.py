@@ -2,12 +2,14 @@
 
 import json
 
+from daemon.core import near_miss
 from daemon.core.model import Message, Payment, PaymentMethod, Review
 from daemon.core.review_shapes import Evidence
 from daemon.store import lists, messages, payments, reviews, transactions
+from daemon.store import near_miss as store_near_miss
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load_optional
-from daemon.wire import Mode
+from daemon.wire import Mode, ReviewReason
 from parsers.svc_code import candidates
 
 
@@ -43,7 +45,17 @@ def _around(reader: Reader, review: Review, now: int) -> Evidence:
         pays=None if payment is None else transactions.paid_by(reader, payment.id),
         other_payment=None if other_id is None else payments.get(reader, other_id),
         named=tuple(transactions.by_codes_in_use(reader, review.mode, codes, now)),
+        suggestions=_suggestions(reader, review, payment),
     )
+
+
+def _suggestions(
+    reader: Reader, review: Review, payment: Payment | None
+) -> tuple[near_miss.Suggestion, ...]:
+    """Return what is suggested now: orders are paid, and made, after the payment came."""
+    if payment is None or review.state != reviews.OPEN or review.reason != ReviewReason.NEAR_MISS:
+        return ()
+    return tuple(store_near_miss.suggestions(reader, payment))
 
 
 def _reference_text(message: Message, payment: Payment | None) -> str:

@@ -24,6 +24,7 @@ class Settlement:
 
     Attributes:
         reconciliation_id: Set when a person vouched through reconcile.
+        payer_known_by: How the expected payer was recognised, of `daemon.core.matching.Verify`.
     """
 
     verdict: Verdict
@@ -31,6 +32,7 @@ class Settlement:
     late: bool
     actor: str = "momo"
     reconciliation_id: str | None = None
+    payer_known_by: str | None = None
 
 
 def verify(
@@ -92,6 +94,7 @@ def verify(
             "matched_by": how.matched_by,
             "late": how.late,
             "difference_minor": how.verdict.difference_minor,
+            **({"payer_known_by": how.payer_known_by} if how.payer_known_by else {}),
         },
     )
     return verified
@@ -237,8 +240,11 @@ def give_holder(
 ) -> Transaction:
     """Give a payment without a request a holder, and forward it unless it is history or rejected.
 
-    `matched_by` is `review` when a person let it count.
+    `matched_by` is `review` when a person let it count. One that has a holder already keeps it.
     """
+    known = transactions.paid_by(tx, payment.id)
+    if known is not None:
+        return transactions.reject_holder(tx, known) if rejected else known
     row = _holder(outbox.new_id(), payment, rejected=rejected, now=now)
     holder = transactions.add(tx, {**row, "matched_by": matched_by})
     if not rejected and not payment.historical:

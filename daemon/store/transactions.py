@@ -192,6 +192,16 @@ def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
     assert changed == 1, holder_id
 
 
+def reject_holder(tx: Tx, holder: Transaction) -> Transaction:
+    """Note on a holder that a person rejected its payment. What was forwarded stays forwarded."""
+    row = tx.one(
+        f"UPDATE transactions SET rejected = 1 WHERE id = :id AND origin = 'open' RETURNING {_TRANSACTION}",
+        {"id": holder.id},
+    )
+    assert row is not None, "only a holder is rejected"
+    return load(Transaction, row)
+
+
 def reverse(tx: Tx, payment_id: str, at: int) -> Transaction | None:
     """Note on the request or holder that a payment verifies that the network took it back; its status stays."""
     row = tx.one(

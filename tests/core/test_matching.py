@@ -183,3 +183,56 @@ class TestLate:
         decision = decide(payment(telco_at=NOW + HOUR_US), [request(expires_at=NOW + MINUTE_US)])
         assert isinstance(decision, Verify)
         assert not decision.late
+
+
+# The payer's name, where the receipt carries no number ---------------------------------------------
+
+NAMED = {"expected_payer_phone": "+233241234567", "expected_payer_name": "Kofi Antwi Badu"}
+
+
+def by_name(paid: Payment, wanted: Transaction, approved: tuple[str, ...] = ()) -> Decision:
+    return match(paid, [wanted], None, late_policy="accept", approved=approved)
+
+
+@pytest.mark.parametrize("name", ["KOFI ANTWI BADU", "BADU KOFI A.", "MR KOFI ANTWI BADU"])
+def test_the_expected_name_stands_for_a_number_that_is_not_on_the_receipt(name: str) -> None:
+    decision = by_name(payment(payer_name=name), request(**NAMED))
+    assert isinstance(decision, Verify)
+    assert decision.payer_known_by == "name"
+
+
+@pytest.mark.parametrize("name", [None, "", "KOFI BADU", "KWAME ANTWI BADU", "K. A. B."])
+def test_another_name_or_none_is_a_persons_matter(name: str | None) -> None:
+    wanted = request(**NAMED)
+    assert by_name(payment(payer_name=name), wanted) == Hold(
+        ReviewReason.PAYER_UNKNOWN, wanted, moves=True
+    )
+
+
+def test_a_wrong_number_is_not_made_good_by_the_right_name() -> None:
+    wanted = request(**NAMED)
+    paid = payment(payer_name="KOFI ANTWI BADU", payer_phone="+233550000000")
+    for approved in ((), ("+233241234567",)):
+        assert by_name(paid, wanted, approved) == Hold(
+            ReviewReason.PAYER_MISMATCH, wanted, moves=True
+        )
+
+
+def test_a_name_that_was_approved_for_the_expected_number_stands_for_it() -> None:
+    wanted = request(expected_payer_phone="+233241234567")
+    decision = by_name(payment(), wanted, ("+233241234567",))
+    assert isinstance(decision, Verify)
+    assert decision.payer_known_by == "approval"
+    assert isinstance(by_name(payment(), wanted, ("+233550000000",)), Hold)
+
+
+def test_a_number_on_the_receipt_needs_no_name() -> None:
+    decision = by_name(payment(payer_phone="+233241234567", payer_name="X"), request(**NAMED))
+    assert isinstance(decision, Verify)
+    assert decision.payer_known_by is None
+
+
+def test_without_an_expected_number_no_name_is_asked_for() -> None:
+    decision = by_name(payment(payer_name=None), request())
+    assert isinstance(decision, Verify)
+    assert decision.payer_known_by is None

@@ -479,7 +479,7 @@ async def test_a_repeat_with_the_same_key_gets_the_same_bytes_and_needs_no_passw
 
 async def test_of_eight_people_who_decide_at_once_one_does(shop: FakeShop) -> None:
     for number in range(10):
-        request = await shop.request(2500, expected_payer_phone=PAYER)
+        request = await shop.request(2500, expected_payer_phone=f"+23324123{number:04d}")
         await pay(shop, request.svc_code, f"9321470{number:04d}", concatenation=number)
         waiting = await only(shop)
         results = await asyncio.gather(
