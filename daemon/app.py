@@ -168,7 +168,9 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         loop.add_signal_handler(number, stopping.set)
     ports = Ports(env, log, options.modems)
     deliver = DeliverLoop(env, _sender_maker(env.config.webhooks), log)
-    hooks = api.Hooks(on_shutdown=stopping.set, phone_states=ports.states, log=log)
+    hooks = api.Hooks(
+        on_shutdown=stopping.set, phone_states=ports.conditions, inspect=ports.inspect, log=log
+    )
     listeners = Listeners(
         socket_path=places.socket,
         http=env.http_address or None,

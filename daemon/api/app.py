@@ -16,6 +16,7 @@ from daemon.api import (
     lines,
     local_control,
     local_messages,
+    local_modems,
     local_status,
     login,
     payment_methods,
@@ -144,6 +145,10 @@ def _add_open_collections(routes: Routes) -> None:
 
 def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_STATUS, {"GET": op(local_status.get)}, local=True)
+    routes.add(Path.LOCAL_MODEMS, {"GET": op(local_modems.get_list)}, local=True)
+    modem = {"GET": op(local_modems.get_one), "PATCH": op(local_modems.rename)}
+    routes.add(Path.LOCAL_MODEM, modem, local=True)
+    routes.add(Path.LOCAL_MODEM_TEST, {"POST": op(local_modems.test)}, local=True)
     routes.add(Path.LOCAL_MESSAGES, {"GET": op(local_messages.get_list)}, local=True)
     routes.add(Path.LOCAL_MESSAGE, {"GET": op(local_messages.get_one)}, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)

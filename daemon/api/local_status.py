@@ -3,17 +3,16 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from daemon.api import lines
 from daemon.api.envelope import VERSION
 from daemon.api.service import Call, Reply, ok
 from daemon.config import Http, is_inside
-from daemon.core import collection_shapes, shapes
+from daemon.core import collection_shapes, phones
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.store import endpoints, lists, shop
@@ -29,17 +28,6 @@ _WORDS: Final = {
 }
 
 
-class PhoneState(Protocol):
-    """What a phone's loop says of itself."""
-
-    port: str
-    state: str
-    detail: str
-    next_step: str
-    device_id: str | None
-    last_sms_at_us: int | None
-
-
 async def get(call: Call) -> Reply:
     """Return the status."""
     env = call.env
@@ -51,7 +39,10 @@ async def get(call: Call) -> Reply:
         "http": env.http_address or None,
         "http_security": _security(env.config.http, env.http_address),
         **await env.store.read(lambda reader: _read(reader, now)),
-        "phones": _phones(call.service.hooks.phone_states()),
+        "phones": [
+            phones.shape(phone, phones.troubles(phone, now))
+            for phone in call.service.hooks.phone_states()
+        ],
     }
     data["db"], data["disk_free_bytes"] = await asyncio.to_thread(
         _on_disk, env.store.path, data.pop("schema")
@@ -105,20 +96,6 @@ def _today(day: lists.Today) -> dict[str, Any]:
             currency, (_, minor) = entries.popitem()
             told[word] |= {"amount": render(minor, currency), "currency": currency}
     return {**told, "review": day.review, "waiting": day.waiting}
-
-
-def _phones(states: Iterable[PhoneState]) -> list[dict[str, Any]]:
-    return [
-        {
-            "port": state.port,
-            "state": state.state,
-            "detail": state.detail,
-            "next": state.next_step,
-            "device_id": state.device_id,
-            "last_sms_at": shapes.timestamp_or_none(state.last_sms_at_us),
-        }
-        for state in states
-    ]
 
 
 def _on_disk(path: str, schema: int) -> tuple[dict[str, Any], int]:

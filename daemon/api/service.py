@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from daemon.api.inflight import InFlight
 from daemon.core import shapes
 from daemon.core.access import Caller
+from daemon.core.phones import Condition
 from daemon.core.requests import Answer
 from daemon.env import Env
 from daemon.webhooks.addresses import AddressPolicy, Resolver
@@ -35,19 +36,26 @@ class PlainLog:
         logging.getLogger("momo.api").error("%s %s", event, fields)
 
 
+async def nobody_answers(_device_id: str) -> bool:
+    """Stand in for phones where there are none."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What the composition root hooks in.
 
     Attributes:
         on_shutdown: Begins to stop the daemon; returns at once.
-        phone_states: What each phone's loop says of itself, for the status.
+        phone_states: What each phone's loop says of itself.
+        inspect: Asks a phone, by its device id, how it fares now; False when it does not say.
         resolver: Looks up the hosts of webhook addresses; None is the system's.
         log: Where our own faults are written.
     """
 
     on_shutdown: Callable[[], None]
-    phone_states: Callable[[], Any] = dict
+    phone_states: Callable[[], Sequence[Condition]] = tuple
+    inspect: Callable[[str], Awaitable[bool]] = nobody_answers
     resolver: Resolver | None = None
     log: ErrorLog = field(default_factory=PlainLog)
 

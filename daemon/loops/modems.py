@@ -9,10 +9,11 @@ It is longer than 300 lines because everything that may happen to one port, and 
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from daemon.core.errors import Unavailable
+from daemon.core.phones import Condition
 from daemon.core.requests import PhoneIdentity, ReadPart, Source
 from daemon.env import Env
 from daemon.flows import identify, ingest
@@ -48,6 +49,9 @@ LINGER_S: Final = 0.001
 """How long a part waits for those behind it that are announced and not yet read: one commit then serves a whole
 message. A phone that takes longer to answer gains nothing and loses this."""
 
+INSPECT_S: Final = 15.0
+"""A phone that is reading a long list may be so late; a person waits no longer."""
+
 STORE_AGAIN_S: Final = 5.0
 """Between two tries to store while the disk is full: the phone's storage is small, so go on soon."""
 
@@ -62,8 +66,29 @@ class PhoneState:
     next_step: str = ""
     device_id: str | None = None
     health: said.Health | None = None
+    health_at_us: int | None = None
     last_sms_at_us: int | None = None
     noted: set[str] = field(default_factory=set)
+
+    @property
+    def condition(self) -> Condition:
+        """The same as a value for those who show it."""
+        base = Condition(
+            self.port, self.state, self.detail, self.next_step, self.device_id, self.last_sms_at_us
+        )
+        if self.health is None:
+            return base
+        health = self.health
+        return replace(
+            base,
+            health_at=self.health_at_us,
+            signal=health.signal,
+            registration=health.registration.value,
+            receives=health.registration.receives,
+            network=health.operator,
+            used=health.used,
+            total=health.total,
+        )
 
 
 class PortLoop:
@@ -84,10 +109,13 @@ class PortLoop:
         self._present: str | None = None
         """The device that this port brought in and has not taken out yet."""
         self._link: Link | None = None
+        self._session: Session | None = None
         self._family: Family = GENERIC
         self._hangs = 0
         self._restarted_at: float | None = None
         self._hilink = ""
+        self._asked = asyncio.Event()
+        """Set when the phone has said how it fares."""
 
     async def run(self) -> None:
         """Open, serve, back off, again. Ends only by cancellation."""
@@ -104,6 +132,19 @@ class PortLoop:
                     self._log.warning("modem.port", port=self._path, why=error.message)
                 self._say("unreachable", error.message, error.next_step)
             await asyncio.sleep(self._delay_s(failures))
+
+    async def inspect(self) -> bool:
+        """Ask the phone how it fares, through the session that reads its messages; False when it does not say."""
+        if self._link is None or self._session is None:
+            return False
+        self._asked.clear()
+        self._link.do(self._session.inspect)
+        try:
+            async with asyncio.timeout(INSPECT_S):
+                await self._asked.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def reopen(self) -> None:
         """Close the port and open it again at once: the machine slept, and the phone may have lost its settings."""
@@ -145,8 +186,9 @@ class PortLoop:
         self._queue.clear()
         self._hilink = ""
         self._source = None
+        self.state.health = None
         link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
-        self._link = link
+        self._link, self._session = link, session
         storing = asyncio.create_task(self._store(link, session))
         link.start()
         closing = asyncio.create_task(link.wait_closed())
@@ -160,7 +202,7 @@ class PortLoop:
             self._say_closed(why, self._env.clock.monotonic() - started)
             return ready
         finally:
-            self._link = None
+            self._link = self._session = None
             for task in (storing, closing):
                 task.cancel()
             link.close()
@@ -227,6 +269,8 @@ class PortLoop:
                     self._say_ready()
                 case said.Health():
                     self.state.health = event
+                    self.state.health_at_us = self._env.clock.now_us()
+                    self._asked.set()
                 case said.PinNeeded(state=pin):
                     self._say(
                         "pin_needed",

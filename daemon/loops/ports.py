@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from daemon.core.phones import Condition
 from daemon.env import Env
 from daemon.log import Log
 from daemon.loops.modems import PhoneState, PortLoop
@@ -61,6 +62,16 @@ class Ports:
     def states(self) -> list[PhoneState]:
         """Return what each port is doing."""
         return [loop.state for loop in self._loops.values()]
+
+    def conditions(self) -> list[Condition]:
+        """Return the same for those who show it."""
+        return [state.condition for state in self.states()]
+
+    async def inspect(self, device_id: str) -> bool:
+        """Ask a phone how it fares now; False when it is not here, or does not say."""
+        loops = [loop for loop in self._loops.values() if loop.state.device_id == device_id]
+        answers = [await loop.inspect() for loop in loops]
+        return any(answers)
 
     async def run(self) -> None:
         """Serve ports until cancelled; a fault in one ends all, loudly, rather than reading on half blind."""

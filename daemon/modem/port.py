@@ -288,16 +288,20 @@ class Link:
         self._loop.add_reader(self._port.fileno(), self._readable)
         self._guarded(self._session.tick)
 
-    def stored(self, parts: Sequence[StoredPart]) -> None:
-        """Pass on that these parts are durable, so that their slots may be emptied."""
+    def do(self, step: Callable[[float], None]) -> None:
+        """Let the session take a step of the caller's, which is given the time; nothing when the link is closed."""
         if self._closed.done():
             return
 
-        def tell(now: float) -> None:
-            self._session.stored(parts)
+        def take(now: float) -> None:
+            step(now)
             self._session.tick(now)
 
-        self._guarded(tell)
+        self._guarded(take)
+
+    def stored(self, parts: Sequence[StoredPart]) -> None:
+        """Pass on that these parts are durable, so that their slots may be emptied."""
+        self.do(lambda _now: self._session.stored(parts))
 
     async def wait_closed(self) -> PortGone | Hung | Closed:
         """Wait until it is over and return why. A fault of ours is raised here."""

@@ -247,6 +247,11 @@ class Session:
         """Learn that these parts are durable: the next `tick` begins to empty their slots."""
         self._work.stored(parts)
 
+    def inspect(self, now: float) -> None:
+        """Ask the phone how it fares, behind what is under way: a `Health` follows, if it is set up."""
+        if self.state is State.READY:
+            self._work.inspect(now)
+
     # --- moving on -------------------------------------------------------------------------
 
     def _over(self) -> bool:

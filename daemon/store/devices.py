@@ -1,7 +1,7 @@
 """Phones and SIMs as people see them: what is there, and which slot holds which SIM."""
 
 from daemon.core.model import Device, Sim
-from daemon.store.engine import Reader
+from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
 
 _DEVICE = columns(Device)
@@ -51,3 +51,19 @@ def sim_in_slot(reader: Reader, device_id: str, slot_index: int) -> Sim | None:
 def sim(reader: Reader, seq: int) -> Sim | None:
     """Return a SIM by its row."""
     return load_optional(Sim, reader.one(f"SELECT {_SIM} FROM sims WHERE seq = :seq", {"seq": seq}))
+
+
+def named(reader: Reader, name: str) -> Device | None:
+    """Return the phone that is called so, whatever the case of its letters."""
+    return load_optional(
+        Device,
+        reader.one(
+            f"SELECT {_DEVICE} FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL",
+            {"name": name},
+        ),
+    )
+
+
+def rename(tx: Tx, device_id: str, name: str) -> None:
+    """Call a phone by another name."""
+    tx.run("UPDATE devices SET name = :name WHERE device_id = :id", {"id": device_id, "name": name})

@@ -17,6 +17,7 @@ from daemon.api.listeners import Listeners
 from daemon.config import Config
 from daemon.core.access import KEY_SCOPES, KeyKind, hash_key, make_key
 from daemon.core.model import Shop
+from daemon.core.phones import Condition
 from daemon.store import api_keys
 from daemon.store import shop as shops
 from daemon.store.engine import Tx
@@ -67,6 +68,8 @@ class FakeApi:
         self.log = FakeLog()
         self.resolver = FakeResolver()
         self.stops = 0
+        self.phones: list[Condition] = []
+        self.inspected: list[str] = []
         self._entropy = FakeEntropy(7)
         self._stack = AsyncExitStack()
         self.live: httpx.AsyncClient
@@ -93,6 +96,11 @@ class FakeApi:
 
     async def close(self) -> None:
         await self._stack.aclose()
+
+    async def inspect(self, device_id: str) -> bool:
+        """Stand for a phone that answers when it is there."""
+        self.inspected.append(device_id)
+        return any(phone.device_id == device_id for phone in self.phones)
 
     async def client(self, key: str | None = None) -> httpx.AsyncClient:
         """Return a caller over TCP."""
@@ -146,7 +154,13 @@ async def running(
         made.stops += 1
 
     await listeners.bind()
-    hooks = api.Hooks(on_shutdown=stop, resolver=made.resolver, log=made.log)
+    hooks = api.Hooks(
+        on_shutdown=stop,
+        phone_states=lambda: made.phones,
+        inspect=made.inspect,
+        resolver=made.resolver,
+        log=made.log,
+    )
     task = asyncio.create_task(listeners.serve(api.build(shop.env, hooks)))
     await listeners.ready()
     await made.open()
