@@ -283,6 +283,8 @@ class Phone:
         octets = number(argument, range(1, _TPDU_OCTETS_MAX + 1), Refusal("CMS", 304))
         self._submit_length = octets
         self._line.prompt = True
+        if self.faults.no_prompt:
+            return
         self._line.say(b"\r\n> ")
 
     def _submit(self, typed: bytes, at_ns: int, *, cancelled: bool) -> tuple[list[str], str]:
@@ -296,6 +298,9 @@ class Phone:
         reference = len(self.sent) % 256
         self.sent.append(Sent(pdu, reference, self.command_count, at_ns))
         self._network.report(pdu, reference)
+        if self.faults.hang_after_send:
+            self.faults.hang_after_send, self.faults.silent = False, True
+            return [], ""
         if self.faults.send_and_fail:
             return [], self.faults.send_and_fail
         return [f"+CMGS: {reference}"], "OK"
@@ -312,8 +317,12 @@ class Phone:
         sim = self._handset.card.sim
         if pdu.startswith("00") and (sim is None or not sim.smsc):
             raise Refusal("CMS", 330)
-        if self.faults.fail_send:
-            raise Refusal("", literally=self.faults.fail_send)
+        if line := self.faults.fail_send:
+            if self.faults.fail_send_count:
+                self.faults.fail_send_count -= 1
+                if not self.faults.fail_send_count:
+                    self.faults.fail_send = ""
+            raise Refusal("", literally=line)
         return pdu
 
     # --- the network -----------------------------------------------------------------------

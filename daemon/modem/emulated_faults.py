@@ -48,6 +48,12 @@ class Faults:
     """Only commands that begin so, such as `+CMGL`; empty is all but `AT` itself."""
     error_line: str = "+CMS ERROR: 500"
     """What they are answered."""
+    no_prompt: bool = False
+    """`AT+CMGS` gets no answer at all."""
+    hang_after_send: bool = False
+    """A message is sent, and after it the phone says nothing until it is reset."""
+    fail_send_count: int = 0
+    """`fail_send` holds for so many messages; 0 is for all."""
     fail_send: str = ""
     """A message to send is answered so and not sent."""
     send_and_fail: str = ""
@@ -135,6 +141,10 @@ PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
     "delete-fails": {"fail_delete_in": 1},
     "delete-lies": {"ignore_deletes": True},
     "send-fails": {"fail_send": "+CMS ERROR: 500"},
+    "send-busy": {"fail_send": "+CMS ERROR: 42", "fail_send_count": 1},
+    "send-refused": {"fail_send": "+CMS ERROR: 21"},
+    "send-hangs": {"hang_after_send": True, "silent_until": "reset"},
+    "no-prompt": {"no_prompt": True},
     "send-unsure": {"send_and_fail": "+CMS ERROR: 513"},
 }
 """Faults by a name for people; each may be mended by setting its fields back."""

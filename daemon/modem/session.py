@@ -20,6 +20,7 @@ from typing import Final
 
 from daemon.modem import at
 from daemon.modem.session_ask import DONE, NOTHING, Answer, Ask
+from daemon.modem.session_send import PROMPT, SEND_S, Outgoing, Sending
 from daemon.modem.session_start import Script, Setup, Wait, start
 from daemon.modem.session_values import (
     Event,
@@ -38,8 +39,8 @@ from daemon.modem.session_values import (
     SessionSettings,
     SimAbsent,
     StoredPart,
-)
     Watermark,
+)
 from daemon.modem.session_work import Work
 
 __all__ = [
@@ -63,8 +64,8 @@ __all__ = [
     "SimAbsent",
     "State",
     "StoredPart",
-]
     "Watermark",
+]
 
 MISSES_MAX: Final = 3
 """Answers missed in a row, over all commands or of one command alone: the phone hangs."""
@@ -160,6 +161,7 @@ class Session:
         self._out = bytearray()
         self._events: list[Event] = []
         self._work = Work(settings, self._events)
+        self._sending = Sending(self._events)
         self._script: Script = start(settings.role)
         self._setup: Setup | None = None
         self._mute: set[str] = set()
@@ -194,6 +196,8 @@ class Session:
                 return
         if self.state in _SETTLING:
             self._deadline = min(now + QUIET_S, self._settled_by)
+        elif self._codec.prompt and self._type(now):
+            self._codec.clear()
         elif self._codec.prompt and self.state is State.READY:
             # Nobody here opened it. What is typed into it would be sent as a message.
             self._codec.clear()
@@ -247,6 +251,19 @@ class Session:
         """Learn that these parts are durable: the next `tick` begins to empty their slots."""
         self._work.stored(parts)
 
+    @property
+    def sending(self) -> bool:
+        """Say whether a message was handed over by `send` and has not ended with `SmsEnded`."""
+        return self._sending.busy
+
+    def send(self, outgoing: Outgoing) -> None:
+        """Send a message when nothing received is left to do; the next `tick` may begin it."""
+        self._sending.begin(outgoing)
+
+    def abandon(self) -> None:
+        """Learn that the line is gone: a message that is being sent ends as far as that is known."""
+        self._sending.abandon()
+
     def inspect(self, now: float) -> None:
         """Ask the phone how it fares, behind what is under way: a `Health` follows, if it is set up."""
         if self.state is State.READY:
@@ -268,8 +285,16 @@ class Session:
             self._restart(now)
             return
         self._work.tick(now)
-        if (ask := self._work.next(now)) is not None:
+        if (ask := self._work.next(now) or self._sending.next()) is not None:
             self._send(ask, now)
+
+    def _type(self, now: float) -> bool:
+        """Type the message into the prompt that was asked for; False when none was."""
+        if (typed := self._sending.prompted()) is None:
+            return False
+        self._out += typed
+        self._deadline = now + SEND_S
+        return True
 
     def _send(self, ask: Ask, now: float) -> None:
         assert self._ask is None, "one command at a time"
@@ -280,6 +305,8 @@ class Session:
 
     def _timeout(self, ask: Ask) -> float:
         usual = self._settings.command_timeout_s
+        if ask is self._sending.ask:
+            return ask.timeout_s or usual  # what was received must not wait longer
         return usual if ask.timeout_s is None else max(usual, ask.timeout_s)
 
     def _wake(self, now: float) -> None:
@@ -379,6 +406,7 @@ class Session:
         self._ask = None
         if self.state is State.READY:
             self._work.lost()
+        self._sending.lost()
         self._move(cause)
         self._wake(now)
 
@@ -386,6 +414,7 @@ class Session:
         self._move(Cause.GIVEN_UP)
         self._ask = None
         self._out.clear()
+        self._sending.abandon()
         self._events.append(Hung(why, silent))
 
     # --- what the phone says ---------------------------------------------------------------
@@ -399,9 +428,7 @@ class Session:
             if at.error_class(error) is at.ErrorClass.UNKNOWN:
                 self._note(str(error), Note.ERROR)
             self._end(Answer(ok=False, error=error), now)
-        elif self._is_direct(line) or (
-            self.state is State.READY and ask is not None and self._work.line(line)
-        ):
+        elif self._is_direct(line) or self._is_part(ask, line, now):
             pass
         elif self.state is State.STARTING and ask is not None and self._answers(ask, line):
             if len(self._lines) < LINES_MAX:
@@ -410,6 +437,15 @@ class Session:
                 self._end(DONE, now)
         elif self.state not in _SETTLING or line.startswith("+CMTI"):
             self._take_unasked(line, now)
+
+    def _is_part(self, ask: Ask | None, line: str, now: float) -> bool:
+        """Take a line of the answer to a command of the work, or to `AT+CMGS`."""
+        if ask is None or self.state is not State.READY:
+            return False
+        if ask is not self._sending.ask:
+            return self._work.line(line)
+        # Some phones end the prompt's line.
+        return (line == PROMPT and self._type(now)) or self._sending.line(line)
 
     def _answers(self, ask: Ask, line: str) -> bool:
         """Say whether a line belongs to the answer to a command of the start."""
@@ -436,7 +472,10 @@ class Session:
             self._misses_of.pop(ask.name, None)
             self._run(Answer(answer.ok, answer.error, tuple(self._lines)), now)
             return
-        self._work.done(answer)
+        if ask is self._sending.ask:
+            self._sending.done(answer)
+        else:
+            self._work.done(answer)
         if not self._work.confused:
             if self._misses_of:
                 self._misses_of.pop(ask.name, None)
@@ -449,10 +488,10 @@ class Session:
             self._out_of_step(Cause.CONFUSED, now)
 
     def _is_direct(self, line: str) -> bool:
-        """Take a message that the phone passes on without storing it, such as a flash SMS."""
+        """Take what the phone passes on without storing it: a flash SMS, a status report."""
         if line.startswith(("+CMT:", "+CDS:")):
-            self._unasked = at.unasked_header(line) if line.startswith("+CMT:") else None
-            return line.startswith("+CMT:")
+            self._unasked = at.unasked_header(line)
+            return True
         header = self._unasked
         if header is None or not at.is_hex(line) or not at.fits(header.length, line):
             return False

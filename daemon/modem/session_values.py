@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from daemon.modem.families import PortRole
+from daemon.modem.session_send import SmsEnded, SmsPartSent
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,6 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-@dataclass(frozen=True, slots=True)
 class Watermark:
     """A storage has become nearly full, or is no longer so.
 
@@ -160,6 +160,7 @@ class Watermark:
     high: bool
 
 
+@dataclass(frozen=True, slots=True)
 class PinNeeded:
     """The SIM wants `state`, such as `SIM PIN` or `SIM PUK`. The session tries none by itself."""
 
@@ -226,10 +227,12 @@ Event = (
     | Freed
     | KeptOnPhone
     | Health
-    | PinNeeded
     | Watermark
+    | PinNeeded
     | SimAbsent
     | HiLink
     | Hung
     | Noted
+    | SmsPartSent
+    | SmsEnded
 )
