@@ -126,6 +126,23 @@ def clock(value: object, terminal: Terminal) -> str:
     return f"{local.day} {local:%b %H:%M}"
 
 
+def untold(unaccounted: object, terminal: Terminal) -> str:
+    """Return how much of a line's money no message told of, and since when; empty when all is told."""
+    if not isinstance(unaccounted, dict):
+        return ""
+    currency = unaccounted.get("currency")
+    parts = [
+        f"{money(amount, currency)} {moved}"
+        for amount, moved in (
+            (unaccounted.get("came_in"), "came in"),
+            (unaccounted.get("went_out"), "went out"),
+        )
+        if amount not in (None, "0.00")
+    ]
+    since = clock(unaccounted.get("since"), terminal)
+    return f"{' and '.join(parts)} untold since {since}" if parts else ""
+
+
 def size(number: object) -> str:
     """Return `41 MB` for a number of bytes."""
     if not isinstance(number, int):

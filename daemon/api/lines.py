@@ -3,8 +3,9 @@
 from typing import Any
 
 from daemon.api.service import Call, Reply, ok
-from daemon.core.lines import UNPLACED_WINDOW_US, line_status
-from daemon.store import devices, payment_methods
+from daemon.core.balance import unaccounted
+from daemon.core.lines import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US, line_status
+from daemon.store import balances, devices, payment_methods
 from daemon.store.engine import Reader
 
 
@@ -16,10 +17,12 @@ async def get(call: Call) -> Reply:
 
 def status(reader: Reader, now: int) -> dict[str, Any]:
     """Read the line status object."""
+    gaps = balances.gaps_since(reader, now - UNACCOUNTED_WINDOW_US)
     return line_status(
         devices.known(reader),
         devices.sims_in_phones(reader),
         payment_methods.in_use(reader),
         payment_methods.unplaced_by_sim(reader, now - UNPLACED_WINDOW_US),
         now,
+        {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
     )

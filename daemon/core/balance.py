@@ -29,6 +29,9 @@ TURNED_US_MAX: Final = MINUTE_US
 WINDOW: Final = 64
 """Messages of a line to load on each side of a new one, by time; see `judge` for what else must be among them."""
 
+NEAR: Final = 12
+"""So many are enough for nearly every message: see `is_plain`."""
+
 
 class BalanceCheck(StrEnum):
     """The setting `[trust] balance_check`."""
@@ -139,6 +142,34 @@ def judge(
     pairs = ((then, by_key[then.key]) for then in before)
     changes = tuple(Change(then, now) for then, now in pairs if then != now)
     return Ruling(by_key[judged.key], why, gaps, changes, warning)
+
+
+def is_plain(near: Sequence[Entry], ruling: Ruling) -> bool:
+    """Say whether more of the line could not change a ruling that was made among the `NEAR` nearest messages.
+
+    Fewer than that are all there are. Of more it could not when the message stands behind all of them by ID and by time,
+    goes on from the last known balance, and nothing of them is open: neither the balance nor the clock of the IDs
+    (`daemon.core.doubts`) looks any further back then.
+    """
+    if len(near) < NEAR:
+        return True
+    new = ruling.entry
+    number = id_number(new.telco_id)
+    return (
+        number is not None
+        and ruling.why is Why.JOINS
+        and not ruling.changes
+        and new.place is None
+        and all(
+            entry.standing is Standing.ACCEPTED
+            and entry.after is not None
+            and entry.at <= new.at
+            and entry.place is None
+            and (known := id_number(entry.telco_id)) is not None
+            and known < number
+            for entry in near
+        )
+    )
 
 
 def _turned(others: Sequence[Entry], entry: Entry) -> Line | None:

@@ -3,14 +3,19 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from daemon.core.balance import Unaccounted
 from daemon.core.limits import DAY_US
 from daemon.core.model import Device, PaymentMethod, Sim
-from daemon.core.providers import network_name, provider_name
+from daemon.core.providers import currency_of, network_name, provider_name
+from daemon.core.shapes import timestamp_or_none
+from parsers.money import render
 
 UNSEEN_US_MAX: Final = 7 * DAY_US
 """A phone that was not seen for so long does not hold the lines up (decisions.md section 3)."""
 UNPLACED_WINDOW_US: Final = 30 * DAY_US
 """interface.md, Limits: unplaced payments are counted, and can be claimed, for this long."""
+UNACCOUNTED_WINDOW_US: Final = UNPLACED_WINDOW_US
+"""Money that no message told of is shown for as long."""
 
 
 def line_status(
@@ -19,6 +24,7 @@ def line_status(
     methods: Iterable[PaymentMethod],
     unplaced: Mapping[str, int],
     now_us: int,
+    unaccounted: Mapping[str, Unaccounted] | None = None,
 ) -> dict[str, Any]:
     """Make the line status object.
 
@@ -28,12 +34,14 @@ def line_status(
         methods: The merchant numbers in use.
         unplaced: Payments of the last 30 days that matched none of them, by SIM key.
         now_us: Our time.
+        unaccounted: How much of a line's money no message told of in the last 30 days, by SIM key.
 
     Returns:
         `ready`, `unplaced_payments` (of all SIMs, also those that are in no phone now) and `phones`.
     """
     devices, sims, methods = list(devices), list(sims), list(methods)
     lines = _lines(methods)
+    untold = unaccounted or {}
     return {
         "ready": not sims_without_number(devices, sims, methods, now_us),
         "unplaced_payments": sum(unplaced.values()),
@@ -48,6 +56,7 @@ def line_status(
                         "network": network_name(sim.network),
                         "unplaced_payments": unplaced.get(sim.sim_key, 0),
                         "line": _line(lines.get(sim.seq)),
+                        "unaccounted": _unaccounted(untold.get(sim.sim_key), sim.network),
                     }
                     for sim in _of(device, sims)
                 ],
@@ -104,6 +113,19 @@ def _lines(methods: Iterable[PaymentMethod]) -> dict[int, PaymentMethod]:
         method.sim_seq: method
         for method in methods
         if method.sim_seq is not None and method.deleted_at is None
+    }
+
+
+def _unaccounted(found: Unaccounted | None, network: str | None) -> dict[str, Any] | None:
+    """Make `unaccounted`: what came in and what left untold, and since when; null when everything is accounted for."""
+    currency = None if network is None else currency_of(network)
+    if found is None or found.since is None or currency is None:
+        return None
+    return {
+        "came_in": render(found.came_in_minor, currency),
+        "went_out": render(found.went_out_minor, currency),
+        "currency": currency,
+        "since": timestamp_or_none(found.since),
     }
 
 

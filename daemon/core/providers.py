@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from parsers.read import PROVIDERS, provider_of
+from parsers.read import PROVIDERS, provider_of, provider_of_network
 
 CURRENCIES: Final = frozenset(provider.currency for provider in PROVIDERS.values())
 """What the providers pay in."""
@@ -23,6 +23,12 @@ def known() -> tuple[str, ...]:
 def network_of(provider: str) -> str:
     """Return the short lower-case name of a provider's network."""
     return PROVIDERS[provider].network
+
+
+def currency_of(network: str) -> str | None:
+    """Return what a network's wallets hold, by its short name; None for a network that we know no wallet of."""
+    provider = provider_of_network(network)
+    return None if provider is None else PROVIDERS[provider].currency
 
 
 def provider_name(provider: str) -> str:

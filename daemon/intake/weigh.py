@@ -10,7 +10,7 @@ Test messages touch none of this (decisions.md section 4).
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from daemon.core.balance import BalanceCheck, Ruling, decide, judge
+from daemon.core.balance import NEAR, BalanceCheck, Ruling, decide, is_plain, judge
 from daemon.core.balance_line import Away, Entry, Gap, Standing, Why, effects_of, matters
 from daemon.core.doubts import Doubt, Facts, counting, doubts_about, of_the_route, teaches_smsc
 from daemon.core.limits import SECOND_US
@@ -62,23 +62,13 @@ def take_word(desk: Desk, message_id: str, *, genuine: bool) -> None:
 def _judge(
     desk: Desk, arrived: Arrived, reading: readings.Reading
 ) -> tuple[Ruling, Sequence[Doubt]]:
-    """Judge a message and write its entry down."""
-    entries = balances.around(desk.tx, arrived.chain, arrived.at)
+    """Judge a message among those of its line, and write its entry down."""
     facts = _facts(desk, arrived, reading)
-    doubts = doubts_about(facts, entries)
-    balance = None if isinstance(reading, readings.Unreadable) else reading.balance
-    new = balances.new_entry(
-        arrived.id,
-        at=arrived.at,
-        stored_at=arrived.stored_at,
-        telco_id=facts.telco_id,
-        pays=isinstance(reading, readings.Payment),
-        effects=effects_of(reading),
-        after=None if balance is None else balance.minor,
-        doubted=of_the_route(doubts),
-    )
-    check = BalanceCheck(desk.env.config.trust.balance_check)
-    ruling = judge(entries, new, away=_away(desk, entries), check=check)
+    entries = balances.around(desk.tx, arrived.chain, arrived.at, NEAR)
+    ruling, doubts = _judge_among(desk, arrived, reading, facts, entries)
+    if not is_plain(entries, ruling):
+        entries = balances.around(desk.tx, arrived.chain, arrived.at)
+        ruling, doubts = _judge_among(desk, arrived, reading, facts, entries)
     if ruling.why is Why.ID_TAKEN:
         return ruling, doubts
     balances.add(
@@ -93,6 +83,29 @@ def _judge(
     if new_smsc and teaches_smsc(ruling, doubts):
         balances.learn_smsc(desk.tx, arrived.sim_key, arrived.smsc or "", arrived.id, desk.now)
     return ruling, doubts
+
+
+def _judge_among(
+    desk: Desk,
+    arrived: Arrived,
+    reading: readings.Reading,
+    facts: Facts,
+    entries: Sequence[Entry],
+) -> tuple[Ruling, Sequence[Doubt]]:
+    doubts = doubts_about(facts, entries)
+    balance = None if isinstance(reading, readings.Unreadable) else reading.balance
+    new = balances.new_entry(
+        arrived.id,
+        at=arrived.at,
+        stored_at=arrived.stored_at,
+        telco_id=facts.telco_id,
+        pays=isinstance(reading, readings.Payment),
+        effects=effects_of(reading),
+        after=None if balance is None else balance.minor,
+        doubted=of_the_route(doubts),
+    )
+    check = BalanceCheck(desk.env.config.trust.balance_check)
+    return judge(entries, new, away=_away(desk, entries), check=check), doubts
 
 
 def _conclude(

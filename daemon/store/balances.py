@@ -23,8 +23,8 @@ _STANDINGS: Final[Mapping[str, Standing]] = {standing.value: standing for standi
 
 _OF_LINE: Final = "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider"
 _CHAIN: Final = (
-    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC LIMIT {WINDOW}) "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at LIMIT {WINDOW}) "
+    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC LIMIT :window) "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at LIMIT :window) "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' "
     "AND after_minor IS NOT NULL AND at <= :at ORDER BY at DESC LIMIT 2) "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND pays = 1 "
@@ -60,9 +60,12 @@ class Known:
     doubts: tuple[str, ...]
 
 
-def around(reader: Reader, chain: Chain, at: int) -> list[Entry]:
-    """Return the entries that a message of this time is judged among, as `daemon.core.balance.judge` wants them."""
-    rows = reader.all(_CHAIN, chain.params(at=at))
+def around(reader: Reader, chain: Chain, at: int, window: int = WINDOW) -> list[Entry]:
+    """Return the entries that a message of this time is judged among, as `daemon.core.balance.judge` wants them.
+
+    `window` is how many on each side, by time; fewer are enough where `daemon.core.balance.is_plain` says so.
+    """
+    rows = reader.all(_CHAIN, chain.params(at=at, window=window))
     # The last two questions mostly find again what the first one found.
     return [_entry(row) for row in {row[0]: row for row in rows}.values()]
 

@@ -1,7 +1,8 @@
 """Show the lines: each phone, its SIMs, and the number on each.
 
 READS says whether the phone has ever read a payment message; UNPLACED counts payments of the last
-30 days that matched none of your numbers.
+30 days that matched none of your numbers. A note says when a balance moved by more than the
+messages of the last 30 days tell.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
-from momo_cli.words import phone
+from momo_cli.words import phone, untold
 
 EXAMPLES: Final = """\
   momo lines
@@ -34,6 +35,9 @@ VIEW: Final = View(
         Field("payment_method_id"),
         Field("reads_payments"),
         Field("unplaced_payments"),
+        Field("untold_in", "unaccounted.came_in"),
+        Field("untold_out", "unaccounted.went_out"),
+        Field("untold_since", "unaccounted.since"),
     ),
     heads=(
         Head("PHONE", lambda row, _: row["phone"]),
@@ -80,9 +84,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         rows=rows,
         heading=_heading(terminal, ready=ready, unplaced=unplaced),
         empty="" if rows else "No phone connected. Plug in the modem and wait a moment.",
-        notes=["A SIM probably moved: some payments match none of your numbers."]
-        if ready and unplaced and terminal.human
-        else (),
+        notes=list(_notes(rows, terminal, moved=ready and unplaced > 0)) if terminal.human else (),
         next=_next(rows, ready=ready, unplaced=unplaced),
         exit_code=exits.FINDINGS if unready else exits.OK,
     )
@@ -102,7 +104,17 @@ def _rows(data: dict[str, Any]) -> Iterator[Row]:
                 "payment_method_id": line.get("payment_method_id"),
                 "reads_payments": device.get("reads_payments"),
                 "unplaced_payments": sim.get("unplaced_payments") or 0,
+                "unaccounted": sim.get("unaccounted"),
             }
+
+
+def _notes(rows: list[Row], terminal: Terminal, *, moved: bool) -> Iterator[str]:
+    if moved:
+        yield "A SIM probably moved: some payments match none of your numbers."
+    for row in rows:
+        if told := untold(row["unaccounted"], terminal):
+            number = phone(row["phone_number"]) or f"{row['phone']}:{row['slot_index']}"
+            yield f"{number}: {told}. A message may have been lost: look at the wallet's own history."
 
 
 def _number(row: Row) -> Cell | str:

@@ -12,7 +12,7 @@ from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.words import ago, money, phone, size, styled, uptime
+from momo_cli.words import ago, money, phone, size, styled, untold, uptime
 
 EXAMPLES: Final = """\
   momo status
@@ -90,7 +90,10 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
     if at(data, "lines.ready") is False:
         yield "a SIM has no number", "momo lines"
     if data.get("http_security") == "none":
-        yield f"others may read what passes over http://{clean(data.get('http'))}", "momo help files"
+        yield (
+            f"others may read what passes over http://{clean(data.get('http'))}",
+            "momo help files",
+        )
     if data.get("secrets") == "locked":
         yield "the secrets are locked: webhooks wait", "momo help files"
     if at(data, "queue.dead_letters"):
@@ -146,6 +149,8 @@ def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
             where = f"{clean(device.get('name'))}:{sim.get('slot_index')}"
             shown = phone(number) if number else styled(Cell("no number", "yellow"), terminal)
             yield f"{clean(sim.get('network')) or '—'} {shown}   {where}"
+            if told := untold(sim.get("unaccounted"), terminal):
+                yield f"    {styled(Cell('! ' + told, 'yellow'), terminal)}"
     if not phones:
         yield "no phone connected"
 

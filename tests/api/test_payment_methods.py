@@ -315,7 +315,15 @@ async def test_lines_count_what_matched_no_number_for_30_days(api: FakeApi) -> N
                 "device_id": api.shop.source.device_id,
                 "name": lines["data"]["phones"][0]["name"],
                 "reads_payments": True,
-                "sims": [{"slot_index": 0, "network": "MTN", "unplaced_payments": 1, "line": None}],
+                "sims": [
+                    {
+                        "slot_index": 0,
+                        "network": "MTN",
+                        "unplaced_payments": 1,
+                        "line": None,
+                        "unaccounted": None,
+                    }
+                ],
             }
         ],
     }
@@ -333,6 +341,21 @@ async def test_a_placed_sim_shows_its_line(api: FakeApi) -> None:
         "provider": "MTN MoMo",
         "account_name": "Ama",
         "merchant_code": "",
+    }
+
+
+async def test_a_line_says_how_much_no_message_told_of_and_since_when(api: FakeApi) -> None:
+    first = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001")
+    # The receipt of GHS 7.00 in front of this one got lost; the next one goes on from it.
+    second = mtn(100, "KOFI ANTWI BADU", 90_800, "food", "93214500003", concatenation=1)
+    third = mtn(100, "KOFI ANTWI BADU", 90_900, "food", "93214500004", concatenation=2)
+    await api.shop.read(first, second, third)
+    data = (await api.live.get("/v1/open-collections/lines")).json()["data"]
+    assert data["phones"][0]["sims"][0]["unaccounted"] == {
+        "came_in": "7.00",
+        "went_out": "0.00",
+        "currency": "GHS",
+        "since": "2026-11-21T08:00:00.000Z",
     }
 
 

@@ -117,8 +117,20 @@ LINES: dict[str, Any] = {
                         "account_name": "Ama Mensah",
                         "merchant_code": "",
                     },
+                    "unaccounted": {
+                        "came_in": "30.00",
+                        "went_out": "0.00",
+                        "currency": "GHS",
+                        "since": "2026-11-19T09:14:00.000Z",
+                    },
                 },
-                {"slot_index": 1, "network": "Telecel", "unplaced_payments": 3, "line": None},
+                {
+                    "slot_index": 1,
+                    "network": "Telecel",
+                    "unplaced_payments": 3,
+                    "line": None,
+                    "unaccounted": None,
+                },
             ],
         }
     ],

@@ -2,6 +2,7 @@
 
 import pytest
 
+from daemon.core.balance import Unaccounted
 from daemon.core.lines import line_status, sims_without_number
 from daemon.core.model import Device, Sim
 from tests.fakes import rows
@@ -34,6 +35,7 @@ def test_a_phone_with_a_number_on_its_sim_is_ready() -> None:
                             "account_name": "Ama Mensah",
                             "merchant_code": "",
                         },
+                        "unaccounted": None,
                     }
                 ],
             }
@@ -45,7 +47,13 @@ def test_a_sim_without_a_number_is_named_and_its_line_is_null() -> None:
     status = line_status([rows.device()], [rows.sim(network=None)], [], {}, NOW)
     assert status["ready"] is False
     assert status["phones"][0]["sims"] == [
-        {"slot_index": 0, "network": "", "unplaced_payments": 0, "line": None}
+        {
+            "slot_index": 0,
+            "network": "",
+            "unplaced_payments": 0,
+            "line": None,
+            "unaccounted": None,
+        }
     ]
     assert sims_without_number([rows.device()], [rows.sim()], [], NOW) == [
         {
@@ -55,6 +63,17 @@ def test_a_sim_without_a_number_is_named_and_its_line_is_null() -> None:
             "network": "MTN",
         }
     ]
+
+
+def test_what_no_message_told_of_is_said_with_the_moment_it_showed() -> None:
+    untold = {rows.sim().sim_key: Unaccounted(3000, 500, AT)}
+    status = line_status([rows.device()], [rows.sim()], [rows.method()], {}, NOW, untold)
+    assert status["phones"][0]["sims"][0]["unaccounted"] == {
+        "came_in": "30.00",
+        "went_out": "5.00",
+        "currency": "GHS",
+        "since": "2026-11-21T08:01:00.123Z",
+    }
 
 
 def test_no_phone_at_all_is_ready() -> None:
