@@ -67,6 +67,7 @@ class Path(StrEnum):
     DELIVERY = "/v1/open-collections/deliveries/{id}"
     DELIVERY_ATTEMPTS = "/v1/open-collections/deliveries/{id}/attempts"
     REDELIVER = "/v1/open-collections/deliveries/{id}/redeliver"
+    REPLAY = "/v1/open-collections/replay"
     DEAD_LETTERS = "/v1/webhooks/dead-letters"
     DEAD_LETTERS_REPLAY = "/v1/webhooks/dead-letters/replay-batch"
     DEAD_LETTER = "/v1/webhooks/dead-letters/{id}"

@@ -21,6 +21,7 @@ from daemon.api import (
     login,
     payment_methods,
     redeliver,
+    replay,
     review_decisions,
     reviews,
     sandbox,
@@ -136,6 +137,7 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(Path.DELIVERY, {"GET": op(deliveries.get_one, webhooks)})
     routes.add(Path.DELIVERY_ATTEMPTS, {"GET": op(deliveries.get_attempts, webhooks)})
     routes.add(Path.REDELIVER, {"POST": op(redeliver.redeliver, webhooks)})
+    routes.add(Path.REPLAY, {"POST": op(replay.replay, webhooks)})
     routes.add(Path.DEAD_LETTERS, {"GET": op(dead_letters.get_list, webhooks)})
     # Before the path that takes any word for an id.
     routes.add(Path.DEAD_LETTERS_REPLAY, {"POST": op(dead_letters.replay_batch, webhooks)})

@@ -309,6 +309,7 @@ class Delivery:
     leased_until: int | None
     waiting: str | None
     extra: bool
+    bulk: bool
     response_status_code: int | None
     response_body: str | None
     error_code: str | None

@@ -7,6 +7,7 @@ out again under the same `webhook_id`: at least once (decisions.md section 7).
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from daemon.core import signing
 from daemon.core.delivery import (
@@ -55,16 +56,24 @@ class Due:
     next_at: int | None
 
 
-async def lease(env: Env, *, limit: int, per_endpoint: int, running: Mapping[str, int]) -> Due:
+Running = Mapping[tuple[str, bool], int]
+"""How many attempts run, by endpoint and by whether they are of what is sent again in bulk."""
+
+
+async def lease(env: Env, *, limit: int, per_endpoint: int, running: Running) -> Due:
     """Lease what is due now, oldest first, in one commit: a webhook waits for this one.
+
+    What is sent again in bulk (a replay) comes after what is live, and has at most half of an endpoint's attempts and
+    half of all (at least one): so a live payment waits neither for a place nor for a slow answer to an old one.
 
     Args:
         env: The doors.
         limit: How many at most.
         per_endpoint: How many attempts one endpoint may have at the same time.
-        running: How many each endpoint has already.
+        running: What runs already.
     """
     now = env.clock.now_us()
+    bulk_max = max(1, (limit + sum(running.values())) // 2)
 
     def job(tx: Tx) -> Due:
         counts = Counter(running)
@@ -72,8 +81,7 @@ async def lease(env: Env, *, limit: int, per_endpoint: int, running: Mapping[str
         next_at = None
         while len(leased) < limit:
             # One at a time, so that a long queue of one endpoint takes no other's place.
-            full = tuple(key for key, count in counts.items() if count >= per_endpoint)
-            first = deliveries.first_waiting(tx, now=now, full=full)
+            first = deliveries.first_waiting(tx, now=now, **_full(counts, per_endpoint, bulk_max))
             if first is None:
                 break
             delivery, endpoint = first
@@ -83,11 +91,32 @@ async def lease(env: Env, *, limit: int, per_endpoint: int, running: Mapping[str
             number = deliveries.lease(tx, delivery, now=now, until=now + LEASE_US)
             secrets = webhook_secrets.valid_at(tx, webhook_secrets.owner_of(endpoint), now)
             leased.append(Leased(delivery, endpoint, number, tuple(secrets)))
-            counts[endpoint.id] += 1
+            counts[endpoint.id, delivery.bulk] += 1
             next_at = None
         return Due(tuple(leased), next_at)
 
     return await env.store.write(job)
+
+
+class _Full(TypedDict):
+    """Who may have no more."""
+
+    full: tuple[str, ...]
+    bulk_full: tuple[str, ...] | None
+
+
+def _full(counts: Running, per_endpoint: int, bulk_max: int) -> _Full:
+    totals: Counter[str] = Counter()
+    bulk: Counter[str] = Counter()
+    for (endpoint_id, is_bulk), count in counts.items():
+        totals[endpoint_id] += count
+        bulk[endpoint_id] += count * is_bulk
+    return {
+        "full": tuple(key for key, count in totals.items() if count >= per_endpoint),
+        "bulk_full": None
+        if bulk.total() >= bulk_max
+        else tuple(key for key, count in bulk.items() if count >= max(1, per_endpoint // 2)),
+    }
 
 
 async def attempt(env: Env, sender: Sender, leased: Leased) -> Outcome | None:
@@ -113,7 +142,7 @@ async def attempt(env: Env, sender: Sender, leased: Leased) -> Outcome | None:
         "X-Svc-Attempt": str(leased.number),
         "X-Svc-Sequence": str(delivery.seq),
     }
-    if delivery.run > 1:
+    if delivery.run > 1 or delivery.bulk:
         headers["X-Svc-Replay"] = "true"
     if delivery.test:
         headers["X-Svc-Test"] = "true"

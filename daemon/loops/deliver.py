@@ -43,7 +43,7 @@ class DeliverLoop:
             tuple(settings.retry_schedule_s), settings.jitter, frozenset(settings.retry_4xx)
         )
         self._wake = asyncio.Event()
-        self._running: dict[asyncio.Task[None], str] = {}
+        self._running: dict[asyncio.Task[None], tuple[str, bool]] = {}
         self._idle: list[tuple[str, Sender]] = []
         self._answered: dict[str, float] = {}
         self._hosts: set[str] = set()
@@ -112,7 +112,7 @@ class DeliverLoop:
             return 0.0
         for item in due.leased:
             task = asyncio.create_task(self._work(item))
-            self._running[task] = item.endpoint.id
+            self._running[task] = item.endpoint.id, item.delivery.bulk
             task.add_done_callback(self._finished)
         if due.next_at is None or len(self._running) >= self._workers:
             return LOOK_AGAIN_S  # whoever finishes wakes us

@@ -36,27 +36,36 @@ def get(reader: Reader, delivery_id: str) -> Delivery | None:
 
 
 def first_waiting(
-    reader: Reader, *, now: int, full: tuple[str, ...]
+    reader: Reader, *, now: int, full: tuple[str, ...], bulk_full: tuple[str, ...] | None = ()
 ) -> tuple[Delivery, Endpoint] | None:
     """Return the delivery that is due first, now or later, of active endpoints; None when none waits.
 
-    One look at each endpoint's own first one, so a long queue of an endpoint that is down or paused costs nothing.
+    Of those that are due now, what is live comes before what is sent again in bulk. One look at each endpoint's own
+    first of either, so a long queue of an endpoint that is down or paused costs nothing.
 
     Args:
         reader: The view.
         now: Our time; what is leased beyond it is left out.
         full: Endpoints that already have as many attempts running as they may.
+        bulk_full: Endpoints that have as many of those in bulk as they may; None: nothing in bulk may start.
     """
-    params: dict[str, Any] = {"now": now}
-    for index, endpoint_id in enumerate(full):
-        params[f"full{index}"] = endpoint_id
+    params: dict[str, Any] = {"now": now, "bulk": bulk_full is not None}
+    tests = []
+    for name, ids in (("full", full), ("bulk_full", bulk_full or ())):
+        params |= {f"{name}{index}": endpoint_id for index, endpoint_id in enumerate(ids)}
+        tests.append(f"e.id NOT IN ({', '.join(f':{name}{index}' for index in range(len(ids)))})")
+    own_first = (
+        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {bulk} "
+        "AND w.next_attempt_at IS NOT NULL AND (w.leased_until IS NULL OR w.leased_until <= :now) "
+        "ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
+    )
     row = reader.one(
-        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM endpoints e JOIN deliveries d ON d.seq = "
-        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.next_attempt_at IS NOT NULL "
-        "AND (w.leased_until IS NULL OR w.leased_until <= :now) ORDER BY w.next_attempt_at, w.seq LIMIT 1) "
-        "WHERE e.is_active = 1 AND e.deleted_at IS NULL "
-        f"AND e.id NOT IN ({', '.join(f':full{index}' for index in range(len(full)))}) "
-        "ORDER BY d.next_attempt_at, d.seq LIMIT 1",
+        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM endpoints e JOIN deliveries d "
+        f"ON d.seq IN ({own_first.format(bulk=0)}, {own_first.format(bulk=1)}) "
+        f"WHERE e.is_active = 1 AND e.deleted_at IS NULL AND {tests[0]} "
+        f"AND (d.bulk = 0 OR (:bulk = 1 AND {tests[1]})) "
+        "ORDER BY CASE WHEN d.next_attempt_at <= :now THEN d.bulk ELSE 2 END, d.next_attempt_at, d.seq "
+        "LIMIT 1",
         params,
     )
     return None if row is None else (load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:]))

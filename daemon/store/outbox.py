@@ -30,34 +30,46 @@ class Outbox:
 
     def forward(self, tx: Tx, transaction: Transaction, payment: Payment, now: int) -> int:
         """Owe `transaction.forwarded` to every endpoint that claims the payment; returns how many."""
-        method = _method(tx, payment)
+        targets = routing.claiming(endpoints.in_use(tx, payment.mode))
+        return sum(self.forward_to(tx, target, transaction, payment, now) for target in targets)
+
+    def forward_to(
+        self,
+        tx: Tx,
+        endpoint: Endpoint,
+        transaction: Transaction,
+        payment: Payment,
+        now: int,
+        *,
+        bulk: bool = False,
+    ) -> int:
+        """Owe `transaction.forwarded` to one endpoint; returns 0 when it is owed or done already.
+
+        With `bulk` it waits behind what is live.
+        """
         raw = None
-        owed = 0
-        for endpoint in routing.claiming(endpoints.in_use(tx, payment.mode)):
-            if endpoint.include_raw and raw is None:
-                raw = tx.value(
-                    "SELECT body FROM messages WHERE id = :id", {"id": payment.message_id}
-                )
-            webhook_id = self._webhook_id(endpoint, EventKind.FORWARDED, payment.id)
-            body = webhook_shapes.forwarded_body(
-                webhook_id=webhook_id,
-                timestamp_us=now,
-                transaction=transaction,
-                payment=payment,
-                method=method,
-                raw=raw if endpoint.include_raw else None,
-            )
-            owed += self._owe(
-                tx,
-                endpoint,
-                kind=EventKind.FORWARDED,
-                webhook_id=webhook_id,
-                subject=payment.id,
-                transaction=transaction,
-                body=body,
-                now=now,
-            )
-        return owed
+        if endpoint.include_raw:
+            raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})
+        webhook_id = self._webhook_id(endpoint, EventKind.FORWARDED, payment.id)
+        body = webhook_shapes.forwarded_body(
+            webhook_id=webhook_id,
+            timestamp_us=now,
+            transaction=transaction,
+            payment=payment,
+            method=_method(tx, payment),
+            raw=raw,
+        )
+        return self._owe(
+            tx,
+            endpoint,
+            kind=EventKind.FORWARDED,
+            webhook_id=webhook_id,
+            subject=payment.id,
+            transaction=transaction,
+            body=body,
+            now=now,
+            bulk=bulk,
+        )
 
     def complete(
         self,
@@ -156,6 +168,7 @@ class Outbox:
         transaction: Transaction,
         body: bytes,
         now: int,
+        bulk: bool = False,
     ) -> int:
         delivery = deliveries.add(
             tx,
@@ -176,6 +189,7 @@ class Outbox:
                 "leased_until": None,
                 "waiting": None,
                 "extra": False,
+                "bulk": bulk,
                 "response_status_code": None,
                 "response_body": None,
                 "error_code": None,

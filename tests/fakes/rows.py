@@ -203,6 +203,7 @@ def delivery(**changes: Any) -> Delivery:
         "leased_until": None,
         "waiting": None,
         "extra": False,
+        "bulk": False,
         "response_status_code": None,
         "response_body": None,
         "error_code": None,

@@ -147,7 +147,7 @@ async def test_an_endpoint_gets_no_more_attempts_at_a_time_than_it_may_have(shop
     await add_endpoint(shop)
     for number in range(4):
         await owe(shop, f"9321450000{number}")
-    due = await deliver.lease(shop.env, limit=5, per_endpoint=3, running={"e1": 1})
+    due = await deliver.lease(shop.env, limit=5, per_endpoint=3, running={("e1", False): 1})
     assert [item.delivery.seq for item in due.leased] == [1, 2]
     assert due.next_at is None
 

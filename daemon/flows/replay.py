@@ -1,0 +1,212 @@
+"""Send an endpoint the payments of a window that it should have and has not (decisions.md section 7).
+
+The window is gone through in a reading view, so that a long one holds up no payment; what is found is then written in
+one transaction, which looks at each again and counts what it did.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from daemon.core import routing, shapes
+from daemon.core.access import Caller
+from daemon.core.errors import Refusal
+from daemon.core.model import Endpoint
+from daemon.core.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, Fate, fate
+from daemon.core.requests import Answer, CallMeta
+from daemon.env import Env
+from daemon.store import dead_letters, deliveries, endpoints, events, idempotency
+from daemon.store.engine import Reader, Tx
+from daemon.store.outbox import Outbox
+from daemon.store.replay import Candidate, Window, candidates, gone_since
+from daemon.wire import DeliveryStatus, ErrorCode, Mode
+
+PAUSED = "The endpoint is paused: what is queued waits until it is resumed."
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A valid `POST /v1/open-collections/replay`; times are microseconds.
+
+    Attributes:
+        after: From the cursor: only what comes after this payment.
+    """
+
+    endpoint_id: str
+    since: int
+    until: int
+    dry_run: bool = False
+    include_failed: bool = True
+    include_historical: bool = False
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a replay would do.
+
+    Attributes:
+        send: What is queued, oldest first, and what becomes of it.
+        counts: How many payments met each fate.
+        elsewhere: How many of `send` another endpoint has had.
+        last: The last payment that was looked at; None when there was none.
+        more: There are others after it.
+    """
+
+    send: tuple[tuple[Candidate, Fate], ...]
+    counts: Counter[Fate]
+    elsewhere: int
+    last: int | None
+    more: bool
+
+
+async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta) -> Answer:
+    """Queue what the endpoint has not had, at most 1000 payments, and return the 200 answer with truthful counts.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED; IDEMPOTENCY_KEY_REUSED.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+    endpoint, plan = await env.store.read(lambda reader: _look(reader, caller, asked))
+
+    def effect(tx: Tx) -> Answer:
+        counts, elsewhere = plan.counts, plan.elsewhere
+        if not asked.dry_run:
+            # It may have been deleted, or have got some of it, since we looked.
+            _endpoint(tx, caller, asked.endpoint_id)
+            counts, elsewhere = _queue(tx, env, endpoint, plan, now)
+            _note(tx, caller, endpoint, asked, sum(counts[each] for each in SENT), now)
+        return _answer(asked, endpoint, plan, counts, elsewhere, meta)
+
+    if asked.dry_run:
+        return _answer(asked, endpoint, plan, plan.counts, plan.elsewhere, meta)
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
+    )
+
+
+def fates(
+    reader: Reader, window: Window, *, include_failed: bool, include_historical: bool
+) -> Iterator[tuple[Candidate, Fate]]:
+    """Go through a window and say of each payment what a replay would do with it."""
+    claimed = window.endpoint in routing.claiming(endpoints.in_use(reader, window.endpoint.mode))
+    for candidate in candidates(reader, window):
+        yield (
+            candidate,
+            fate(
+                candidate.payment,
+                candidate.delivery,
+                claimed=claimed,
+                include_failed=include_failed,
+                include_historical=include_historical,
+            ),
+        )
+
+
+def _look(reader: Reader, caller: Caller, asked: ReplayRequest) -> tuple[Endpoint, Plan]:
+    endpoint = _endpoint(reader, caller, asked.endpoint_id)
+    window = Window(endpoint, asked.since, asked.until, asked.after)
+    send: list[tuple[Candidate, Fate]] = []
+    counts: Counter[Fate] = Counter()
+    elsewhere, last, more = 0, None, False
+    for candidate, what in fates(
+        reader,
+        window,
+        include_failed=asked.include_failed,
+        include_historical=asked.include_historical,
+    ):
+        if len(send) >= PAYMENTS_MAX:
+            more = True
+            break
+        last = candidate.payment.seq
+        counts[what] += 1
+        if what in SENT:
+            send.append((candidate, what))
+            elsewhere += candidate.elsewhere
+    return endpoint, Plan(tuple(send), counts, elsewhere, last, more)
+
+
+def _endpoint(reader: Reader, caller: Caller, endpoint_id: str) -> Endpoint:
+    found = endpoints.get(reader, endpoint_id)
+    if found is None:
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    if found.mode is Mode.LIVE and caller.mode is Mode.TEST:
+        raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
+    return found
+
+
+def _queue(tx: Tx, env: Env, endpoint: Endpoint, plan: Plan, now: int) -> tuple[Counter[Fate], int]:
+    """Queue what was found and return what really became of everything."""
+    counts = Counter(plan.counts)
+    elsewhere = 0
+    outbox = env.outbox
+    for candidate, what in plan.send:
+        missed = gone_since(tx, candidate)
+        if missed is None and not _send(tx, outbox, endpoint, candidate, now):
+            missed = Fate.IN_FLIGHT
+        if missed is None:
+            elsewhere += candidate.elsewhere
+        else:
+            counts[what] -= 1
+            counts[missed] += 1
+    return counts, elsewhere
+
+
+def _send(tx: Tx, outbox: Outbox, endpoint: Endpoint, candidate: Candidate, now: int) -> bool:
+    """Queue one; False when it was queued by somebody else since we looked."""
+    before = candidate.delivery
+    if before is None:
+        owed = outbox.forward_to(
+            tx, endpoint, candidate.transaction, candidate.payment, now, bulk=True
+        )
+        return owed == 1
+    found = deliveries.get(tx, before.id)
+    if found is None or found.status is not DeliveryStatus.FAILED:
+        return False
+    deliveries.send_again(tx, found, now, bulk=True)
+    dead_letters.replayed(tx, found.id, now)
+    return True
+
+
+def _note(
+    tx: Tx, caller: Caller, endpoint: Endpoint, asked: ReplayRequest, enqueued: int, now: int
+) -> None:
+    events.add(
+        tx,
+        type="endpoint.replayed",
+        mode=endpoint.mode,
+        at=now,
+        actor=caller.name,
+        endpoint_id=endpoint.id,
+        data={
+            "from": shapes.timestamp(asked.since),
+            "to": shapes.timestamp(asked.until),
+            "enqueued": enqueued,
+        },
+    )
+
+
+def _answer(
+    asked: ReplayRequest,
+    endpoint: Endpoint,
+    plan: Plan,
+    counts: Counter[Fate],
+    elsewhere: int,
+    meta: CallMeta,
+) -> Answer:
+    cursor = None
+    if plan.more:
+        assert plan.last is not None
+        cursor = Cursor(endpoint.id, asked.since, asked.until, plan.last).write()
+    body = {
+        "success": True,
+        "enqueued": sum(counts[each] for each in SENT),
+        **{str(each): counts[each] for each in SKIPPED},
+        "already_delivered_elsewhere": elsewhere,
+        "has_more": plan.more,
+        "next_cursor": cursor,
+        "dry_run": asked.dry_run,
+        "meta": meta.as_json(*(() if endpoint.is_active else (PAUSED,))),
+    }
+    return Answer(200, shapes.dump(body))

@@ -1,0 +1,66 @@
+"""What people and replays ask of a big database is found by an index, not by reading it through."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from daemon.core.requests import CallMeta
+from daemon.flows import replay
+from daemon.flows.replay import ReplayRequest
+from daemon.store import dead_letters, delivery_log
+from daemon.store.delivery_log import DeliveryFilter
+from daemon.store.engine import Reader
+from daemon.wire import Mode
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import OWNER, FakeShop
+from tests.flows.test_deliver import add_endpoint
+
+BIG = ("payments", "deliveries", "transactions", "attempts", "p ", "d ", "t ", "o ")
+DAY_US = 86_400_000_000
+
+
+def scans(path: Path, statements: set[str]) -> list[tuple[str, str]]:
+    """Return the steps that read one of the big tables through, or sort what they found."""
+    connection = sqlite3.connect(path)
+    found = [
+        (str(line[3]), statement)
+        for statement in statements
+        if statement.startswith(("SELECT", "INSERT", "UPDATE"))
+        for line in connection.execute(f"EXPLAIN QUERY PLAN {statement}")
+        if str(line[3]).startswith("SCAN")
+        and f"{str(line[3]).removeprefix('SCAN ')} ".startswith(BIG)
+    ]
+    connection.close()
+    return found
+
+
+async def test_a_replay_and_each_narrowed_list_are_found_by_an_index(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    now = shop.clock.now_us()
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    await add_endpoint(shop)
+    asked = ReplayRequest("e1", now - DAY_US, now + DAY_US)
+    statements: set[str] = set()
+    shop.env.store._writer.set_trace_callback(statements.add)
+    await replay.replay(shop.env, OWNER, asked, CallMeta("req_" + "0" * 32))
+    ((delivery, webhook),) = await shop.values("SELECT id, webhook_id FROM deliveries")
+
+    def read(tx: Any) -> None:
+        replay._look(tx, OWNER, asked)
+        delivery_log.one(tx, delivery)
+        delivery_log.attempts(tx, delivery, limit=50, offset=0)
+        for wanted in (
+            DeliveryFilter(endpoint_id="e1", mode=Mode.LIVE),
+            DeliveryFilter(transaction_id="t1"),
+            DeliveryFilter(webhook_id=webhook),
+        ):
+            delivery_log.listed(tx, wanted, limit=50, offset=0)
+        dead_letters.listed(tx, dead_letters.DeadLetterFilter(), limit=100, offset=0)
+        dead_letters.one(tx, "l1")
+        assert isinstance(tx, Reader)
+
+    await shop.env.store.write(read)
+    shop.env.store._writer.set_trace_callback(None)
+    shop.close()
+    assert len(statements) > 15
+    assert scans(tmp_path / "momo.db", statements) == []
