@@ -160,6 +160,9 @@ def _take(words: _Words, word: str, queue: list[str]) -> None:
     elif word == "--wait" and command in _WAITS:
         follows = bool(queue) and is_duration(queue[0])
         words.rest.append(f"--wait={queue.pop(0) if follows else _WAITS[command]}")
+    elif word == "--suggested" and command == "review":
+        follows = bool(queue) and queue[0].isascii() and queue[0].isdigit()
+        words.rest.append(f"--suggested={queue.pop(0) if follows else 1}")
     else:
         words.rest.append(word)
 

@@ -33,6 +33,7 @@ VIEW: Final = View(
         Field("created_at"),
         Field("decided_at"),
         Field("decided_by"),
+        Field("suggested", "suggestions.0.svc_code"),
     ),
     heads=(
         Head("STATE", lambda row, _: shown_state(row)),
@@ -67,6 +68,8 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
             width = max(len(name) for name, _ in known)
             found += ["", title, *(f"  {name:<{width}}  {value}" for name, value in known)]
     found += _named(row)
+    if suggestions_of(row):
+        found += ["", *suggestion_lines(row)]
     if row.get("state") == OPEN:
         found += ["", f"What to do: {clean(row.get('what_to_do'))}"]
     return found
@@ -78,11 +81,38 @@ def next_commands(row: Row) -> list[str]:
     if row.get("state") != OPEN:
         reference = clean(at(row, "payment.reference"))
         return [f"momo tx show {reference}"] if reference else []
+    suggested = [f"momo review approve {review} --suggested"] if suggestions_of(row) else []
     return [
+        *suggested,
         f"momo messages show {message} --show-body",
         f"momo review approve {review}",
         f'momo review reject {review} --notes "WHY"',
     ]
+
+
+def suggestions_of(row: Row) -> list[Row]:
+    """Return the orders that a payment may have been meant for, the likeliest first."""
+    found = row.get("suggestions")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def suggestion_lines(row: Row) -> list[str]:
+    """Return what is suggested and why, numbered."""
+    found = ["orders that it may be for"]
+    for number, one in enumerate(suggestions_of(row), 1):
+        who = person(one.get("payer_name"), one.get("payer_phone"))
+        told = (
+            clean(one.get("svc_code")),
+            state(one.get("status")).text,
+            money(one.get("expected_amount"), one.get("currency")),
+            who,
+            clean(one.get("client_reference")),
+        )
+        found += [
+            f"  {number}  {'  '.join(part for part in told if part)}",
+            f"     {clean(one.get('why'))}",
+        ]
+    return found
 
 
 def _message(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
@@ -141,6 +171,7 @@ def _request(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
         ("status", state(request.get("status")).text),
         ("expected", money(request.get("expected_amount"), request.get("currency"))),
         ("from", phone(request.get("expected_payer_phone"))),
+        ("named", clean(request.get("expected_payer_name"))),
         ("with ID", clean(request.get("expected_telco_transaction_id"))),
         ("asked", clock(request.get("created_at"), terminal)),
         ("expires", clock(request.get("expires_at"), terminal)),

@@ -110,6 +110,24 @@ class Terminal:
             raise usage(f"no answer; give it with {flag}")
         return answer.strip()
 
+    def ask_key(self, question: str, flag: str) -> str:
+        """Ask for one key, without a line end; without a terminal, name the flag that says it (exit 2)."""
+        self._may_ask(flag)
+        import termios  # noqa: PLC0415  # only one question is answered with a key
+        import tty  # noqa: PLC0415
+
+        self.stderr.write(self.plain(question))
+        self.stderr.flush()
+        descriptor = self.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+        try:
+            tty.setcbreak(descriptor)
+            key = os.read(descriptor, 1).decode("ascii", "replace")
+        finally:
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        self.stderr.write(f"{key if key.isprintable() else ''}\n")
+        return key
+
     def ask_secret(self, question: str, flag: str) -> str:
         """Ask for a secret without showing what is typed; never taken from a plain flag."""
         self._may_ask(flag)

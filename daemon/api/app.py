@@ -7,6 +7,7 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api import (
+    approved_payers,
     dead_letters,
     deliveries,
     endpoint_changes,
@@ -90,6 +91,8 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.REVIEW, {"GET": op(reviews.get_one, read)})
     routes.add(Path.REVIEW_APPROVE, {"POST": op(review_decisions.approve, write)})
     routes.add(Path.REVIEW_REJECT, {"POST": op(review_decisions.reject, write)})
+    routes.add(Path.APPROVED_PAYERS, {"GET": op(approved_payers.get_list, read)})
+    routes.add(Path.APPROVED_PAYER, {"DELETE": op(approved_payers.revoke, write)})
 
 
 def _add_access(routes: Routes) -> None:

@@ -87,6 +87,9 @@ ERRORS: Final[dict[ErrorCode, ErrorSpec]] = {
     ErrorCode.DEVICE_NOT_FOUND: ErrorSpec(
         404, "There is no such phone.", "List the phones with `momo sims list`."
     ),
+    ErrorCode.APPROVED_PAYER_NOT_FOUND: ErrorSpec(
+        404, "There is no such approved payer.", "List them with `momo payers list`."
+    ),
     ErrorCode.KEY_NOT_FOUND: ErrorSpec(
         404, "There is no such API key.", "List the keys with `momo keys list`."
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from daemon.core.model import Message, Payment, PaymentMethod, Review, Transaction
+from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.near_miss import Suggestion
 from daemon.core.providers import network_of
 from daemon.core.reviews import NEEDS_PASSWORD, explain
@@ -97,6 +97,22 @@ def _suggestion(found: Suggestion, rank: int, now_us: int) -> Json:
         **list_item(found.request, None, now_us),
         "expires_at": timestamp_or_none(found.request.expires_at),
         "client_reference": found.request.client_reference,
+    }
+
+
+def approved_payer(row: ApprovedPayer) -> Json:
+    """Make a name that a person has approved for a number."""
+    return {
+        "id": row.id,
+        "phone_number": row.phone_number,
+        "name": row.name,
+        "state": "approved" if row.revoked_at is None else "revoked",
+        "review_id": row.review_id,
+        "approved_by": row.approved_by,
+        "approved_at": timestamp(row.approved_at),
+        "revoked_by": row.revoked_by,
+        "revoked_at": timestamp_or_none(row.revoked_at),
+        "test": row.mode is Mode.TEST,
     }
 
 

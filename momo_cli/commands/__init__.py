@@ -27,6 +27,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "review show": Info(_ROOM + "review_show", "Show one of them with all that is known", DAY),
     "review approve": Info(_ROOM + "review_approve", "Let a doubtful payment count", DAY),
     "review reject": Info(_ROOM + "review_reject", "Let a doubtful payment count for nothing", DAY),
+    "payers list": Info(_ROOM + "payers_list", "List names approved for a number", DAY),
+    "payers revoke": Info(_ROOM + "payers_revoke", "Ask again about such a name", DAY),
     "messages list": Info(_ROOM + "messages_list", "List the SMS that came in", DAY),
     "messages show": Info(_ROOM + "messages_show", "Show one SMS and what was read in it", DAY),
     "parse": Info(_ROOM + "parse", "Say what a pasted message says", DAY),
@@ -71,6 +73,7 @@ COMMANDS: Final[dict[str, Info]] = {
 GROUPS: Final[dict[str, tuple[str, str]]] = {
     "tx": ("Orders: list, show, watch, wait, cancel", DAY),
     "review": ("Payments that wait for you: list, show, approve, reject", DAY),
+    "payers": ("Names that you approved for a number: list, revoke", DAY),
     "messages": ("The SMS that came in: list, show", DAY),
     "sims": ("SIM cards: list, assign", LINES),
     "methods": ("The numbers that take money: add, list, show, update, remove", LINES),

@@ -78,6 +78,14 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
         str | None,
         typer.Option(help="Payments from other numbers are held for review."),
     ] = None,
+    expect_payer_name: Annotated[
+        str | None,
+        typer.Option(
+            "--expect-payer-name",
+            "--expected-payer-name",
+            help="The name that stands for that number where a receipt has none.",
+        ),
+    ] = None,
     no_sms: Annotated[
         bool, typer.Option("--no-sms", help="Do not send the code to the customer.")
     ] = False,
@@ -106,6 +114,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
         "meta": None if meta is None else json_object(meta, "--meta"),
         "expected_telco_transaction_id": expect_txid,
         "expected_payer_phone": expect_payer,
+        "expected_payer_name": expect_payer_name,
         "send_sms_to_payer": False if no_sms else None,
     }
     given = {key: said for key, said in body.items() if said is not None}

@@ -208,6 +208,18 @@ MESSAGE_ROW: dict[str, Any] = {
     "reasons": [],
     "payment_id": "01234567-89ab-cdef-0123-456789abcdef",
 }
+PAYER: dict[str, Any] = {
+    "id": "8c6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6",
+    "phone_number": "+233244124567",
+    "name": "ESI ANSAH",
+    "state": "approved",
+    "review_id": "3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6",
+    "approved_by": "socket:0",
+    "approved_at": "2026-11-20T09:14:00.000Z",
+    "revoked_by": None,
+    "revoked_at": None,
+    "test": False,
+}
 REVIEW: dict[str, Any] = {
     "id": "3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6",
     "reason": "payer_mismatch",

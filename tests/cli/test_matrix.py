@@ -70,6 +70,14 @@ CASES = {
         ("POST", f"{REVIEW}/reject"),
         DECIDED,
     ),
+    "payers list": Case(
+        ("payers", "list"), ("GET", wire.Path.APPROVED_PAYERS), ok([samples.PAYER]), ok([])
+    ),
+    "payers revoke": Case(
+        ("payers", "revoke", samples.PAYER["id"]),
+        ("DELETE", f"/v1/approved-payers/{samples.PAYER['id']}"),
+        ok({**samples.PAYER, "state": "revoked"}),
+    ),
     "messages list": Case(
         ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])
     ),
