@@ -409,6 +409,31 @@ def bare(line: str) -> str:
     return line.strip().strip('"').strip()
 
 
+def prefix_of(command: str) -> str:
+    """Return how the lines begin that answer a command: `+SPIC:` for `AT+SPIC=?`."""
+    return re.split(r"[=?]", command[2:], maxsplit=1)[0] + ":"
+
+
+_PIN_TRIES_AT: Final = {"+CPINR": 1, "+QPINC": 1, "^CPIN": 3, "+ZPINPUK": 0, "+SPIC": 0}
+"""Which field counts the tries of the first PIN; 27.007 clause 8.65, and makers' manuals."""
+_FIRST_PIN: Final = frozenset({"SIM PIN", "SC"})
+
+
+def pin_tries(line: str) -> int | None:
+    """Read how many wrong PINs the SIM still takes; None when this line says nothing of it.
+
+    `+CPINR: SIM PIN,3,3`, `^CPIN: SIM PIN,3,10,3,10,3`, `+ZPINPUK: 3,10`, `+SPIC: 3,10,0,10`,
+    `+QPINC: "SC",3,10`.
+    """
+    name = line.partition(":")[0]
+    given, place = fields(line), _PIN_TRIES_AT.get(name)
+    if place is None or len(given) <= place:
+        return None
+    if place and name != "^CPIN" and given[0] not in _FIRST_PIN:
+        return None
+    return whole_number(given[place])
+
+
 # --- lines that nobody asked for -------------------------------------------------------------
 
 _REBOOTED: Final = re.compile(

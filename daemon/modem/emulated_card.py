@@ -163,7 +163,7 @@ class Card:
         self.opened = True
 
     def _tries(self, operator: str, _: str) -> list[str]:
-        if operator == "=?":
+        if operator == "=?" and not self._family.pin_counter_tested:
             return []
         sim, state = self._there(), self.state()
         left = sim.puk_tries if state == "SIM PUK" else sim.pin_tries

@@ -88,6 +88,8 @@ class Family:
     pin_counter: str = "+CPINR"
     """Which command tells how many tries are left."""
     pin_counter_lines: tuple[str, ...] = ("+CPINR: SIM PIN,{pin},3", "+CPINR: SIM PUK,{puk},10")
+    pin_counter_tested: bool = False
+    """The test form `=?` of that command tells it too."""
     sim_switch: str = ""
     """`AT<this>=n` chooses one of two SIMs."""
     restarts: bool = False
@@ -197,6 +199,7 @@ ZTE: Final = Family(
     busy_commands=3,
     pin_counter="+ZPINPUK",
     pin_counter_lines=("+ZPINPUK: {pin},{puk}",),
+    pin_counter_tested=True,  # ModemManager's mm-broadband-modem-zte.c [S]
     restarts=True,
     leaves_bus=True,
     accepted=("+ZCDRUN", "+ZOPRT", "+ZSNT"),

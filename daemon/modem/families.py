@@ -32,6 +32,10 @@ ICCID: Final = (
 """No two makes agree; the last one reads EF-ICCID itself (27.007 clause 8.18)."""
 
 
+PIN_COUNTERS: Final = ("AT+CPINR", "AT^CPIN?")
+"""27.007 clause 8.65, and what makes with Huawei's command set have instead."""
+
+
 class PortRole(StrEnum):
     """What a tty is for, among those of one stick."""
 
@@ -55,6 +59,7 @@ class Family:
         storages: Those to read; the first one that the phone takes receives.
         notices: Forms of `AT+CNMI`, the best first.
         iccid: The command for the ICCID that it knows; the others are tried after it.
+        pin_counter: The command that tells how many wrong PINs it still takes.
         last_lines: How the answer to a command ends that this make ends without OK.
         csmp: `AT+CSMP` does no harm.
         deletes_siblings: Deleting one part of a long message deletes all of them.
@@ -73,6 +78,7 @@ class Family:
     storages: tuple[str, ...] = ("SM", "ME")
     notices: tuple[str, ...] = NOTICES
     iccid: str = ""
+    pin_counter: str = ""
     last_lines: tuple[tuple[str, str], ...] = ()
     csmp: bool = True
     deletes_siblings: bool = False
@@ -85,6 +91,11 @@ class Family:
     def iccid_commands(self) -> tuple[str, ...]:
         """Return the commands for the ICCID in the order to try them."""
         return tuple(dict.fromkeys((self.iccid, *ICCID))) if self.iccid else ICCID
+
+    @property
+    def pin_counters(self) -> tuple[str, ...]:
+        """Return the commands that tell how many PINs may still be wrong, in the order to try them."""
+        return tuple(dict.fromkeys(filter(None, (self.pin_counter, *PIN_COUNTERS))))
 
     def notices_to(self, role: PortRole) -> tuple[str, ...]:
         """Return what sends notices to the port that we read, as far as it is known."""
@@ -112,7 +123,7 @@ FAMILIES: Final = (
             "urcs: MM huawei 4866-4934, gammu 6407-6418, chan_dongle wdoekes#47 (^SMMEMFULL); "
             "notice_port: MM huawei unsolicited_enable_sequence, chan_dongle wdoekes#121; "
             "iccid: gsmmodem E1752; restart_on_silence: gammu#4, F_RESET_AFTER_TIMEOUT; restart: "
-            "gammu#687; hilink: gammu#223, #333, #340, #517. ^CURC=0 is not sent: some firmware "
+            "gammu#687; pin_counter: MM huawei load_unlock_retries; hilink: gammu#223, #333, #340, #517. ^CURC=0 is not sent: some firmware "
             "mutes +CMTI with it too [K], and its lines cost us nothing"
         ),
         says=r"huawei|\be(?:1[5-8][0-9]{1,2}|220|226|303|3131|3372|3531)\b",
@@ -122,6 +133,7 @@ FAMILIES: Final = (
         ),
         notice_port=("AT^PORTSEL=0", "AT^PORTSEL=1"),
         iccid="AT^ICCID?",
+        pin_counter="AT^CPIN?",
         restart=True,
         restart_on_silence=True,
         hilink=True,
@@ -130,13 +142,14 @@ FAMILIES: Final = (
         "zte",
         source=(
             "urcs: MM mm-common-zte.c; csmp: gsmmodem K3565-Z (AT+CSMP wipes the SMSC's number, "
-            "faucamp#8); iccid: [K]; ZTE_INIT of gammu is not sent, since it writes to the stick for "
+            "faucamp#8); pin_counter: MM zte load_unlock_retries; iccid: [K]; ZTE_INIT of gammu is not sent, since it writes to the stick for "
             "good; reports are never stored, since SR fills up (gammu#209)"
         ),
         says=r"\bzte\b|\bmf[0-9]{2,3}\b|k3[0-9]{3}-z",
         urcs=("+ZUSIMR", "+ZDONR", "+ZPASR", "+ZPSTM", "+ZEND"),
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+ZGETICCID",
+        pin_counter="AT+ZPINPUK=?",
         csmp=False,
     ),
     Family(
@@ -144,7 +157,7 @@ FAMILIES: Final = (
         source=(
             "urcs: SIM800 hardware design 4.2.2.3, MM simtech; notices: faucamp#61 (ds=2 breaks "
             "receiving); storages: many refuse ME (+CMS 302); deletes_siblings: smstools "
-            "check_memory_method 5; iccid: bare digits of AT+CCID; restart: [K]"
+            "check_memory_method 5; pin_counter: MM simtech; iccid: bare digits of AT+CCID; restart: [K]"
         ),
         says=r"sim[ _]?(?:com)?[ _]?(?:[36]00|[89][0-9]{2}(?![0-9]))",
         urcs=(
@@ -152,24 +165,26 @@ FAMILIES: Final = (
         ),
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+CCID",
+        pin_counter="AT+SPIC",
         deletes_siblings=True,
         restart=True,
     ),
     Family(
         "sim7600",
         source=(
-            "urcs: as sim800; notices: babca#106 (+CDSI SR, then CMS 321); iccid: AT+CICCID [K]; "
+            "urcs, pin_counter: as sim800; notices: babca#106 (+CDSI SR, then CMS 321); iccid: AT+CICCID [K]; "
             "restart: [K]"
         ),
         says=r"simcom|sim7[0-9]{3}|\ba76[0-9]{2}",
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+CICCID",
+        pin_counter="AT+SPIC",
         restart=True,
     ),
     Family(
         "quectel",
         source=(
-            "urcs: MM quectel; notices: chan-quectel#75 (a report is announced in SM and lies in SR: "
+            "urcs, pin_counter: MM quectel; notices: chan-quectel#75 (a report is announced in SM and lies in SR: "
             "reading it deleted an unrelated message); init: serialport-gsm#12 [K]; restart: [K]"
         ),
         says=r"quectel|\b(?:ec2[0-9]|eg[0-9]{2}|uc[12][05]|m35|m95|bg9[0-9])\b",
@@ -177,6 +192,7 @@ FAMILIES: Final = (
         init=('AT+QURCCFG="urcport","all"',),
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+QCCID",
+        pin_counter="AT+QPINC?",
         restart=True,
     ),
     Family(

@@ -20,8 +20,9 @@ from typing import Final
 
 from daemon.modem import at
 from daemon.modem.session_ask import DONE, NOTHING, Answer, Ask
+from daemon.modem.session_pin import TakePin, Wait
 from daemon.modem.session_send import PROMPT, SEND_S, Outgoing, Sending
-from daemon.modem.session_start import Script, Setup, Wait, start
+from daemon.modem.session_start import Script, Setup, start
 from daemon.modem.session_values import (
     Event,
     Freed,
@@ -34,6 +35,7 @@ from daemon.modem.session_values import (
     Noted,
     PartsRead,
     PinNeeded,
+    PinRefused,
     Ready,
     Registration,
     SessionSettings,
@@ -57,6 +59,7 @@ __all__ = [
     "Noted",
     "PartsRead",
     "PinNeeded",
+    "PinRefused",
     "Ready",
     "Registration",
     "Session",
@@ -177,6 +180,8 @@ class Session:
         """The header of a message that lies in no slot, until its PDU comes."""
         self._early: list[StoredPart] = []
         """Such messages that came before the phone had said who it is."""
+        self._pin: tuple[str, str] | None = None
+        """The ICCID or IMEI that a PIN was offered for, and the PIN."""
         self._noted: set[str] = set()
         self._echoed = False
         if settings.restart:
@@ -269,6 +274,15 @@ class Session:
         if self.state is State.READY:
             self._work.inspect(now)
 
+    def offer_pin(self, owner: str, pin: str, now: float) -> None:
+        """Hand over the PIN of the SIM with this ICCID, or of whatever SIM is in this IMEI's phone.
+
+        It is typed once, and only while that SIM asks for it.
+        """
+        self._pin = (owner, pin)
+        if self.state is State.WAITING:
+            self._deadline = now
+
     # --- moving on -------------------------------------------------------------------------
 
     def _over(self) -> bool:
@@ -345,6 +359,9 @@ class Session:
                     self._move(Cause.PAUSED)
                     self._deadline = now + step.seconds
                     return
+                elif isinstance(step, TakePin):
+                    step = self._script.send(self._take_pin(step))
+                    continue
                 elif isinstance(step, Noted):
                     self._note(step.line, step.what)
                 else:
@@ -352,6 +369,13 @@ class Session:
                 step = self._script.send(NOTHING)
         except StopIteration as end:
             self._started(end.value, now)
+
+    def _take_pin(self, asked: TakePin) -> Answer:
+        """Give the PIN away, so that it cannot be typed again whatever happens next."""
+        offered, self._pin = self._pin, None
+        if offered is None or offered[0] != (asked.iccid or asked.imei):
+            return NOTHING
+        return Answer(ok=True, lines=(offered[1],))
 
     def _started(self, outcome: Setup | str, now: float) -> None:
         if isinstance(outcome, str):

@@ -19,23 +19,22 @@ from daemon.modem.families import (
     may_be_hilink,
 )
 from daemon.modem.session_ask import Answer, Ask
-from daemon.modem.session_values import HiLink, Identified, Note, Noted, PinNeeded, SimAbsent
+from daemon.modem.session_pin import BUSY_RETRY_S, TakePin, Wait, unlocked
+from daemon.modem.session_values import (
+    HiLink,
+    Identified,
+    Note,
+    Noted,
+    PinNeeded,
+    PinRefused,
+    SimAbsent,
+)
 
-SIM_RETRY_S: Final = 5.0
-BUSY_RETRY_S: Final = 2.0
 BUSY_TRIES_MAX: Final = 30
 """So a minute: SIM800 and Qualcomm firmware say ERROR or busy for so long after power-on."""
 FACT_TRIES_MAX: Final = 5
 
 _STORAGES: Final = GENERIC.storages
-_READS: Final = ("", "READY")
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing to ask for so long."""
-
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,11 @@ class Setup:
     family: Family = GENERIC
 
 
-_Step = Ask | Wait | PinNeeded | SimAbsent | HiLink | Noted
+_Step = Ask | Wait | TakePin | PinNeeded | PinRefused | SimAbsent | HiLink | Noted
 Script = Generator[_Step, Answer, Setup | str]
 """Ends with a `Setup`, or with a sentence that says why this phone cannot be used."""
 _Questions = Generator[_Step, Answer, Answer]
-_Fact = Generator[_Step, Answer, str | None]
+_Fact = Generator[Ask | Wait, Answer, str | None]
 _Storages = Generator[_Step, Answer, tuple[tuple[str, ...], tuple[str, ...], at.Fill | None]]
 
 
@@ -80,7 +79,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     if family.cannot:
         return family.cannot
     imei = yield from _first_fact(("AT+CGSN", "AT+CGSN=1", "AT+GSN"), at.imei_of)
-    yield from _unlocked(family)
+    yield from unlocked(family, imei, _first_fact)
     radio = yield Ask("AT+CFUN?", "+CFUN:")
     if radio.ok and at.bare(radio.first) in {"0", "4"}:
         yield Ask("AT+CFUN=1", timeout_s=15.0)
@@ -147,28 +146,6 @@ def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) 
         if said is not None:
             return said
     return None
-
-
-def _unlocked(family: Family) -> Generator[_Step, Answer, None]:
-    """Wait until the SIM is there and open. No PIN is tried: three wrong ones lock the SIM."""
-    told: PinNeeded | SimAbsent | None = None
-    while True:
-        last = family.ends_with("AT+CPIN?")
-        answer = yield Ask("AT+CPIN?", "+CPIN:", timeout_s=10.0, last=last)
-        state, error = at.bare(answer.first), answer.error
-        wanted: PinNeeded | SimAbsent | None = None
-        if state.upper() not in _READS:
-            wanted = PinNeeded(state)
-        elif error is not None and (pin := at.pin_wanted(error)) is not None:
-            wanted = PinNeeded(pin)
-        elif error is not None and at.sim_absent(error):
-            wanted = SimAbsent(str(error))
-        elif error is None or not at.is_busy(error):
-            return  # open; or the phone does not know the question
-        if wanted is not None and wanted != told:
-            yield wanted
-            told = wanted
-        yield Wait(BUSY_RETRY_S if wanted is None else SIM_RETRY_S)
 
 
 def _field(line: str, position: int) -> str | None:

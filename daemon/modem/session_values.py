@@ -162,9 +162,28 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class PinNeeded:
-    """The SIM wants `state`, such as `SIM PIN` or `SIM PUK`. The session tries none by itself."""
+    """The SIM wants `state`, such as `SIM PIN` or `SIM PUK`.
+
+    The session types a PIN only when it is handed one with `offer_pin`, and then once.
+
+    Attributes:
+        state: In the phone's words.
+        iccid: Which SIM it is; None when the phone does not tell before it is open.
+        imei: Which phone it is.
+        tries: How many PINs may still be wrong, None when the phone does not say.
+    """
 
     state: str
+    iccid: str | None = None
+    imei: str | None = None
+    tries: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinRefused:
+    """The PIN that was handed over was typed and refused; `why` in the phone's words."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +248,7 @@ Event = (
     | Health
     | Watermark
     | PinNeeded
+    | PinRefused
     | SimAbsent
     | HiLink
     | Hung
