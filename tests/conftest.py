@@ -23,6 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile; take the developer's shop and settings out of sight."""
     settings.load_profile("slow" if config.getoption("-m") == "slow" else "default")
     for name in list(os.environ):
+        if name == "MOMO_TEST_SEED":
+            continue  # it is ours: it repeats a run
         if name.startswith(("MOMO_", "XDG_")) or name in {"NO_COLOR", "FORCE_COLOR"}:
             del os.environ[name]
 

@@ -1,0 +1,140 @@
+"""A shop's day in simulated time: whatever breaks, no message is lost, stored twice or put on the wrong line.
+
+The ports' loops, the sessions, the links, the flows and the database are the real ones; simulated are time, the wire
+(sockets instead of ptys) and the phones. `MOMO_TEST_SEED=n` repeats a run exactly.
+
+That the simulation can fail is tested too: three faults that a daemon must not have, each put in, are each caught.
+"""
+
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from daemon.core.requests import PhoneIdentity, Source
+from daemon.env import Env
+from daemon.flows import identify
+from daemon.intake import parts
+from daemon.loops import modems
+from daemon.modem import session_values as said
+from daemon.modem.session_start import Setup
+from daemon.modem.session_work import Work
+from daemon.store import messages
+from tests.simulation.simulated_time import run
+from tests.simulation.world import TROUBLES, Day, Verdict, World
+
+
+def hour(seed: int) -> Day:
+    return Day(seed, hours=1.0, messages=200, fault_every_s=300.0)
+
+
+GOOD = Verdict()
+
+
+def seed() -> int:
+    """Return the seed of this run and print it, for who wants to see the same again."""
+    chosen = int(os.environ.get("MOMO_TEST_SEED", "0"))
+    chosen = chosen or random.SystemRandom().randrange(1, 10**9)
+    print(f"MOMO_TEST_SEED={chosen}")  # shown when the test fails
+    return chosen
+
+
+def live(folder: Path, day: Day) -> World:
+    world = World(folder, day)
+    try:
+        world.verdict = run(world.clock, world.run())
+    finally:
+        world.store.close()
+    return world
+
+
+def test_an_hour_with_four_modems_loses_nothing(tmp_path: Path) -> None:
+    world = live(tmp_path, hour(seed()))
+    assert len(world.sent) >= 200
+    assert world.verdict == GOOD
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_day_with_four_modems_and_5000_messages_loses_nothing(tmp_path: Path) -> None:
+    world = live(tmp_path, Day(seed()))
+    assert len(world.sent) >= 5_000
+    assert world.verdict == GOOD
+    assert set(world.happened) == set(TROUBLES)
+    assert min(world.happened.values()) >= 2
+
+
+def test_the_same_seed_is_the_same_hour(tmp_path: Path) -> None:
+    chosen = seed()
+    days = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        world = live(tmp_path / name, hour(chosen))
+        rows = world.store_rows
+        days.append((rows, world.happened, [[*phone.phone.commands] for phone in world.phones]))
+    assert days[0] == days[1]
+
+
+# --- the simulation can fail ---------------------------------------------------------------------------
+
+
+def test_a_daemon_that_deletes_before_it_stores_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = modems.PortLoop._heard
+
+    def hasty(loop: modems.PortLoop, events: Sequence[said.Event]) -> None:
+        heard(loop, events)
+        for event in events:
+            if isinstance(event, said.PartsRead) and loop._link is not None:
+                loop._link.stored(event.parts)
+
+    monkeypatch.setattr(modems.PortLoop, "_heard", hasty)
+    assert live(tmp_path, hour(7)).verdict.too_early
+
+
+def test_a_daemon_that_forgets_a_storage_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Work.begin
+
+    def forgetful(work: Work, setup: Setup, now: float) -> None:
+        begin(work, replace(setup, storages=setup.storages[:1]), now)
+
+    monkeypatch.setattr(Work, "begin", forgetful)
+    verdict = live(tmp_path, hour(7)).verdict
+    assert verdict.lost
+    assert verdict.left_on_phones
+
+
+def test_a_daemon_that_knows_a_sim_by_its_port_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: dict[str, Source] = {}
+    identified = identify.identify
+
+    async def by_port(env: Env, phone: PhoneIdentity) -> Source:
+        source = await identified(env, phone)
+        return known.setdefault(phone.port, source)
+
+    monkeypatch.setattr(identify, "identify", by_port)
+    assert live(tmp_path, hour(7)).verdict.misplaced
+
+
+def test_a_daemon_that_stores_a_message_again_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "has_part", lambda *_: False)
+    digest = parts._digest
+    taken: list[str] = []
+
+    def unlike(pdu: str) -> str:
+        taken.append(pdu)
+        return digest(f"{pdu}{len(taken):08X}")
+
+    monkeypatch.setattr(parts, "_digest", unlike)
+    verdict = live(tmp_path, hour(7)).verdict
+    assert verdict.twice

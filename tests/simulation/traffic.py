@@ -1,0 +1,104 @@
+"""What the network sends in the simulation: receipts of two wallets' networks, and what else comes as SMS."""
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from daemon.modem.emulated import Identity, Sim
+from daemon.modem.pdu import encode_deliver
+from tests.fakes.receipts import FIRST_MTN_ID, FIRST_TELECEL_ID, mtn, telecel
+from tests.simulation.simulated_time import SimulatedClock
+
+RECEIPTS = 0.6
+_MTN_IMSI, _TELECEL_IMSI = "62001", "62002"
+
+
+@dataclass(slots=True)
+class Sent:
+    """One message that the network sent to a SIM; no two have the same text."""
+
+    iccid: str
+    body: str
+    pdus: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Number:
+    """A SIM, its line, and the wallet behind it."""
+
+    sim: Sim
+    line_id: str
+    telecel: bool
+    telco_id: int
+    reference: int = 0
+    balance_minor: int = 50_000
+
+    @classmethod
+    def make(cls, at: int) -> "Number":
+        """Make the number of a place from 0 on: MTN and Telecel in turn."""
+        of_telecel = at % 2 == 1
+        network = _TELECEL_IMSI if of_telecel else _MTN_IMSI
+        identity = Identity(
+            iccid=f"89233010000000000{at:02d}",
+            imsi=f"{network}{at:010d}",
+            operator_code=network,
+        )
+        return cls(
+            Sim.of(identity),
+            f"99999999-9999-4999-8999-{at:012d}",
+            of_telecel,
+            (FIRST_TELECEL_ID if of_telecel else FIRST_MTN_ID) + at * 1_000_000,
+        )
+
+
+class Writer:
+    """Writes messages that were never there before."""
+
+    def __init__(self, dice: random.Random, clock: SimulatedClock) -> None:
+        self._dice = dice
+        self._clock = clock
+        self._serial = 0
+
+    def message(self, number: Number) -> Sent:
+        """Return a receipt, or another text."""
+        return self._receipt(number) if self._dice.random() < RECEIPTS else self.text(number)
+
+    def text(self, number: Number) -> Sent:
+        """Return what is no receipt, in 7 bits or UCS-2, of one to seven parts."""
+        self._serial += 1
+        number.reference = (number.reference + 1) % 256
+        words = self._dice.choice(("See you at the market", "Akwaaba! ɛyɛ 😀", "Price [ok] {€5}"))
+        body = f"{words} {self._serial} " + "and so on " * self._dice.choice((0, 1, 20, 40))
+        sender = self._dice.choice(("+233241234567", "MTN", "0244123456"))
+        pdus = encode_deliver(sender, body, self._now(), reference=number.reference)
+        return Sent(number.sim.iccid, body, pdus)
+
+    def _receipt(self, number: Number) -> Sent:
+        self._serial += 1
+        amount_minor = self._dice.randrange(100, 50_000)
+        number.balance_minor += amount_minor
+        number.telco_id += self._dice.randrange(1, 50)
+        number.reference = (number.reference + 1) % 256
+        make = telecel if number.telecel else mtn
+        made = make(
+            amount_minor,
+            f"KWABENA KONADU {_letters(self._serial)} DANKWA",
+            number.balance_minor,
+            self._dice.choice(("1", "food", "1243AB")),
+            f"{number.telco_id:016d}" if number.telecel else str(number.telco_id),
+            sent_at=self._now(),
+            concatenation=number.reference,
+        )
+        return Sent(number.sim.iccid, made.text, made.pdus)
+
+    def _now(self) -> datetime:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=self._clock.now_us() // 10**6)
+
+
+def _letters(number: int) -> str:
+    """Return a number as capital letters: a name has no digits in it."""
+    text = ""
+    while number:
+        number, digit = divmod(number, 26)
+        text = chr(ord("A") + digit) + text
+    return text or "A"
