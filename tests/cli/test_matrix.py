@@ -171,6 +171,7 @@ ELSEWHERE = {
     "parse": "test_parse.py",
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",
+    "verify": "test_verify.py",
     "password set": "test_keys.py",
     "simulate sms": "test_simulate.py",
     "daemon run": "test_daemon.py",
