@@ -8,12 +8,13 @@ Test messages touch none of this (decisions.md section 4).
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from daemon.core.balance import NEAR, BalanceCheck, Ruling, decide, is_plain, judge
 from daemon.core.balance_line import Away, Entry, Gap, Standing, Why, effects_of, matters
 from daemon.core.doubts import Doubt, Facts, counting, doubts_about, of_the_route, teaches_smsc
-from daemon.core.limits import SECOND_US
+from daemon.core.limits import HISTORY_US, SECOND_US
 from daemon.intake.desk import Desk
 from daemon.intake.follow import believe, follow, tell_gap
 from daemon.intake.outcome import Arrived, Outcome
@@ -188,12 +189,17 @@ def _facts(desk: Desk, arrived: Arrived, reading: readings.Reading) -> Facts:
 
 
 def _away(desk: Desk, entries: Sequence[Entry]) -> list[Away]:
-    """Return when no modem was there to receive: before the SIM came, and while it was away since.
+    """Return when no modem was there to receive: in the SIM's history, and while it was away since.
 
     SMSC times are whole seconds, so the second in which a modem comes back is not counted as one without it.
     """
     since = min((entry.at for entry in entries), default=desk.now)
-    known = [Away(0, desk.sim.first_seen_at), *balances.absences(desk.tx, desk.sim.sim_key, since)]
+    history = Away(0, desk.sim.first_seen_at - HISTORY_US)
+    absences = balances.absences(desk.tx, desk.sim.sim_key, since)
     return [
-        Away(away.since, None if away.until is None else away.until - SECOND_US) for away in known
+        history,
+        *(
+            replace(away, until=None if away.until is None else away.until - SECOND_US)
+            for away in absences
+        ),
     ]
