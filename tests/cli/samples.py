@@ -367,3 +367,56 @@ SIMULATED: dict[str, Any] = {
     },
     "review": None,
 }
+
+MODEM: dict[str, Any] = {
+    "port": "/dev/serial/by-id/usb-ZTE-if01",
+    "state": "ready",
+    "detail": "",
+    "next": "",
+    "device_id": DEVICE,
+    "last_sms_at": "2026-11-20T09:14:00.000Z",
+    "signal": {"csq": 17, "dbm": -79, "bars": 3},
+    "registration": "home",
+    "network_name": "MTN GH",
+    "storage": {"used": 2, "total": 30},
+    "heard_at": "2026-11-20T09:17:50.000Z",
+    "troubles": [],
+    "name": "zte-front",
+    "manufacturer": "ZTE",
+    "model": "MF823",
+    "imei": "356938035643809",
+    "last_seen_at": "2026-11-20T08:00:00.000Z",
+    "sims": [
+        {
+            "slot_index": 0,
+            "network": "MTN",
+            "iccid_last4": "0012",
+            "phone_number": "+233244124567",
+            "last_sms_at": "2026-11-20T09:14:00.000Z",
+            "silent_since": None,
+        }
+    ],
+}
+HUNG: dict[str, Any] = {
+    **MODEM,
+    "port": "/dev/ttyUSB3",
+    "state": "hung",
+    "detail": "no answer to AT+CMGL 2 times",
+    "next": "pull the modem out",
+    "device_id": None,
+    "name": None,
+    "signal": None,
+    "registration": None,
+    "network_name": None,
+    "storage": None,
+    "sims": [],
+    "troubles": [
+        {
+            "id": "modem.hung",
+            "level": "fail",
+            "text": "no answer to AT+CMGL 2 times",
+            "fix": "pull the modem out",
+        },
+        {"id": "modem.silent", "level": "warn", "text": "no message came", "fix": "send one"},
+    ],
+}

@@ -19,6 +19,7 @@ METHOD = f"/v1/payment-methods/{samples.METHOD}"
 CLAIMED = Says(
     {"success": True, "claimed": 0, "dry_run": False, "from": None, "to": None},
 )
+MODEM = f"/local/v1/modems/{samples.DEVICE}"
 KEY = f"/v1/keys/{samples.KEY['id']}"
 DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
@@ -88,6 +89,20 @@ CASES = {
     ),
     "status": Case(("status",), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS), ok({})),
     "lines": Case(("lines",), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)),
+    "modems list": Case(
+        ("modems", "list"), ("GET", wire.Path.LOCAL_MODEMS), ok([samples.MODEM]), ok([])
+    ),
+    "modems show": Case(("modems", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM)),
+    "modems test": Case(
+        ("modems", "test", "zte-front"),
+        ("POST", f"{MODEM}/test"),
+        ok({**samples.MODEM, "answered": True, "took_ms": 42}),
+    ),
+    "modems name": Case(
+        ("modems", "name", "zte-front", "till"),
+        ("PATCH", MODEM),
+        ok({**samples.MODEM, "name": "till"}),
+    ),
     "sims list": Case(("sims", "list"), ("GET", wire.Path.SIMS), ok(samples.SIMS), ok([])),
     "sims assign": Case(
         ("sims", "assign", "zte-front:0", "--method", samples.METHOD),
@@ -190,6 +205,7 @@ def test_every_command_is_in_the_matrix_or_has_its_own_tests() -> None:
 
 def prepare(api: FakeApi, case: Case, answer: Says) -> None:
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
     api.on("GET", REVIEW, ok(samples.REVIEW))
     api.on(*case.call, answer)
 
