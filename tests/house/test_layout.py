@@ -55,7 +55,17 @@ def test_every_folder_with_modules_is_a_package_with_an_empty_init() -> None:
 
 def test_every_folder_of_tests_is_named_after_what_it_tests() -> None:
     known = {path.name for package in PACKAGES for path in (ROOT / package).iterdir()}
-    own = {"cli", "core", "daemon", "parsers", "acceptance", "house", "fakes", "corpus"}
+    own = {
+        "cli",
+        "core",
+        "daemon",
+        "parsers",
+        "acceptance",
+        "house",
+        "fakes",
+        "corpus",
+        "simulation",
+    }
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
     assert folders <= known | own
 
