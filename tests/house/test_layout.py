@@ -39,7 +39,7 @@ def test_command_line_may_see_one_room_of_the_daemon() -> None:
 def test_codecs_of_the_modem_are_pure_and_its_ports_are_the_exception() -> None:
     pure = {name for name in contract("pure")["source_modules"] if name.startswith("daemon.modem.")}
     files = {f"daemon.modem.{path.stem}" for path in (ROOT / "daemon/modem").glob("[!_]*.py")}
-    ports = {"port", "port_holders", "discovery", "emulated_port", "emulated_pty"}
+    ports = {"port", "port_holders", "discovery", "usb", "emulated_port", "emulated_pty"}
     assert files - pure == {f"daemon.modem.{name}" for name in ports}
 
 
@@ -64,6 +64,7 @@ def test_every_folder_of_tests_is_named_after_what_it_tests() -> None:
         "house",
         "fakes",
         "corpus",
+        "examples",
         "simulation",
     }
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
