@@ -16,6 +16,8 @@ _STATES: Final = {
     "superseded": Cell("— settled itself", "dim"),
 }
 
+_SOUND: Final = ("accepted", "noted")
+
 VIEW: Final = View(
     fields=(
         Field("id"),
@@ -58,6 +60,7 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
     found += [clean(row.get("why"))]
     for title, told in (
         ("the message", _message(row, terminal)),
+        ("the balance of the line", _chain(row, terminal)),
         ("the payment", _payment(row, "payment", terminal)),
         ("the order", _request(row, terminal)),
         ("the other payment with this ID", _payment(row, "other_payment", terminal)),
@@ -137,6 +140,41 @@ def _message(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
         ("its ID", clean(at(row, "message.fields.transaction_id"))),
         ("id", clean(at(row, "message.id"))),
     ]
+
+
+def _chain(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
+    """Return the message among its neighbours: what each moved, and what the wallet held after it."""
+    chain = row.get("balance_chain")
+    if not isinstance(chain, dict):
+        return []
+    currency = chain.get("currency")
+    told = [("", clean(chain.get("explanation")))]
+    where = "before"
+    for entry in chain.get("messages") or ():
+        if entry.get("this"):
+            where, name = "after", "this one"
+        else:
+            name = where
+        moved = money(entry.get("moved")) or "?"
+        sign = "" if moved.startswith(("-", "?")) else "+"
+        missing = entry.get("unaccounted")
+        parts = (
+            clock(entry.get("timestamp"), terminal),
+            f"{sign}{moved}",
+            f"left {money(entry.get('balance'), currency)}" if entry.get("balance") else "",
+            "" if entry.get("standing") in _SOUND else clean(entry.get("standing")),
+            f"({money(missing, currency)} untold)" if missing not in (None, "0.00") else "",
+        )
+        told.append((name, "  ".join(part for part in parts if part)))
+    gaps = at(row, "details.gaps")
+    if isinstance(gaps, list) and gaps:
+        told.append(
+            (
+                "differs by",
+                " or ".join(money(gap.get("amount"), gap.get("currency")) for gap in gaps),
+            )
+        )
+    return told
 
 
 def _says(row: Row) -> str:

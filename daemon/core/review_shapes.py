@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from daemon.core.chain_shapes import Place, balance_chain
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.near_miss import Suggestion
 from daemon.core.providers import network_of
@@ -30,6 +31,7 @@ class Evidence:
         other_payment: The one that already has this transaction ID.
         named: The orders whose codes stand in its reference.
         suggestions: The orders that it may have been meant for, the likeliest first, as of now.
+        place: Where the message stands among those of its line; None when it is in no chain of balances.
     """
 
     review: Review
@@ -41,6 +43,7 @@ class Evidence:
     other_payment: Payment | None
     named: tuple[Transaction, ...]
     suggestions: tuple[Suggestion, ...] = ()
+    place: Place | None = None
 
 
 def review(evidence: Evidence, now_us: int) -> Json:
@@ -84,6 +87,7 @@ def review(evidence: Evidence, now_us: int) -> Json:
         "suggestions": [
             _suggestion(one, rank, now_us) for rank, one in enumerate(evidence.suggestions, 1)
         ],
+        "balance_chain": None if evidence.place is None else balance_chain(evidence.place),
         "details": msgspec.Raw(row.details.encode()),
     }
 

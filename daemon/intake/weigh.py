@@ -24,6 +24,7 @@ from daemon.intake.twins import conflict, is_known, own_id
 from daemon.store import balances, transactions
 from daemon.wire import MessageState, Mode, ReviewReason
 from parsers import reading as readings
+from parsers.money import render
 from parsers.read import PROVIDERS
 
 UNVERIFIED: Final = "wording_unverified"
@@ -121,7 +122,8 @@ def _conclude(
     if not isinstance(reading, readings.Payment | readings.Reversal):
         return
     against: list[str] = [*counting(doubts, ruling)]
-    if reading.unverified:
+    if reading.unverified and isinstance(reading, readings.Payment):
+        # A reversal in such a wording is believed: to doubt the money it names is the safe side.
         against.append(UNVERIFIED)
     if ruling is not None and _is_held(ruling):
         _hold(desk, arrived, outcome, reading, ruling, against)
@@ -157,9 +159,10 @@ def _hold(
     if request is not None and waits and not against:
         # Nothing untrusted moves a request: only a receipt that its balance alone speaks against.
         transactions.hold(desk.tx, request.id, None)
+    currency = PROVIDERS[arrived.chain.provider].currency
     details: dict[str, Any] = {
         "why": ruling.why,
-        "gaps": [_gap(gap, arrived.provider) for gap in ruling.gaps],
+        "gaps": [_gap(gap, currency) for gap in ruling.gaps],
     }
     if against:
         details["doubts"] = against
@@ -167,9 +170,13 @@ def _hold(
     ask(desk, arrived.id, ReviewReason.BALANCE_BREAK, details, request_id)
 
 
-def _gap(gap: Gap, provider: str | None) -> dict[str, Any]:
-    currency = None if provider is None else PROVIDERS[provider].currency
-    return {"minor": gap.minor, "currency": currency, "since_message_id": gap.since}
+def _gap(gap: Gap, currency: str) -> dict[str, Any]:
+    """Return an amount that no message accounts for, as a review's details show it."""
+    return {
+        "amount": render(gap.minor, currency),
+        "currency": currency,
+        "since_message_id": gap.since,
+    }
 
 
 def _facts(desk: Desk, arrived: Arrived, reading: readings.Reading) -> Facts:

@@ -1,16 +1,22 @@
 """All that is known about what a person is asked, gathered around one review."""
 
 import json
+from typing import Final
 
 from daemon.core import near_miss
+from daemon.core.chain_shapes import Place
 from daemon.core.model import Message, Payment, PaymentMethod, Review
 from daemon.core.review_shapes import Evidence
-from daemon.store import lists, messages, payments, reviews, transactions
+from daemon.store import balances, lists, messages, payments, reviews, transactions
 from daemon.store import near_miss as store_near_miss
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load_optional
 from daemon.wire import Mode, ReviewReason
+from parsers.read import PROVIDERS
 from parsers.svc_code import candidates
+
+SHOWN_NEAR: Final = 8
+"""Messages of the line looked at on each side; a few of them are shown."""
 
 
 def of_review(reader: Reader, review_id: str, mode: Mode | None, now: int) -> Evidence | None:
@@ -46,6 +52,21 @@ def _around(reader: Reader, review: Review, now: int) -> Evidence:
         other_payment=None if other_id is None else payments.get(reader, other_id),
         named=tuple(transactions.by_codes_in_use(reader, review.mode, codes, now)),
         suggestions=_suggestions(reader, review, payment),
+        place=_place(reader, message),
+    )
+
+
+def _place(reader: Reader, message: Message) -> Place | None:
+    known = balances.of_message(reader, message.id)
+    if known is None:
+        return None
+    near = balances.around(reader, known.chain, known.entry.at, SHOWN_NEAR)
+    return Place(
+        known.entry,
+        [entry for entry in near if entry.key != known.entry.key],
+        known.why,
+        known.doubts,
+        PROVIDERS[known.chain.provider].currency,
     )
 
 

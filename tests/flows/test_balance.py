@@ -79,7 +79,7 @@ async def test_a_receipt_that_breaks_the_chain_is_held_and_its_order_waits(shop:
         None,
     )
     assert json.loads(held.details)["gaps"][0] | {"since_message_id": ""} == {
-        "minor": -22_500,
+        "amount": "-225.00",
         "currency": "GHS",
         "since_message_id": "",
     }

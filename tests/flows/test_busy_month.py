@@ -87,7 +87,7 @@ def _at(shop: FakeShop) -> datetime:
 def _amounts(data: dict[str, object]) -> list[int]:
     gaps = data.get("gaps")
     if isinstance(gaps, list):
-        return [gap["minor"] for gap in gaps]
+        return [int(gap["amount"].replace(".", "")) for gap in gaps]
     gap_minor = data.get("gap_minor")
     return [gap_minor] if isinstance(gap_minor, int) else []
 
