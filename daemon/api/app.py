@@ -11,8 +11,10 @@ from daemon.api import (
     dead_letters,
     deliveries,
     endpoint_changes,
+    endpoint_test,
     endpoints,
     event_stream,
+    gap,
     keys,
     lines,
     local_control,
@@ -28,6 +30,7 @@ from daemon.api import (
     sandbox,
     transaction_events,
     transactions,
+    webhook_secrets,
 )
 from daemon.api.application import Application
 from daemon.api.auth import Doorkeeper
@@ -136,10 +139,17 @@ def _add_open_collections(routes: Routes) -> None:
             "DELETE": op(endpoint_changes.delete, webhooks),
         },
     )
+    routes.add(Path.ENDPOINT_TEST, {"POST": op(endpoint_test.test, webhooks)})
+    # No scope: no key may, and each of these says so itself.
+    routes.add(Path.ENDPOINT_SECRET, {"POST": op(webhook_secrets.reveal_endpoint)})
+    routes.add(Path.ENDPOINT_ROTATE, {"POST": op(webhook_secrets.rotate_endpoint)})
+    routes.add(Path.ACCOUNT_SECRET, {"POST": op(webhook_secrets.reveal_account)})
+    routes.add(Path.ACCOUNT_ROTATE, {"POST": op(webhook_secrets.rotate_account)})
     routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
     routes.add(Path.DELIVERY, {"GET": op(deliveries.get_one, webhooks)})
     routes.add(Path.DELIVERY_ATTEMPTS, {"GET": op(deliveries.get_attempts, webhooks)})
     routes.add(Path.REDELIVER, {"POST": op(redeliver.redeliver, webhooks)})
+    routes.add(Path.GAP, {"GET": op(gap.get_list, webhooks)})
     routes.add(Path.REPLAY, {"POST": op(replay.replay, webhooks)})
     routes.add(Path.DEAD_LETTERS, {"GET": op(dead_letters.get_list, webhooks)})
     # Before the path that takes any word for an id.

@@ -70,6 +70,8 @@ class Service:
     resolver: Resolver
     started_us: int
     inflight: InFlight = field(default_factory=InFlight)
+    test_sends: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
+    """Test sends under way: each may wait as long as a webhook, and the real ones need the line."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the listeners begin to close: streams end themselves then."""
 

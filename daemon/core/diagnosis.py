@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from daemon.core.delivery import DeadLetterReason, DeliveryError
+from daemon.core.delivery import AttemptResult, DeadLetterReason, DeliveryError, error_code
 from daemon.core.delivery_rows import DeadLetter
 from daemon.core.model import Endpoint
 from daemon.core.shapes import timestamp
@@ -162,6 +162,15 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
         cause.word,
         f"{what}: {cause.means}, {when}. {_health(endpoint, since)} {cause.mend}, then replay this.",
     )
+
+
+def explain(status_code: int | None, result: AttemptResult) -> tuple[str, str]:
+    """Say what an answer that is no success means, and what to do about it, as two half sentences."""
+    if result is AttemptResult.REFUSED:
+        cause = _STATUSES.get(status_code or 0, _OTHER_4XX)
+    else:
+        cause = _ERRORS[error_code(result) or DeliveryError.HTTP_ERROR]
+    return cause.means, cause.mend
 
 
 def _cause(letter: DeadLetter) -> _Cause:

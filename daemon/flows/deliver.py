@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from daemon.core import signing
 from daemon.core.delivery import (
     AUTO_PAUSE_AT,
     DeadLetterReason,
@@ -24,6 +23,7 @@ from daemon.core.delivery import (
 )
 from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint
+from daemon.core.webhook_headers import Sent, headers
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
 from daemon.store import dead_letters, deliveries, endpoints, events, webhook_secrets
@@ -125,28 +125,24 @@ async def attempt(env: Env, sender: Sender, leased: Leased) -> Outcome | None:
     delivery = leased.delivery
     try:
         secrets = [
-            env.vault.unseal(sealed, "webhook-secret").decode() for sealed in leased.sealed_secrets
+            env.vault.unseal(sealed, webhook_secrets.PURPOSE).decode()
+            for sealed in leased.sealed_secrets
         ]
     except SecretsLocked:
         await _give_back(env, leased, "secrets_locked")
         return None
     body = delivery.body.encode()
-    headers = signing.sign(
-        secrets, webhook_id=delivery.webhook_id, timestamp=started // SECOND_US, body=body
+    sent = Sent(
+        webhook_id=delivery.webhook_id,
+        event=delivery.event,
+        delivery_id=delivery.id,
+        attempt=leased.number,
+        sequence=delivery.seq,
+        replay=delivery.run > 1 or delivery.bulk,
+        test=delivery.test,
     )
-    headers |= {
-        "Content-Type": "application/json",
-        "User-Agent": "momo-webhooks/1",
-        "X-Svc-Event": delivery.event,
-        "X-Svc-Delivery": delivery.id,
-        "X-Svc-Attempt": str(leased.number),
-        "X-Svc-Sequence": str(delivery.seq),
-    }
-    if delivery.run > 1 or delivery.bulk:
-        headers["X-Svc-Replay"] = "true"
-    if delivery.test:
-        headers["X-Svc-Test"] = "true"
-    return await sender.post(leased.endpoint.url, headers, body)
+    signed = headers(secrets, sent, timestamp=started // SECOND_US, body=body)
+    return await sender.post(leased.endpoint.url, signed, body)
 
 
 async def _give_back(env: Env, leased: Leased, waiting: str) -> None:

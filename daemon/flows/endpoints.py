@@ -26,7 +26,6 @@ from daemon.wire import ErrorCode, Mode
 
 ENDPOINTS_MAX = 50
 """decisions.md section 5."""
-SECRET_PURPOSE = "webhook-secret"  # noqa: S105 -- what the sealed bytes are, not a secret
 ANSWER_PURPOSE = "idempotent-answer"
 
 
@@ -60,7 +59,7 @@ async def create(
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
     try:
         # A keyring may take its time to answer.
-        sealed = await asyncio.to_thread(env.vault.seal, secret.encode(), SECRET_PURPOSE)
+        sealed = await asyncio.to_thread(env.vault.seal, secret.encode(), webhook_secrets.PURPOSE)
     except (SecretsLocked, SecretsUnsafe) as error:
         raise Unavailable(f"the signing secret cannot be kept: {error}") from error
 

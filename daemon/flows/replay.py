@@ -5,20 +5,19 @@ one transaction, which looks at each again and counts what it did.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daemon.core import routing, shapes
+from daemon.core import shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Endpoint
-from daemon.core.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, Fate, fate
+from daemon.core.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, Fate
 from daemon.core.requests import Answer, CallMeta
 from daemon.env import Env
 from daemon.store import dead_letters, deliveries, endpoints, events, idempotency
 from daemon.store.engine import Reader, Tx
 from daemon.store.outbox import Outbox
-from daemon.store.replay import Candidate, Window, candidates, gone_since
+from daemon.store.replay import Candidate, Window, fates, gone_since
 from daemon.wire import DeliveryStatus, ErrorCode, Mode
 
 PAUSED = "The endpoint is paused: what is queued waits until it is resumed."
@@ -84,24 +83,6 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
     return await env.store.write(
         lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
     )
-
-
-def fates(
-    reader: Reader, window: Window, *, include_failed: bool, include_historical: bool
-) -> Iterator[tuple[Candidate, Fate]]:
-    """Go through a window and say of each payment what a replay would do with it."""
-    claimed = window.endpoint in routing.claiming(endpoints.in_use(reader, window.endpoint.mode))
-    for candidate in candidates(reader, window):
-        yield (
-            candidate,
-            fate(
-                candidate.payment,
-                candidate.delivery,
-                claimed=claimed,
-                include_failed=include_failed,
-                include_historical=include_historical,
-            ),
-        )
 
 
 def _look(reader: Reader, caller: Caller, asked: ReplayRequest) -> tuple[Endpoint, Plan]:

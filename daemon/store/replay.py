@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from daemon.core import routing
 from daemon.core.model import Delivery, Endpoint, Payment, Transaction
-from daemon.core.replay import Fate
+from daemon.core.replay import Fate, fate
+from daemon.store import endpoints
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load, load_optional
 from daemon.wire import EventKind
@@ -101,3 +103,21 @@ def gone_since(reader: Reader, candidate: Candidate) -> Fate | None:
     if row is None:
         return Fate.IN_FLIGHT
     return None if row[0] is None else Fate.REVERSED
+
+
+def fates(
+    reader: Reader, window: Window, *, include_failed: bool, include_historical: bool
+) -> Iterator[tuple[Candidate, Fate]]:
+    """Go through a window and say of each payment what a replay would do with it."""
+    claimed = window.endpoint in routing.claiming(endpoints.in_use(reader, window.endpoint.mode))
+    for candidate in candidates(reader, window):
+        yield (
+            candidate,
+            fate(
+                candidate.payment,
+                candidate.delivery,
+                claimed=claimed,
+                include_failed=include_failed,
+                include_historical=include_historical,
+            ),
+        )

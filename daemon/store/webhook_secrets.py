@@ -7,6 +7,8 @@ from daemon.store.engine import Reader, Tx
 
 ACCOUNT: Final = "account"
 """The owner of the secret that all implicit endpoints share."""
+PURPOSE: Final = "webhook-secret"
+"""What the sealed bytes are, for the vault."""
 
 
 def owner_of(endpoint: Endpoint) -> str:
@@ -32,6 +34,41 @@ def valid_at(reader: Reader, owner: str, now: int) -> list[str]:
             {"owner": owner, "now": now},
         )
     ]
+
+
+def expire(tx: Tx, owner: str, *, until: int) -> None:
+    """Let the current secret of an owner sign no longer than `until`; the owner has no current one then."""
+    tx.run(
+        "UPDATE webhook_secrets SET expires_at = :until WHERE owner = :owner AND expires_at IS NULL",
+        {"owner": owner, "until": until},
+    )
+
+
+def end_overlaps(tx: Tx, owner: str, now: int) -> None:
+    """Let no secret but the current one sign any more."""
+    tx.run(
+        "UPDATE webhook_secrets SET expires_at = :now WHERE owner = :owner AND expires_at > :now",
+        {"owner": owner, "now": now},
+    )
+
+
+def overlaps(reader: Reader, owner: str, now: int) -> int:
+    """Count the old secrets that still sign: one for each rotation of the last 24 hours."""
+    return int(
+        reader.value(
+            "SELECT COUNT(*) FROM webhook_secrets WHERE owner = :owner AND expires_at > :now",
+            {"owner": owner, "now": now},
+        )
+    )
+
+
+def previous_expires_at(reader: Reader, owner: str, now: int) -> int | None:
+    """Return until when an old secret signs too; None when none does."""
+    latest: int | None = reader.value(
+        "SELECT MAX(expires_at) FROM webhook_secrets WHERE owner = :owner AND expires_at > :now",
+        {"owner": owner, "now": now},
+    )
+    return latest
 
 
 def exists(reader: Reader, owner: str) -> bool:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from daemon.config import Config, OpenCollections, Webhooks
-from daemon.flows.endpoints import SECRET_PURPOSE
+from daemon.store.webhook_secrets import PURPOSE
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import mtn
@@ -60,7 +60,7 @@ async def test_the_secret_is_kept_sealed(api: FakeApi) -> None:
     owner, sealed = (await api.shop.values("SELECT owner, sealed FROM webhook_secrets"))[0]
     assert owner == body["data"]["id"]
     assert body["secret"] not in sealed
-    assert api.shop.env.vault.unseal(sealed, SECRET_PURPOSE).decode() == body["secret"]
+    assert api.shop.env.vault.unseal(sealed, PURPOSE).decode() == body["secret"]
 
 
 async def test_every_optional_field(api: FakeApi) -> None:

@@ -332,7 +332,7 @@ async def test_a_live_payment_overtakes_a_running_replay(api: FakeApi) -> None:
         await pay(api, number)
     target = await endpoint(api.live)
     await replay(api.live, target)
-    await pay(api, 7)
+    await pay(api, 6)
     live = (await api.live.get(LOG)).json()["data"][0]["id"]
     due = await deliver.lease(api.shop.env, limit=2, per_endpoint=2, running={})
     assert due.leased[0].delivery.id == live
