@@ -11,6 +11,7 @@ import msgspec
 from daemon.core import shapes
 from daemon.core.model import Event, Payment
 from daemon.core.near_miss import WORDS, Near
+from daemon.core.notices import SENTENCES
 from daemon.core.reviews import explain
 from daemon.wire import ReviewReason
 from parsers.money import render
@@ -49,6 +50,9 @@ def line(event: Event, payment: Payment | None) -> shapes.Json:
 
 def words(kind: str, facts: Facts, payment: Payment | None) -> str:
     """Say a fact in one sentence; one that is not known here is named as it is."""
+    notice = SENTENCES.get(kind.removeprefix("notice."))
+    if kind.startswith("notice.") and notice is not None:
+        return notice(facts)
     sentence = _SENTENCES.get(kind)
     return f"{kind}." if sentence is None else sentence(facts, payment)
 
@@ -139,5 +143,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     ),
     "delivery.delivered": _delivery("was delivered"),
     "delivery.failed": _delivery("was given up"),
+    "payment.reversed": lambda _facts, payment: (
+        f"The network took {_money(payment)} back. The order keeps its status."
+    ),
     "delivery.requeued": _delivery("was queued again"),
 }

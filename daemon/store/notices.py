@@ -14,7 +14,7 @@ from daemon.wire import Mode
 
 
 class Notice(StrEnum):
-    """What there is to tell; the sentences are in `daemon.core.journal`."""
+    """What there is to tell; the sentences are in `daemon.core.notices`."""
 
     MONEY_MISSING = "money_missing"
     """The balance moved by an amount that no message told of."""

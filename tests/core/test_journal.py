@@ -6,6 +6,7 @@ import pytest
 
 from daemon.core import journal
 from daemon.core.reviews import EXPLANATIONS, explain
+from daemon.store.notices import Notice
 from daemon.wire import ReviewReason
 from tests.fakes.rows import event, payment
 
@@ -58,6 +59,39 @@ PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
             f"A person rejected {PAID}. Notes: sent back",
         ),
         ("payment.walk_in", {}, f"{PAID} came without an order."),
+        (
+            "payment.reversed",
+            {},
+            f"The network took {PAID} back. The order keeps its status.",
+        ),
+        (
+            "notice.money_missing",
+            {"gap_minor": -700, "currency": "GHS"},
+            "GHS 7.00 left that no message told of: a message may have been lost.",
+        ),
+        (
+            "notice.balance_warning",
+            {"gap_minor": 700, "currency": "GHS"},
+            (
+                "The balance in this receipt does not follow from the one before it. GHS 7.00 came in "
+                "that no message told of: a message may have been lost."
+            ),
+        ),
+        (
+            "notice.payment_reversed",
+            {"amount_minor": 2500, "currency": "GHS"},
+            "GHS 25.00 was taken back by the network.",
+        ),
+        (
+            "notice.reversal_unmatched",
+            {"amount_minor": None, "currency": None, "original_telco_id": "0012"},
+            "An amount was taken back by the network: the payment 0012, which is not here.",
+        ),
+        (
+            "notice.reversal_unmatched",
+            {"amount_minor": 2500, "currency": "GHS", "original_telco_id": None},
+            "GHS 25.00 was taken back by the network, which does not say of which payment.",
+        ),
         (
             "payment.walk_in",
             {"rejected": True},
@@ -119,3 +153,58 @@ def test_every_reason_of_a_review_is_explained() -> None:
         assert told.why.endswith(".")
         assert told.todo.endswith(".")
         assert len(told.short) <= 45
+
+
+def test_every_notice_has_its_sentence() -> None:
+    for notice in Notice:
+        assert not journal.words(f"notice.{notice}", {}, None).startswith("notice.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "text"),
+    [
+        (
+            "transaction.verified",
+            {"status": "SUCCESS", "matched_by": "code", "late": False, "payer_known_by": "name"},
+            (
+                f"{PAID} paid it exactly, matched by the code that the payer typed. The receipt names no number; its "
+                "name is the one that the order expects."
+            ),
+        ),
+        (
+            "transaction.verified",
+            {"status": "SUCCESS", "matched_by": "code", "payer_known_by": "approval"},
+            (
+                f"{PAID} paid it exactly, matched by the code that the payer typed. The receipt names no number; a "
+                "person approved its name for the expected one before."
+            ),
+        ),
+        (
+            "review.opened",
+            {"reason": "near_miss"},
+            f"{PAID} may be for an order that it does not name: a person is asked.",
+        ),
+        (
+            "suggestion.accepted",
+            {"reasons": ["code_swapped", "amount"]},
+            (
+                f"A person took the suggestion that {PAID} is for it: the reference has its code with two characters "
+                "swapped, and the amount is exactly its own."
+            ),
+        ),
+        (
+            "payer.approved",
+            {"name": "KOFI", "phone_number": "+233241234567"},
+            "The name KOFI is approved for +233241234567 from now on.",
+        ),
+        (
+            "payer.revoked",
+            {"name": "KOFI", "phone_number": "+233241234567"},
+            "The name KOFI is no longer approved for +233241234567.",
+        ),
+    ],
+)
+def test_what_a_person_taught_has_its_sentence(
+    kind: str, facts: dict[str, object], text: str
+) -> None:
+    assert journal.words(kind, facts, payment()) == text
