@@ -22,6 +22,8 @@ from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
 from daemon.loops.ports import Ports
 from daemon.loops.sweep import sweep
+from daemon.loops.templates import watch_templates
+from daemon.own_wordings import FOLDER, OwnWordings
 from daemon.secrets import Vault
 from daemon.store import presence, shop
 from daemon.store.engine import Store
@@ -150,6 +152,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             doors.config,
             doors.vault,
             account_key=bytes.fromhex(here.account_key),
+            own=_own_wordings(places),
             http_address="" if options.http == "off" else (options.http or doors.config.http.bind),
         )
         return await _run(env, options, places, log)
@@ -195,6 +198,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         asyncio.create_task(deliver.run(), name="deliver"),
         asyncio.create_task(ports.run(), name="ports"),
         asyncio.create_task(sweep(env, log), name="sweep"),
+        asyncio.create_task(watch_templates(env.own, log), name="templates"),
     ]
     stopped = asyncio.create_task(stopping.wait(), name="stop")
     try:
@@ -217,6 +221,13 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         for task in [*tasks, stopped]:
             task.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)
+
+
+def _own_wordings(places: wire.Places) -> OwnWordings:
+    """Read the shop's own wordings before the first message is."""
+    own = OwnWordings(Path(places.home) / FOLDER)
+    own.read_again()
+    return own
 
 
 def _sender_maker(settings: Webhooks) -> Callable[[], Sender]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from daemon.config import Config
 from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
+from daemon.own_wordings import OwnWordings
 from daemon.secrets import Vault
 from daemon.store.engine import Store
 from daemon.store.outbox import Outbox
@@ -23,6 +24,7 @@ class Env:
         vault: Seals and opens secrets; may be locked, which never stops reading SMS.
         account_key: Keys the HMAC of webhook ids; empty until the shop is set up.
         key_use: When API keys were last used, until it is written down.
+        own: The shop's own wordings, as they are on the disk now.
         http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
     """
 
@@ -34,6 +36,7 @@ class Env:
     account_key: bytes = b""
     http_address: str = ""
     key_use: KeyUse = field(default_factory=KeyUse)
+    own: OwnWordings = field(default_factory=OwnWordings)
 
     @property
     def public_base_url(self) -> str:

@@ -92,6 +92,9 @@ class Path(StrEnum):
     LOCAL_DOCTOR = "/local/v1/doctor"
     LOCAL_MESSAGES = "/local/v1/messages"
     LOCAL_MESSAGE = "/local/v1/messages/{id}"
+    LOCAL_MESSAGE_CONFIRM = "/local/v1/messages/{id}/confirm-wording"
+    LOCAL_REPARSE = "/local/v1/messages/reparse"
+    LOCAL_TEMPLATES = "/local/v1/templates"
 
 
 class Mode(StrEnum):

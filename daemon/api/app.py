@@ -21,6 +21,7 @@ from daemon.api import (
     local_messages,
     local_modems,
     local_status,
+    local_templates,
     login,
     payment_methods,
     redeliver,
@@ -165,7 +166,11 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_MODEM, modem, local=True)
     routes.add(Path.LOCAL_MODEM_TEST, {"POST": op(local_modems.test)}, local=True)
     routes.add(Path.LOCAL_MESSAGES, {"GET": op(local_messages.get_list)}, local=True)
+    routes.add(Path.LOCAL_REPARSE, {"POST": op(local_messages.reparse)}, local=True)
     routes.add(Path.LOCAL_MESSAGE, {"GET": op(local_messages.get_one)}, local=True)
+    confirm = {"POST": op(local_templates.confirm)}
+    routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)
+    routes.add(Path.LOCAL_TEMPLATES, {"GET": op(local_templates.get_list)}, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)
     routes.add(Path.LOCAL_SETUP, {"POST": op(local_control.setup)}, local=True)
 

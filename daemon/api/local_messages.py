@@ -2,16 +2,19 @@
 
 from typing import Final
 
-from daemon.api.fields import Query, read_uuid
+from daemon.api.fields import Fields, Query, read_uuid
+from daemon.api.read_json import read_object_if_any
 from daemon.api.service import Call, Reply, ok
 from daemon.core import local_shapes
 from daemon.core.errors import Refusal
+from daemon.flows import reparse as flow
 from daemon.store import lists
 from daemon.wire import ErrorCode, MessageState
 from parsers.phone import read_phone
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 500
+IDS_MAX: Final = 50
 OFFSET_MAX: Final = 1_000_000_000_000
 
 
@@ -57,3 +60,30 @@ async def get_one(call: Call) -> Reply:
     if found is None:
         raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
     return ok(local_shapes.message(*found, show_body=show_body))
+
+
+async def reparse(call: Call) -> Reply:
+    """POST /local/v1/messages/reparse: read one batch of unread messages again; go on with `after` = the answer's `next`."""
+    fields = Fields(await read_object_if_any(call.scope, call.receive))
+    given = fields.value("ids")
+    if given is not None and not (
+        isinstance(given, list)
+        and len(given) <= IDS_MAX
+        and all(isinstance(one, str) and read_uuid(one) for one in given)
+    ):
+        fields.fail("ids", "invalid", f"must be a list of up to {IDS_MAX} message ids")
+    after = fields.value("after")
+    if after is not None and (not isinstance(after, int) or isinstance(after, bool) or after < 0):
+        fields.fail("after", "invalid", "must be the `next` of the answer before")
+    dry_run = fields.boolean("dry_run", default=False)
+    fields.done()
+    done = await flow.reparse(call.env, flow.Wanted(given or (), after or 0, dry_run))
+    return ok(
+        {
+            "looked_at": done.looked_at,
+            "read": list(done.read),
+            "counts": done.counts,
+            "dry_run": dry_run,
+            "next": done.next,
+        }
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from daemon.api import lines
+from daemon.api import lines, local_templates
 from daemon.api.envelope import VERSION
 from daemon.api.service import Call, Reply, ok
 from daemon.config import Http, is_inside
@@ -39,6 +39,7 @@ async def get(call: Call) -> Reply:
         "http": env.http_address or None,
         "http_security": _security(env.config.http, env.http_address),
         **await env.store.read(lambda reader: _read(reader, now)),
+        "templates": local_templates.summary(env.own),
         "phones": [
             phones.shape(phone, phones.troubles(phone, now))
             for phone in call.service.hooks.phone_states()

@@ -11,7 +11,7 @@ from daemon.core.model import Message, Payment, Review, Transaction
 from daemon.core.requests import Answer, CallMeta, Source
 from daemon.core.reviews import NEEDS_PASSWORD
 from daemon.env import Env
-from daemon.intake import claimed
+from daemon.intake import claimed, vouched
 from daemon.intake.desk import Desk
 from daemon.intake.follow import let_go, take_reversal
 from daemon.intake.person import Yes, learn
@@ -27,7 +27,7 @@ from daemon.store import (
 )
 from daemon.store import idempotency as answers
 from daemon.store.engine import Reader, Tx
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode, Mode, ReviewReason
 from parsers.reading import Kind
 
 
@@ -92,6 +92,7 @@ async def approve(
         order = _order(tx, review, said.reference)
         payment = claimed.payment_of(tx, env, review, order, now)
         reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=said.notes)
+        _prove_wording(tx, env, review, held, caller.name, now)
         if held is not None and (order is None or order.id != review.transaction_id):
             let_go(held.desk, review, actor=caller.name)
         if order is None:
@@ -180,6 +181,12 @@ def _held(tx: Tx, env: Env, review: Review, now: int) -> _Held | None:
     test = message.mode is Mode.TEST
     source = Source(message.sim_key, message.device_id, message.slot_index, test=test)
     return _Held(message, Desk.lay(env, tx, source, now))
+
+
+def _prove_wording(tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int) -> None:
+    """Let an approved message be the proof of its wording, if it has one to prove: the password was given for it."""
+    if held is not None and review.reason == ReviewReason.UNTRUSTED_SENDER:
+        vouched.confirm(tx, env, held.message, by=by, now=now)
 
 
 def _open(tx: Tx, caller: Caller, review_id: str) -> Review:

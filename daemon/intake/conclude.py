@@ -2,6 +2,7 @@
 
 from daemon.core import trust
 from daemon.core.limits import MESSAGE_CHARACTERS_MAX
+from daemon.intake import vouched
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.parts import Unread, Whole
@@ -11,7 +12,7 @@ from daemon.modem.pdu_fields import SenderType
 from daemon.store import events, messages
 from daemon.wire import MessageState, ReviewReason
 from parsers import reading as readings
-from parsers.read import PROVIDERS, provider_of_network, read
+from parsers.read import provider_of_network, read
 
 
 def conclude_unread(desk: Desk, unread: Unread) -> MessageState:
@@ -29,18 +30,11 @@ def conclude(desk: Desk, whole: Whole) -> MessageState:
     """
     network = desk.sim.network
     provider = None if network is None else provider_of_network(network)
-    doubts = trust.doubts(
-        trust.Evidence(
-            sender=whole.last.sender,
-            sender_is_alphanumeric=whole.last.sender_type is SenderType.ALPHANUMERIC,
-            network=network,
-            network_senders=() if provider is None else PROVIDERS[provider].senders,
-        )
-    )
+    doubts = _doubts(desk, whole)
     outcome = Outcome(
         MessageState.NOT_PAYMENT, provider=provider, trusted=not doubts, reasons=doubts
     )
-    read_as = _read(whole, network, trusted=not doubts)
+    read_as = _read(desk, whole, trusted=not doubts)
     if isinstance(read_as, readings.Unreadable):
         outcome.state = MessageState.UNPARSED
         outcome.reasons = [*doubts, read_as.why]
@@ -56,13 +50,34 @@ def conclude(desk: Desk, whole: Whole) -> MessageState:
     return _write(desk, whole.message_id, whole.body, outcome)
 
 
-def _read(whole: Whole, network: str | None, *, trusted: bool) -> readings.Reading:
+def reading_of(desk: Desk, whole: Whole) -> readings.Reading:
+    """Say what a whole message says, as `conclude` would, and write nothing."""
+    return _read(desk, whole, trusted=not _doubts(desk, whole))
+
+
+def _doubts(desk: Desk, whole: Whole) -> list[str]:
+    """Return why a message's sender cannot be trusted, empty when it can."""
+    network = desk.sim.network
+    provider = None if network is None else provider_of_network(network)
+    return trust.doubts(
+        trust.Evidence(
+            sender=whole.last.sender,
+            sender_is_alphanumeric=whole.last.sender_type is SenderType.ALPHANUMERIC,
+            network=network,
+            network_senders=vouched.senders(desk, provider),
+        )
+    )
+
+
+def _read(desk: Desk, whole: Whole, *, trusted: bool) -> readings.Reading:
+    own = desk.env.own.wordings
     if len(whole.body) > MESSAGE_CHARACTERS_MAX:
         return readings.Unreadable("longer than any payment message")
     if not trusted:
         # A stranger's text is read by every wording, so that a person sees what it pretends to be.
-        return read(None, whole.body)
-    return read(whole.last.sender, whole.body, network=network)
+        return read(None, whole.body, own=own)
+    reading = read(whole.last.sender, whole.body, network=desk.sim.network, own=own)
+    return vouched.settled(desk, whole.last.sender, reading)
 
 
 def _write(desk: Desk, message_id: str, body: str | None, outcome: Outcome) -> MessageState:

@@ -5,6 +5,7 @@ import json
 from daemon.core.balance import Change, Ruling
 from daemon.core.balance_line import Entry, Standing
 from daemon.core.model import Message, Payment, Review
+from daemon.intake import vouched
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.pay import pay
@@ -64,7 +65,9 @@ def _release(desk: Desk, entry: Entry) -> None:
 
 def read_again(desk: Desk, row: Message) -> readings.Reading:
     """Read a stored message of a trusted sender as it was read when it came in."""
-    return read(row.sender, row.body or "", network=desk.sim.network)
+    own = desk.env.own.wordings
+    reading = read(row.sender, row.body or "", network=desk.sim.network, own=own)
+    return vouched.settled(desk, row.sender, reading)
 
 
 def _let_go(desk: Desk, message_id: str) -> None:

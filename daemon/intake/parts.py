@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from daemon.core.model import Message
 from daemon.core.requests import ReadPart
 from daemon.intake.desk import Desk
 from daemon.modem import parts as joining
@@ -100,6 +101,15 @@ def _take_one_of_many(
     body = joining.join([value, *(_decode(row) for row in have)])
     first_at = min([*have, (new.position, value.pdu, new.sent_at_us)])[2]
     return Whole(message_id, value, body, first_at)
+
+
+def whole_again(desk: Desk, row: Message) -> Whole | None:
+    """Return a stored message as it was when its last part came in; None when its parts are gone or unreadable."""
+    stored = messages.parts_of(desk.tx, row.id)
+    last = codec.decode(stored[-1][1]) if stored else None
+    if row.body is None or not isinstance(last, Deliver):
+        return None
+    return Whole(row.id, last, row.body, row.sent_at)
 
 
 def take_unread(desk: Desk, part: ReadPart, why: str) -> Unread | None:

@@ -125,6 +125,14 @@ def add(
     )
 
 
+def forget(tx: Tx, message_id: str) -> None:
+    """Take a message that nothing could read out of its chain; it comes in again as what it is."""
+    tx.run(
+        "DELETE FROM line_balances WHERE message_id = :id AND pays = 0 AND telco_id IS NULL",
+        {"id": message_id},
+    )
+
+
 def change(tx: Tx, entry: Entry, *, why: Why | None = None) -> None:
     """Write down what is thought of an entry now; `why` only when a person decided."""
     tx.run(

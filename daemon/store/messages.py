@@ -1,6 +1,7 @@
 """SMS: parts as the phone gave them, and the messages they make."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from daemon.core.limits import PARTS_APART_US
@@ -162,6 +163,26 @@ def settle(
             "reasons": json.dumps(reasons),
             "payment_id": payment_id,
         },
+    )
+
+
+def unread(reader: Reader, ids: Sequence[str], *, after: int, limit: int) -> list[Message]:
+    """Return whole messages that nothing could read, in order of arrival: all of them behind `after`, or these."""
+    wanted = {f"id{place}": one for place, one in enumerate(ids)}
+    among = f"AND id IN ({', '.join(':' + name for name in wanted)}) " if wanted else ""
+    rows = reader.all(
+        f"SELECT {_MESSAGE} FROM messages WHERE state = 'unparsed' AND body IS NOT NULL AND seq > :after {among}"
+        "ORDER BY seq LIMIT :limit",
+        {"after": after, "limit": limit, **wanted},
+    )
+    return load_all(Message, rows)
+
+
+def keep_received_at(tx: Tx, message_id: str, received_at: int) -> None:
+    """Keep when a message came in: it was read later, not received later."""
+    tx.run(
+        "UPDATE messages SET received_at = :at WHERE id = :id",
+        {"id": message_id, "at": received_at},
     )
 
 

@@ -1,0 +1,46 @@
+"""Read the shop's own wordings again when a file of them changes."""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from daemon.log import Log
+from daemon.own_wordings import OwnWordings
+
+STEP_MS: Final = 1_000
+"""Between two looks of the watching thread: its default of 50 ms would wake the machine 20 times a second."""
+AGAIN_S: Final = 5.0
+"""Before the next try where the folder cannot be watched."""
+
+
+async def watch_templates(own: OwnWordings, log: Log) -> None:
+    """Run until cancelled."""
+    from watchfiles import awatch  # noqa: PLC0415 -- not before the daemon is ready
+
+    folder = own.folder
+    assert folder is not None, "a running shop has a folder"
+    while True:
+        try:
+            await asyncio.to_thread(_make, folder)
+            await _read_again(own, log)
+            async for _ in awatch(folder, step=STEP_MS, debounce=STEP_MS, recursive=False):
+                await _read_again(own, log)
+                if not folder.exists():
+                    break
+        except (OSError, RuntimeError) as error:
+            log.warning("templates.unwatched", why=str(error))
+        # The folder is gone, or the system has no watch left: look again from time to time.
+        await asyncio.sleep(AGAIN_S)
+
+
+def _make(folder: Path) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+async def _read_again(own: OwnWordings, log: Log) -> None:
+    if not await asyncio.to_thread(own.read_again):
+        return
+    log.info("templates.read", files=len(own.files), wordings=len(own.wordings))
+    for file in own.files:
+        for problem in file.loaded.problems:
+            log.warning("templates.wrong", file=file.name, line=problem.line, why=problem.why)

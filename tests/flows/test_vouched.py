@@ -1,0 +1,251 @@
+"""Wordings that no genuine message has confirmed: held, until the shop vouches for one; and reading old messages again."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import MomoError, Refusal
+from daemon.core.model import Event, Message, Review
+from daemon.core.requests import CallMeta
+from daemon.flows import confirm_wording, reparse, review
+from daemon.modem.pdu import encode_deliver
+from daemon.store.confirmed import every
+from daemon.wire import MessageState, ReviewReason, TransactionStatus
+from parsers.when import from_us
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC
+from tests.fakes.shop import METHOD_ID, OWNER, FakeShop
+
+AT_IMSI = "620030000000012"
+AT_SENDER = "AT Money"
+META = CallMeta("req_" + "0" * 32, None, ())
+TEMPLATE = """
+[[wording]]
+name = "receipt_2027"
+network = "mtn"
+kind = "payment_received"
+text = "You got {amount} from {payer_name}. Wallet: {balance}. Note: {reference}. Token: {transaction_id}. Thanks for using MoMo."
+[[wording.sample]]
+text = "You got GHS 70.00 from ESI NAANA QUANSAH. Wallet: GHS 628.92. Note: Q4T9WD. Token: 85614800061. Thanks for using MoMo."
+"""
+
+
+def at_text(code: str | None, telco_id: str, balance_minor: int) -> str:
+    balance = f"{balance_minor // 100}.{balance_minor % 100:02d}"
+    return (
+        f"You have received GHS 25.00 from 0261000654 KOBINA ESHUN. Your AT Money balance is GHS {balance}. Reference: "
+        f"{code}. Trans ID: {telco_id}."
+    )
+
+
+def own_text(code: str | None, telco_id: str, balance_minor: int) -> str:
+    balance = f"{balance_minor // 100}.{balance_minor % 100:02d}"
+    return f"You got GHS 25.00 from KOFI ANTWI. Wallet: GHS {balance}. Note: {code}. Token: {telco_id}. Thanks for using MoMo."
+
+
+async def receive(shop: FakeShop, sender: str, text: str) -> Message:
+    """Let the SIM get a message, and return it as it was concluded."""
+    pdus = encode_deliver(
+        sender,
+        text,
+        from_us(shop.clock.now_us()),
+        smsc=MTN_SMSC,
+        reference=shop.clock.now_us() // 1_000_000 % 256,
+    )
+    shop.clock.advance(seconds=60)
+    await shop.read_pdus(pdus)
+    rows: list[Message] = await shop.rows(Message, "messages")
+    return rows[-1]
+
+
+def put_template(shop: FakeShop, folder: Path, text: str = TEMPLATE) -> None:
+    (folder / "mtn.toml").write_text(text)
+    shop.env.own.folder = folder
+    shop.env.own.read_again()
+
+
+@pytest.fixture
+async def mtn(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    shop = await FakeShop.make(tmp_path)
+    yield shop
+    shop.close()
+
+
+@pytest.fixture
+async def at(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    shop = await FakeShop.make(tmp_path, imsi=AT_IMSI, line=False)
+    await shop.put_number("momo_at")
+    yield shop
+    shop.close()
+
+
+async def confirmed(shop: FakeShop) -> list[tuple[str, str, str]]:
+    rows = await shop.env.store.read(every)
+    return [(row.network, row.wording.partition("#")[0], row.sender) for row in rows]
+
+
+async def test_at_money_waits_for_a_person_until_one_message_is_confirmed_and_then_pays(
+    at: FakeShop,
+) -> None:
+    order = await at.request()
+    first = await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0801.A00001", 10_000))
+    assert (first.state, first.trusted) == (MessageState.HELD, False)
+    assert (await at.transaction(order.reference)).status is TransactionStatus.PENDING
+    row = await confirm_wording.confirm(at.env, OWNER, first.id, undo=False)
+    assert (row.network, row.wording, row.sender) == ("at", "receipt", AT_SENDER)
+    # The message that proved it is still a person's to decide; the next one pays by itself.
+    second = await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0802.A00002", 15_000))
+    assert second.state is MessageState.PAYMENT, second.reasons
+    assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS
+
+
+@pytest.mark.parametrize("sender", ["ATMoney", "AT MONEY", "+233261000654"])
+async def test_a_confirmation_is_of_one_sender_to_the_byte(at: FakeShop, sender: str) -> None:
+    order = await at.request()
+    first = await receive(at, AT_SENDER, at_text("none", "PP261121.0801.A00001", 10_000))
+    await confirm_wording.confirm(at.env, OWNER, first.id, undo=False)
+    other = await receive(at, sender, at_text(order.svc_code, "PP261121.0802.A00002", 15_000))
+    assert other.state is MessageState.HELD
+    assert (await at.transaction(order.reference)).status is TransactionStatus.PENDING
+
+
+async def test_a_number_can_never_be_confirmed(at: FakeShop) -> None:
+    held = await receive(at, "+233261000654", at_text("none", "PP261121.0801.A00001", 10_000))
+    with pytest.raises(Refusal) as refused:
+        await confirm_wording.confirm(at.env, OWNER, held.id, undo=False)
+    assert "it came from a number" in str(refused.value.extras)
+    assert await confirmed(at) == []
+
+
+async def test_approving_in_review_with_the_password_is_the_same_proof(at: FakeShop) -> None:
+    order = await at.request()
+    await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0801.A00001", 10_000))
+    [waiting] = await at.rows(Review, "reviews")
+    assert waiting.reason == ReviewReason.UNTRUSTED_SENDER
+    said = review.Approval(order.reference, None, confirmed=True)
+    await review.approve(at.env, OWNER, waiting.id, said, meta=META)
+    assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS
+    assert await confirmed(at) == [("at", "receipt", AT_SENDER)]
+    told = [event.type for event in await at.rows(Event, "events")]
+    assert told.count("wording.confirmed") == 1
+    later = await at.request()
+    await receive(at, AT_SENDER, at_text(later.svc_code, "PP261121.0802.A00002", 12_500))
+    assert (await at.transaction(later.reference)).status is TransactionStatus.SUCCESS
+
+
+async def test_a_confirmation_can_be_taken_back(at: FakeShop) -> None:
+    first = await receive(at, AT_SENDER, at_text("none", "PP261121.0801.A00001", 10_000))
+    await confirm_wording.confirm(at.env, OWNER, first.id, undo=False)
+    await confirm_wording.confirm(at.env, OWNER, first.id, undo=True)
+    assert await confirmed(at) == []
+    order = await at.request()
+    second = await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0802.A00002", 12_500))
+    assert second.state is MessageState.HELD
+
+
+async def test_the_shops_own_wording_adds_and_never_weakens(mtn: FakeShop, tmp_path: Path) -> None:
+    put_template(mtn, tmp_path)
+    order = await mtn.request()
+    for sender in ("MobileMony", "+233244000811"):
+        stranger = await receive(mtn, sender, own_text(order.svc_code, "93214500001", 92_500))
+        assert stranger.state is MessageState.HELD
+        with pytest.raises(Refusal):
+            await confirm_wording.confirm(mtn.env, OWNER, stranger.id, undo=False)
+    first = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500101", 95_000))
+    assert json.loads(first.reasons) == ["wording_unverified"]
+    await confirm_wording.confirm(mtn.env, OWNER, first.id, undo=False)
+    second = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500202", 97_500))
+    assert second.state is MessageState.PAYMENT, second.reasons
+    assert (await mtn.transaction(order.reference)).status is TransactionStatus.SUCCESS
+    # Another text under the same name is another wording, and unproven again.
+    put_template(mtn, tmp_path, TEMPLATE.replace("Thanks for using", "Thanks for choosing"))
+    later = own_text("none", "93214500303", 100_000).replace("for using", "for choosing")
+    third = await receive(mtn, MTN_SENDER, later)
+    assert third.state is MessageState.HELD
+
+
+async def test_old_messages_are_read_again_once_and_pay_by_the_same_rules(
+    mtn: FakeShop, tmp_path: Path
+) -> None:
+    order = await mtn.request()
+    unread = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500101", 92_500))
+    noise = await receive(mtn, MTN_SENDER, "Enjoy 50% bonus today. Dial *138# now.")
+    assert (unread.state, noise.state) == (MessageState.UNPARSED, MessageState.UNPARSED)
+    put_template(mtn, tmp_path)
+    dry = await reparse.reparse(mtn.env, reparse.Wanted(dry_run=True))
+    assert (dry.looked_at, dry.counts, dry.next) == (2, {"would_be_read": 1}, None)
+    done = await reparse.reparse(mtn.env, reparse.Wanted())
+    assert done.counts == {"held": 1}
+    before = await snapshot(mtn)
+    assert (await reparse.reparse(mtn.env, reparse.Wanted())).read == ()
+    assert await snapshot(mtn) == before
+    rows: list[Message] = await mtn.rows(Message, "messages")
+    assert rows[0].received_at == unread.received_at
+    # Proven by now, so what comes is money.
+    await confirm_wording.confirm(mtn.env, OWNER, unread.id, undo=False)
+    await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500202", 95_000))
+    assert (await mtn.transaction(order.reference)).status is TransactionStatus.SUCCESS
+
+
+async def test_a_confirmed_wording_makes_old_unread_messages_pay_when_they_are_read_again(
+    mtn: FakeShop, tmp_path: Path
+) -> None:
+    put_template(mtn, tmp_path)
+    proof = await receive(mtn, MTN_SENDER, own_text("none", "93214500101", 92_500))
+    await confirm_wording.confirm(mtn.env, OWNER, proof.id, undo=False)
+    [waiting] = await mtn.rows(Review, "reviews")
+    await review.approve(mtn.env, OWNER, waiting.id, review.Approval(confirmed=True), meta=META)
+    (tmp_path / "mtn.toml").unlink()
+    mtn.env.own.read_again()
+    order = await mtn.request()
+    lost = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500202", 95_000))
+    assert lost.state is MessageState.UNPARSED
+    put_template(mtn, tmp_path)
+    done = await reparse.reparse(mtn.env, reparse.Wanted(ids=[lost.id]))
+    assert done.counts == {"payment": 1}
+    assert (await mtn.transaction(order.reference)).status is TransactionStatus.SUCCESS
+
+
+async def test_history_stays_history_when_it_is_read_again(mtn: FakeShop, tmp_path: Path) -> None:
+    put_template(mtn, tmp_path)
+    proof = await receive(mtn, MTN_SENDER, own_text("none", "93214500101", 92_500))
+    await confirm_wording.confirm(mtn.env, OWNER, proof.id, undo=False)
+    (tmp_path / "mtn.toml").unlink()
+    mtn.env.own.read_again()
+    mtn.clock.advance(seconds=-86_400)
+    old = own_text("none", "93114500202", 95_000)
+    pdus = encode_deliver(MTN_SENDER, old, from_us(mtn.clock.now_us()), smsc=MTN_SMSC, reference=9)
+    mtn.clock.advance(seconds=86_400)
+    await mtn.read_pdus(pdus)
+    put_template(mtn, tmp_path)
+    done = await reparse.reparse(mtn.env, reparse.Wanted())
+    assert set(done.counts) <= {"historical", "held"}
+    assert done.counts
+
+
+async def test_messages_are_read_again_in_batches(
+    mtn: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reparse, "BATCH", 2)
+    for number in range(5):
+        await receive(mtn, MTN_SENDER, f"Enjoy {number}% bonus.")
+    sizes, after = [], 0
+    while True:
+        done = await reparse.reparse(mtn.env, reparse.Wanted(after=after))
+        sizes.append(done.looked_at)
+        if done.next is None:
+            break
+        after = done.next
+    assert sizes == [2, 2, 1]
+
+
+async def snapshot(shop: FakeShop) -> list[Any]:
+    tables = ("messages", "payments", "reviews", "transactions", "events", "line_balances")
+    return [await shop.values(f"SELECT * FROM {table}") for table in tables]
+
+
+async def test_an_unknown_message_proves_nothing(mtn: FakeShop) -> None:
+    with pytest.raises(MomoError):
+        await confirm_wording.confirm(mtn.env, OWNER, METHOD_ID, undo=False)
