@@ -76,7 +76,7 @@ async def test_what_is_not_there_answers_route_not_found(api: FakeApi, path: str
         ("GET", INITIALIZE, "POST"),
         ("POST", "/v1/transactions", "GET, HEAD"),
         ("DELETE", "/v1/open-collections/endpoints", "GET, HEAD, POST"),
-        ("PUT", "/v1/payment-methods/x", "GET, HEAD, PATCH"),
+        ("PUT", "/v1/payment-methods/x", "DELETE, GET, HEAD, PATCH"),
     ],
 )
 async def test_a_wrong_method_is_405_with_allow(

@@ -52,7 +52,9 @@ async def test_an_order_shows_its_code_and_is_paid_by_the_webhook(
 ) -> None:
     import asyncio
 
-    async with running(tmp_path / "momo") as api:
+    home = tmp_path / "momo"
+    home.mkdir()
+    async with running(home) as api:
         monkeypatch.setenv("MOMO_URL", api.base_url)
         monkeypatch.setenv("MOMO_API_KEY", await api.key())
         client = shop.app.test_client()
