@@ -24,6 +24,8 @@ from daemon.app import (
     serve,
 )
 from daemon.core.errors import MomoError, Refusal
+from daemon.doctor.checks import Patient, report
+from daemon.doctor.rounds import AREAS, examine, this_user
 from daemon.flows import password, setup
 from daemon.intake import pasted
 from daemon.system import SystemClock, SystemEntropy
@@ -81,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     code.add_argument("--join", action="store_true")
     change = verbs.add_parser("password-set", help="give the owner the password on stdin")
     change.add_argument("--json", action="store_true")
+    doctor = verbs.add_parser("doctor", help="look for what is wrong; needs no shop and no daemon")
+    doctor.add_argument("areas", nargs="*", metavar="AREA")
+    doctor.add_argument("--json", action="store_true")
     demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
     demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
@@ -168,6 +173,22 @@ def _decode(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _doctor(options: argparse.Namespace) -> int:
+    """Examine this machine without the daemon: what only phones can say is skipped."""
+    if unknown := [area for area in options.areas if area not in AREAS]:
+        print(f"error: no area {unknown[0]!r}; there are {', '.join(AREAS)}", file=sys.stderr)
+        return EXIT_USAGE
+    document = report(examine(Patient(Path("/"), this_user()), options.areas))
+    if options.json:
+        _print_json(document)
+    else:
+        for check in document["data"]["checks"]:
+            print(f"{check['status']:<5} {check['id']:<20} {check['detail']}")
+            if check["fix"]:
+                print(f"      {check['fix']}")
+    return EXIT_OK if document["success"] else EXIT_FINDINGS
+
+
 async def _set_password(places: wire.Places) -> int:
     """Set the password that stands on stdin, with no daemon running."""
     clock = SystemClock()
@@ -210,6 +231,7 @@ _VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
     "setup": lambda options, places: asyncio.run(_setup(options, places)),
     "password-set": lambda _options, places: asyncio.run(_set_password(places)),
     "decode": lambda options, _places: _decode(options),
+    "doctor": lambda options, _places: _doctor(options),
     "demo": lambda options, _places: _demo(options),
 }
 

@@ -18,6 +18,7 @@ from daemon.api import (
     keys,
     lines,
     local_control,
+    local_doctor,
     local_messages,
     local_modems,
     local_status,
@@ -161,6 +162,7 @@ def _add_open_collections(routes: Routes) -> None:
 
 def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_STATUS, {"GET": op(local_status.get)}, local=True)
+    routes.add(Path.LOCAL_DOCTOR, {"GET": op(local_doctor.get)}, local=True)
     routes.add(Path.LOCAL_MODEMS, {"GET": op(local_modems.get_list)}, local=True)
     modem = {"GET": op(local_modems.get_one), "PATCH": op(local_modems.rename)}
     routes.add(Path.LOCAL_MODEM, modem, local=True)

@@ -64,6 +64,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "keys revoke": Info(_ROOM + "keys_revoke", "End an API key at once", CARE),
     "password set": Info(_ROOM + "password_set", "Choose a new owner's password", CARE),
     "verify": Info(_ROOM + "verify", "Say whether a webhook that you got is genuine", HOOKS),
+    "doctor": Info(_ROOM + "doctor", "Look for what is wrong, and say what to type", CARE),
     "setup": Info(_ROOM + "setup", "Set up this machine", CARE),
     "daemon run": Info(_ROOM + "daemon_run", "Run the daemon here, in the foreground", CARE),
     "daemon start": Info(_ROOM + "daemon_start", "Start the daemon in the background", CARE),

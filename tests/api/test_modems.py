@@ -177,3 +177,26 @@ async def test_a_test_asks_the_phone_and_says_whether_it_answered(api: FakeApi) 
 async def test_none_of_it_is_on_tcp(api: FakeApi, method: str, path: str) -> None:
     answer = await api.live.request(method, path, json={})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "ROUTE_NOT_FOUND")
+
+
+async def test_the_doctor_knows_what_the_phones_say(api: FakeApi) -> None:
+    api.phones = [ready(api, used=30)]
+    answer = await api.local.get("/local/v1/doctor", params={"area": "modem"})
+    body = answer.json()
+    (phone,) = await listed(api)
+    full = [check for check in body["data"]["checks"] if check["id"] == "modem.full"]
+    assert (answer.status_code, body["success"], body["data"]["ok"]) == (200, False, False)
+    assert full == [
+        {
+            "id": "modem.full",
+            "area": "modem",
+            "status": "fail",
+            "detail": f"{phone['name']}: the SIM is full (30 of 30 messages): the network holds new ones back",
+            "fix": phone["troubles"][0]["fix"],
+        }
+    ]
+
+
+async def test_the_doctor_knows_its_areas(api: FakeApi) -> None:
+    answer = await api.local.get("/local/v1/doctor", params={"area": "weather"})
+    assert (answer.status_code, answer.json()["details"][0]["field"]) == (422, "area")

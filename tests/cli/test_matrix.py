@@ -183,6 +183,7 @@ CASES = {
     ),
 }
 ELSEWHERE = {
+    "doctor": "test_doctor.py",
     "parse": "test_parse.py",
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",

@@ -1,0 +1,39 @@
+"""GET /local/v1/doctor: look for what is wrong, with what the running daemon knows of its phones."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Final
+
+from daemon.api.fields import Query
+from daemon.api.local_modems import modems
+from daemon.api.service import Call, Reply
+from daemon.core.phones import Level, Trouble
+from daemon.core.shapes import Json, dump
+from daemon.doctor.checks import Patient, Phone, report
+from daemon.doctor.rounds import AREAS, examine, this_user
+
+_AWAY: Final = "away"
+
+
+async def get(call: Call) -> Reply:
+    """Examine the areas of `area`, separated by commas; all without one. 200 also when something is wrong."""
+    query = Query(call.query)
+    areas = [area for area in str(query.body.get("area", "")).split(",") if area]
+    for area in areas:
+        if area not in AREAS:
+            query.fail("area", "invalid", f"must be one of {', '.join(AREAS)}")
+    query.done()
+    phones = tuple(_phone(row) for row in await modems(call) if row["state"] != _AWAY)
+    patient = Patient(Path("/"), this_user(), phones, os.getpid())
+    # It reads hundreds of small files of /proc.
+    checks = await asyncio.to_thread(examine, patient, areas)
+    return Reply(200, dump(report(checks)))
+
+
+def _phone(row: Json) -> Phone:
+    troubles = (
+        Trouble(each["id"], Level(each["level"]), each["text"], each["fix"])
+        for each in row["troubles"]
+    )
+    return Phone(row["name"] or row["port"], row["port"], row["state"], tuple(troubles))

@@ -1,0 +1,94 @@
+"""`momo doctor`: through the daemon when one runs, else by its program; what is wrong, what to type, and the exit code."""
+
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from daemon.doctor.rounds import AREAS
+from momo_cli.commands import doctor
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import FakeApi, Says
+
+
+def check(name: str, status: str, fix: str = "") -> dict[str, Any]:
+    area = name.partition(".")[0]
+    return {"id": name, "area": area, "status": status, "detail": f"{name} is so", "fix": fix}
+
+
+def says(*checks: dict[str, Any]) -> Says:
+    well = all(one["status"] != "fail" for one in checks)
+    return Says({"success": well, "data": {"ok": well, "checks": list(checks)}})
+
+
+GOOD = check("modem.usb", "ok")
+WEAK = check("modem.signal", "warn", "move it")
+BUSY = check("modem.busy", "fail", "kill 4312")
+
+
+def test_both_programs_know_the_same_areas() -> None:
+    assert tuple(AREAS) == doctor.AREAS
+
+
+def test_each_finding_is_a_line_with_what_to_type(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD, WEAK, BUSY, check("modem.answers", "skip")))
+    ran = momo("doctor", "modem", "-o", "table")
+    assert ran.code == 6
+    assert ran.out.splitlines() == [
+        "✓ modem.usb           modem.usb is so",
+        "! modem.signal        modem.signal is so",
+        "                      fix: move it",
+        "✗ modem.busy          modem.busy is so",
+        "                      fix: kill 4312",
+        "— modem.answers       modem.answers is so",
+        "",
+        "1 problem, 1 warning.",
+    ]
+
+
+def test_the_document_is_the_daemons_own(api: FakeApi, momo: Momo) -> None:
+    answer = says(GOOD, BUSY)
+    api.on("GET", wire.Path.LOCAL_DOCTOR, answer)
+    ran = momo("doctor", "modem", "--json")
+    assert (ran.code, ran.json) == (6, answer.body)
+
+
+@pytest.mark.parametrize(
+    ("checks", "flags", "code"),
+    [
+        ((GOOD,), (), 0),
+        ((GOOD, WEAK), (), 0),
+        ((GOOD, WEAK), ("--strict",), 6),
+        ((GOOD,), ("--strict",), 0),
+        ((BUSY,), (), 6),
+    ],
+)
+def test_exit_codes(
+    checks: tuple[dict[str, Any], ...], flags: tuple[str, ...], code: int, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LOCAL_DOCTOR, says(*checks))
+    assert momo("doctor", *flags).code == code
+
+
+def test_all_well_is_said(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD))
+    assert momo("doctor", "-o", "table").out.splitlines()[-1] == "All is well."
+
+
+def test_without_a_daemon_and_without_a_shop_the_machine_is_looked_at(
+    shop: Shop, momo: Momo
+) -> None:
+    """The program itself runs: whatever this machine has plugged in, the phones were not asked."""
+    (shop.home / wire.DATABASE_NAME).unlink()
+    ran = momo("doctor", "modem", "--json")
+    assert ran.code in (0, 6)
+    found = {one["id"]: one for one in ran.json["data"]["checks"]}
+    assert found["modem.answers"]["status"] == "skip"
+    assert found["modem.answers"]["fix"] == "momo daemon start"
+    assert ran.json["success"] is (ran.code == 0)
+
+
+def test_an_unknown_area_is_2(momo: Momo) -> None:
+    ran = momo("doctor", "weather")
+    assert ran.code == 2
+    assert "there are modem" in ran.err
