@@ -1,7 +1,8 @@
-"""`python -m daemon VERB`: run, setup, password-set, demo, decode. What `momo` starts; people type `momo`."""
+"""`python -m daemon VERB`: run, setup, password-set, verify, demo, decode. What `momo` starts; people type `momo`."""
 
 import argparse
 import asyncio
+import base64
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +25,9 @@ from daemon.app import (
     open_doors,
     serve,
 )
+from daemon.core import signature_check
 from daemon.core.errors import MomoError, Refusal
+from daemon.core.limits import SECOND_US
 from daemon.doctor.checks import Patient, report
 from daemon.doctor.rounds import AREAS, examine, this_user
 from daemon.flows import password, setup
@@ -81,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--json", action="store_true")
     code = verbs.add_parser("decode", help="decode PDUs: each line of stdin a JSON list of them")
     code.add_argument("--join", action="store_true")
+    verbs.add_parser("verify", help="look at a webhook: headers, body and secrets as JSON on stdin")
     change = verbs.add_parser("password-set", help="give the owner the password on stdin")
     change.add_argument("--json", action="store_true")
     doctor = verbs.add_parser("doctor", help="look for what is wrong; needs no shop and no daemon")
@@ -166,6 +171,17 @@ async def _setup(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_FINDINGS if options.check and waiting else EXIT_OK
 
 
+def _verify() -> int:
+    """Look at a webhook that a receiver got, for `momo verify`; nothing is opened and nothing stored."""
+    given = json.load(sys.stdin)
+    at = given["at"]
+    now_us = SystemClock().now_us() if at is None else at * SECOND_US
+    body = base64.b64decode(given["body"])
+    found = signature_check.check(given["headers"], body, given["secrets"], now_us)
+    _print_json({"success": True, "data": {"valid": found.valid, **asdict(found)}})
+    return EXIT_OK
+
+
 def _decode(options: argparse.Namespace) -> int:
     """Decode the PDUs on stdin, for `momo parse --pdu`; nothing is opened and nothing stored."""
     groups = [json.loads(line) for line in sys.stdin if line.strip()]
@@ -230,6 +246,7 @@ _VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
     "run": _run,
     "setup": lambda options, places: asyncio.run(_setup(options, places)),
     "password-set": lambda _options, places: asyncio.run(_set_password(places)),
+    "verify": lambda _options, _places: _verify(),
     "decode": lambda options, _places: _decode(options),
     "doctor": lambda options, _places: _doctor(options),
     "demo": lambda options, _places: _demo(options),
