@@ -208,3 +208,53 @@ def test_what_a_person_taught_has_its_sentence(
     kind: str, facts: dict[str, object], text: str
 ) -> None:
     assert journal.words(kind, facts, payment()) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "text"),
+    [
+        (
+            "transaction.verified",
+            {"status": "SUCCESS", "matched_by": "code", "late": False, "payer_known_by": "name"},
+            (
+                f"{PAID} paid it exactly, matched by the code that the payer typed. The receipt names no number; its "
+                "name is the one that the order expects."
+            ),
+        ),
+        (
+            "transaction.verified",
+            {"status": "SUCCESS", "matched_by": "code", "payer_known_by": "approval"},
+            (
+                f"{PAID} paid it exactly, matched by the code that the payer typed. The receipt names no number; a "
+                "person approved its name for the expected one before."
+            ),
+        ),
+        (
+            "review.opened",
+            {"reason": "near_miss"},
+            f"{PAID} may be for an order that it does not name: a person is asked.",
+        ),
+        (
+            "suggestion.accepted",
+            {"reasons": ["code_swapped", "amount"]},
+            (
+                f"A person took the suggestion that {PAID} is for it: the reference has its code with two characters "
+                "swapped, and the amount is exactly its own."
+            ),
+        ),
+        (
+            "payer.approved",
+            {"name": "KOFI", "phone_number": "+233241234567"},
+            "The name KOFI is approved for +233241234567 from now on.",
+        ),
+        (
+            "payer.revoked",
+            {"name": "KOFI", "phone_number": "+233241234567"},
+            "The name KOFI is no longer approved for +233241234567.",
+        ),
+    ],
+)
+def test_what_a_person_taught_has_its_sentence(
+    kind: str, facts: dict[str, object], text: str
+) -> None:
+    assert journal.words(kind, facts, payment()) == text
