@@ -1,0 +1,84 @@
+"""The running balance with the real programs: a lost receipt, a forged one, a reversal, and what the owner sees of them."""
+
+import json
+from typing import Any
+
+from daemon.modem.pdu import encode_deliver
+from tests.acceptance.conftest import Scene
+from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, Receipt, mtn
+
+NAME = "KOFI ANTWI BADU"
+
+
+def receipt(number: int, amount_minor: int, balance_minor: int, typed: str = "food") -> Receipt:
+    telco_id = str(93_214_500_000 + number)
+    return mtn(
+        amount_minor, NAME, balance_minor, typed, telco_id, sent_at=utc_now(), concatenation=number
+    )
+
+
+def momo(shop: RealShop, *arguments: str) -> Any:
+    """Run a command with `--json` and return its document."""
+    done = shop.momo(*arguments, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def status_is(shop: RealShop, reference: str, status: str) -> None:
+    wait_until(
+        lambda: shop.transaction(reference)["status"] == status or None,
+        20,
+        f"the order is {status}",
+    )
+
+
+def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> None:
+    scene.open_for_business()
+    shop, phone = scene.shop, scene.phone
+    order, target = shop.request("25.00"), shop.request("25.00")
+    phone.deliver(receipt(1, 1000, 90_000).pdus)
+    wait_until(lambda: shop.rows("SELECT 1 FROM payments") or None, 20, "the first payment")
+    # The receipt of GHS 7.00 is lost, so the next one is held, and its order waits.
+    phone.deliver(receipt(3, 2500, 93_200, order["svc_code"]).pdus)
+    status_is(shop, order["reference"], "MANUAL_REVIEW")
+    [review] = momo(shop, "review", "list")["data"]
+    shown = momo(shop, "review", "show", review["id"])["data"]
+    assert shown["balance_chain"]["explanation"] == "Its balance follows from none before it."
+    assert [gap["amount"] for gap in shown["details"]["gaps"]] == ["7.00"]
+    assert scene.receiver.requests == [] or all(
+        order["reference"].encode() not in request.body for request in scene.receiver.requests
+    )
+    # The one behind it goes on from it: nobody had to do anything, and what is missing is named.
+    phone.deliver(receipt(4, 100, 93_300).pdus)
+    status_is(shop, order["reference"], "SUCCESS")
+    assert momo(shop, "review", "list")["data"] == []
+    [row] = momo(shop, "lines")["data"]["phones"][0]["sims"]
+    assert row["unaccounted"]["came_in"] == "7.00"
+
+    # An exact forgery of the sender, by somebody who does not know the balance.
+    phone.deliver(receipt(5, 2500, 412_000, target["svc_code"]).pdus)
+    status_is(shop, target["reference"], "MANUAL_REVIEW")
+    phone.deliver(receipt(6, 300, 93_600).pdus)
+    status_is(shop, target["reference"], "PENDING")
+    [review] = momo(shop, "review", "list")["data"]
+    assert review["balance_chain"]["standing"] == "forged"
+    assert [one["this"] for one in review["balance_chain"]["messages"]] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+    # The network takes the customer's payment back.
+    text = (
+        "Transaction 93214500003 of GHS 25.00 from KOFI ANTWI BADU has been reversed. "
+        "Current Balance: GHS 911.00."
+    )
+    phone.deliver(encode_deliver(MTN_SENDER, text, utc_now(), smsc=MTN_SMSC, reference=99))
+    wait_until(lambda: shop.transaction(order["reference"])["reversed_at"], 20, "the order says so")
+    assert shop.transaction(order["reference"])["status"] == "SUCCESS"
+    story = momo(shop, "tx", "show", order["reference"], "--events")["events"]
+    assert story[-1]["text"] == (
+        "The network took GHS 25.00 from KOFI ANTWI BADU (93214500003) back. The order keeps its status."
+    )
