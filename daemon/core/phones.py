@@ -84,6 +84,8 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "hung": ("modem.hung", Level.FAIL),
     "hilink": ("modem.hilink", Level.FAIL),
     "pin_needed": ("modem.pin", Level.FAIL),
+    "pin_wrong": ("modem.pin", Level.FAIL),
+    "puk_needed": ("modem.puk", Level.FAIL),
     "no_sim": ("modem.sim", Level.FAIL),
     "not_storing": ("modem.disk", Level.FAIL),
 }

@@ -3,7 +3,7 @@
 from daemon.core import ids
 from daemon.core.requests import PhoneIdentity, Source
 from daemon.env import Env
-from daemon.store import events, presence
+from daemon.store import events, presence, sim_pins
 from daemon.store.engine import Tx
 from daemon.wire import Mode
 from parsers.read import network_of_imsi
@@ -27,7 +27,7 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
             tx,
             device_id=device_id,
             imei=phone.imei,
-            name=_name(phone.manufacturer, phone.model, device_id),
+            name=presence.first_name(phone.manufacturer, phone.model, device_id),
             manufacturer=phone.manufacturer,
             model=phone.model,
             port=phone.port,
@@ -43,6 +43,7 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
             slot_index=slot_index,
             now=now,
         )
+        sim_pins.unlock(tx, device_id)
         moved = before is not None and (before.device_id, before.slot_index) != (
             sim.device_id,
             sim.slot_index,
@@ -69,10 +70,3 @@ async def leave(env: Env, device_id: str) -> None:
     """Note that a phone is gone."""
     now = env.clock.now_us()
     await env.store.write(lambda tx: presence.device_left(tx, device_id, now))
-
-
-def _name(manufacturer: str | None, model: str | None, device_id: str) -> str:
-    """Return a first name for a phone, such as `huawei-e3131-4f2a`; people give better ones."""
-    words = f"{manufacturer or ''} {model or 'modem'}".lower().split()
-    plain = ["".join(c for c in word if c.isascii() and c.isalnum()) for word in words]
-    return "-".join([*dict.fromkeys(word for word in plain if word), device_id[:4]])

@@ -17,7 +17,9 @@ from daemon.core.phones import Condition
 from daemon.core.requests import PhoneIdentity, ReadPart, Source
 from daemon.env import Env
 from daemon.flows import identify, ingest
+from daemon.flows.note_modem import note_modem
 from daemon.log import Log
+from daemon.loops.unlocking import Unlocking
 from daemon.modem import session_values as said
 from daemon.modem.discovery import role_of
 from daemon.modem.families import GENERIC, Family, family_of
@@ -103,7 +105,7 @@ class PortLoop:
         self.state = PhoneState(path)
         self._path = path
         self._source: Source | None = None
-        self._queue: list[said.StoredPart | said.Identified] = []
+        self._queue: list[said.StoredPart | said.Identified | said.HiLink | said.Watermark] = []
         """What is to be stored, in the order it came: a part belongs to the SIM that was named before it."""
         self._queued = asyncio.Event()
         self._present: str | None = None
@@ -114,6 +116,7 @@ class PortLoop:
         self._hangs = 0
         self._restarted_at: float | None = None
         self._hilink = ""
+        self._unlocking = Unlocking(env, path, log, self._say)
         self._asked = asyncio.Event()
         """Set when the phone has said how it fares."""
 
@@ -192,24 +195,30 @@ class PortLoop:
         storing = asyncio.create_task(self._store(link, session))
         link.start()
         closing = asyncio.create_task(link.wait_closed())
+        unlocking = asyncio.create_task(self._unlocking.run(self._offer_pin))
         try:
-            await asyncio.wait({storing, closing}, return_when=asyncio.FIRST_COMPLETED)
-            if storing.done():
-                storing.result()  # a fault of ours: crash the task, loudly
+            ours = {storing, unlocking}
+            await asyncio.wait({*ours, closing}, return_when=asyncio.FIRST_COMPLETED)
+            for mine in ours:
+                if mine.done():
+                    mine.result()  # a fault of ours: crash the task, loudly
             why = closing.result()
             self._log.warning("modem.closed", port=self._path, why=str(why))
             ready = self.state.state in SERVING
             self._say_closed(why, self._env.clock.monotonic() - started)
+            if self.state.state == "hung":
+                await self._journal(said.Hung(str(why)))
             return ready
         finally:
             self._link = self._session = None
-            for task in (storing, closing):
+            for task in (storing, closing, unlocking):
                 task.cancel()
             link.close()
             # Our own cancellation must pass through here, or the daemon could not be stopped.
-            await asyncio.gather(storing, closing, return_exceptions=True)
-            if self._present is not None:
-                device_id, self._present = self._present, None
+            await asyncio.gather(storing, closing, unlocking, return_exceptions=True)
+            device_id = self._present or self._unlocking.device_id
+            self._present = self._unlocking.device_id = None
+            if device_id is not None:
                 with contextlib.suppress(Unavailable):
                     await identify.leave(self._env, device_id)
 
@@ -248,6 +257,8 @@ class PortLoop:
             "read them at http://192.168.8.1; use another modem, or have its firmware changed to one without HiLink",
         )
         self._log.error("modem.hilink", port=self._path, why=self._hilink)
+        self._queue.append(said.HiLink(self._hilink))
+        self._queued.set()
 
     def _heard(self, events: Sequence[said.Event]) -> None:  # noqa: C901, PLR0912 - a case each
         """Take the session's events; called in the loop, must not block."""
@@ -261,22 +272,23 @@ class PortLoop:
                     self._queued.set()
                 case said.Identified(manufacturer=maker, model=model, firmware=firmware):
                     self._family = family_of(maker, model, firmware)
+                    self._unlocking.opened(event.iccid, event.imei)
                     self._queue.append(event)
                     self._queued.set()
                 case said.HiLink(why=why):
                     self._hilink = why
+                case said.Watermark():
+                    self._tell_storage(event)
                 case said.Ready():
                     self._say_ready()
                 case said.Health():
                     self.state.health = event
                     self.state.health_at_us = self._env.clock.now_us()
                     self._asked.set()
-                case said.PinNeeded(state=pin):
-                    self._say(
-                        "pin_needed",
-                        f"the SIM asks for {pin}",
-                        "unlock the SIM in a phone, or switch its PIN off",
-                    )
+                case said.PinNeeded():
+                    self._unlocking.needed(event)
+                case said.PinRefused():
+                    self._unlocking.refused()
                 case said.SimAbsent(why=why):
                     self._say("no_sim", why, "put the SIM in and plug the modem in again")
                 case said.KeptOnPhone(part=part, why=why):
@@ -287,6 +299,33 @@ class PortLoop:
                     self._note(line, f"{what}: {line}")
                 case _:
                     pass
+
+    def _offer_pin(self, owner: str, pin: str) -> None:
+        """Hand a PIN to the session; on a link that is closed it is lost, and never typed."""
+        session, link = self._session, self._link
+        if session is not None and link is not None:
+            link.do(lambda now: session.offer_pin(owner, pin, now))
+
+    def _tell_storage(self, mark: said.Watermark) -> None:
+        self._log.warning(
+            "modem.storage", port=self._path, storage=mark.storage, used=mark.used, total=mark.total
+        )
+        self._queue.append(mark)
+        self._queued.set()
+
+    async def _journal(self, fact: said.Hung | said.HiLink | said.Watermark) -> None:
+        """Write down what happened to the phone; where that cannot be now, the log has it."""
+        facts: dict[str, str | int | None] = {"port": self._path}
+        match fact:
+            case said.Watermark(storage=storage, used=used, total=total, high=high):
+                kind = "storage_high" if high else "storage_low"
+                facts |= {"storage": storage, "used": used, "total": total}
+            case said.Hung(why=why):
+                kind, facts["why"] = "hung", why
+            case said.HiLink(why=why):
+                kind, facts["why"] = "hilink", why
+        with contextlib.suppress(Unavailable):
+            await note_modem(self._env, kind, self.state.device_id, facts)
 
     def _note(self, line: str, shape: str) -> None:
         """Log what no table knows, once; of a line what it looks like rather than what it says."""
@@ -300,8 +339,11 @@ class PortLoop:
             await self._queued.wait()
             self._queued.clear()
             while self._queue:
-                if isinstance(first := self._queue[0], said.Identified):
-                    await self._identify(first)
+                if not isinstance(first := self._queue[0], said.StoredPart):
+                    if isinstance(first, said.Identified):
+                        await self._identify(first)
+                    else:
+                        await self._journal(first)
                     del self._queue[0]
                     continue
                 await self._linger(session)
@@ -323,7 +365,7 @@ class PortLoop:
         """Return the parts at the head of the queue, of one SIM."""
         batch: list[said.StoredPart] = []
         for waiting in self._queue[:BATCH_MAX]:
-            if isinstance(waiting, said.Identified):
+            if not isinstance(waiting, said.StoredPart):
                 break
             batch.append(waiting)
         return batch

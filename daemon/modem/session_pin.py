@@ -6,7 +6,7 @@ than two tries are left. Between the hand-over and the typing the SIM is asked a
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from daemon.modem import at
@@ -45,8 +45,11 @@ _Fact = Callable[
 ]
 
 
-def unlocked(family: Family, imei: str | None, fact: _Fact) -> Generator[_Step, Answer, None]:
-    """Wait until the SIM is there and open; `fact` asks for a fact until it is sure of it."""
+def unlocked(family: Family, who: PinNeeded, fact: _Fact) -> Generator[_Step, Answer, None]:
+    """Wait until the SIM is there and open.
+
+    `who` names the phone, and `fact` asks for a fact until it is sure of it.
+    """
     told: PinNeeded | SimAbsent | None = None
     while True:
         last = family.ends_with("AT+CPIN?")
@@ -64,9 +67,9 @@ def unlocked(family: Family, imei: str | None, fact: _Fact) -> Generator[_Step, 
         if state not in _OPEN:
             iccid = yield from fact(family.iccid_commands, at.iccid_of)
             tries = (yield from _tries_left(family)) if state == SIM_PIN else None
-            wanted = PinNeeded(state, iccid, imei, tries)
+            wanted = replace(who, state=state, iccid=iccid, tries=tries)
             if state == SIM_PIN and (tries is None or tries >= PIN_TRIES_MIN):
-                tried = yield from _try_once(iccid, imei)
+                tried = yield from _try_once(iccid, who.imei)
                 if tried is not None:
                     yield from _told(tried)
                     told = None

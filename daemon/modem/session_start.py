@@ -79,7 +79,8 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     if family.cannot:
         return family.cannot
     imei = yield from _first_fact(("AT+CGSN", "AT+CGSN=1", "AT+GSN"), at.imei_of)
-    yield from unlocked(family, imei, _first_fact)
+    locked = PinNeeded("", imei=imei, manufacturer=manufacturer, model=model)
+    yield from unlocked(family, locked, _first_fact)
     radio = yield Ask("AT+CFUN?", "+CFUN:")
     if radio.ok and at.bare(radio.first) in {"0", "4"}:
         yield Ask("AT+CFUN=1", timeout_s=15.0)

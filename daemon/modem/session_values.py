@@ -3,7 +3,7 @@
 All are values; nothing here decides anything. The words are those of 3GPP TS 27.005 and 27.007.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from daemon.modem.families import PortRole
@@ -171,12 +171,16 @@ class PinNeeded:
         iccid: Which SIM it is; None when the phone does not tell before it is open.
         imei: Which phone it is.
         tries: How many PINs may still be wrong, None when the phone does not say.
+        manufacturer: The phone's, for a name to people.
+        model: The same.
     """
 
     state: str
     iccid: str | None = None
     imei: str | None = None
     tries: int | None = None
+    manufacturer: str | None = field(default=None, compare=False)
+    model: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

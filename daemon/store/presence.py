@@ -36,6 +36,13 @@ def saw_device(
     )
 
 
+def first_name(manufacturer: str | None, model: str | None, device_id: str) -> str:
+    """Return a first name for a phone, such as `huawei-e3131-4f2a`; people give better ones."""
+    words = f"{manufacturer or ''} {model or 'modem'}".lower().split()
+    plain = ["".join(c for c in word if c.isascii() and c.isalnum()) for word in words]
+    return "-".join([*dict.fromkeys(word for word in plain if word), device_id[:4]])
+
+
 def saw_sim(
     tx: Tx,
     *,
@@ -91,6 +98,7 @@ def device_left(tx: Tx, device_id: str, now: int) -> None:
         "SELECT sim_key, :now FROM sims WHERE device_id = :id AND present = 1",
         {"id": device_id, "now": now},
     )
+    tx.run("DELETE FROM locked_sims WHERE device_id = :id", {"id": device_id})
     tx.run(
         "UPDATE devices SET present = 0, port = NULL, last_seen_at = :now WHERE device_id = :id",
         {"id": device_id, "now": now},
@@ -106,6 +114,7 @@ def all_left(tx: Tx) -> None:
         {},
     )
     tx.run("UPDATE devices SET present = 0, port = NULL WHERE present = 1")
+    tx.run("DELETE FROM locked_sims")
 
 
 def _sims_left(tx: Tx, chosen: str, params: dict[str, Any]) -> None:
