@@ -536,7 +536,7 @@ class Session:
             if (key := at.cmti(line)) is not None:
                 self._work.notice(key)
                 return
-            self._work.sweep()  # it names no slot
+            self._work.sweep(now)  # it names no slot
         elif kind is at.Unasked.FULL:
             self._work.full(at.full_storage(line), now)
         elif kind is at.Unasked.REBOOTED:

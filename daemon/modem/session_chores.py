@@ -152,6 +152,10 @@ class Chores:
         """Look at the counts soon: something is on the phone that was not read."""
         self._due[Kind.COUNT] = min(self._due[Kind.COUNT], now + RETRY_S)
 
+    def list_at(self, at_s: float) -> None:
+        """List every storage by then, on the clock's own account."""
+        self._due[Kind.LIST] = min(self._due[Kind.LIST], at_s)
+
     def count_late(self, now: float) -> None:
         """Put the counts off: everything was just listed."""
         self._due[Kind.COUNT] = max(self._due[Kind.COUNT], now + self._settings.poll_s)

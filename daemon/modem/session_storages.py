@@ -87,6 +87,8 @@ class Storages:
 
     def full(self, storage: str) -> None:
         """Note that the phone says this storage is full; one that it does not name is the first."""
+        if not self.all:
+            return  # said before the start has asked which storages there are
         name = storage if storage in self.all else self.all[0]
         fill = self._fills.get(name)
         if fill is not None:

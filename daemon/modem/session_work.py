@@ -35,6 +35,8 @@ LIST_TIMEOUT_S: Final = 30.0
 """Until the next entry of a list, not for the whole of it."""
 DELETE_TIMEOUT_S: Final = 10.0
 """A SIM takes 1 to 5 s to delete."""
+SWEEP_S_MIN: Final = 1.0
+"""Between two sweeps that a phone asks for, so that one that never stops is not listed without end."""
 NOTICES_MAX: Final = 4096
 """More notices than that are read by a sweep."""
 TRIES_MAX: Final = 2
@@ -70,6 +72,9 @@ class Work:
         """What a slot gave when it did not fit its header: twice the same is what it holds."""
         self._verified: StoredPart | None = None
         self._now = 0.0
+        self._swept_at = float("-inf")
+        self._full_again = False
+        """The phone said so since the last sweep, which was too short ago."""
         # The command under way, and what came of it so far.
         self._kind: Kind | None = None
         self._where = ""
@@ -103,21 +108,35 @@ class Work:
         if len(self._notices) < NOTICES_MAX:
             self._notices.setdefault(key, 0)
         else:
-            self.sweep()
+            self._storages.sweep()
 
     @property
     def has_notices(self) -> bool:
         """Say whether slots wait to be read because they were announced."""
         return bool(self._notices)
 
-    def sweep(self) -> None:
-        """List every storage soon: something says that notices are not to be trusted."""
+    def sweep(self, now: float) -> bool:
+        """List every storage soon: something says that notices are not to be trusted.
+
+        Some phones say so with each answer to a list, so the next is `SWEEP_S_MIN` later; False
+        when this one has to wait for that.
+        """
+        again = self._swept_at + SWEEP_S_MIN
+        if now < again:
+            self._chores.list_at(again)
+            return False
+        self._swept_at = now
         self._storages.sweep()
+        return True
 
     def full(self, storage: str, now: float) -> None:
         """Empty that storage first, all if none is named; then ask for notices once more."""
-        self.sweep()
         self._storages.full(storage)
+        self._full_again = not self.sweep(now)
+        if not self._full_again:
+            self._notify(now)
+
+    def _notify(self, now: float) -> None:
         if self._chores.notify is not None:
             self._chores.add(Kind.NOTIFY, now)
 
@@ -153,7 +172,11 @@ class Work:
         due = self._chores.tick(now)
         if Kind.LIST in due:
             self._storages.retry()
-            self.sweep()
+            self._swept_at = now
+            self._storages.sweep()
+            if self._full_again:
+                self._full_again = False
+                self._notify(now)
         if Kind.COUNT in due:
             self._count_all()
 
