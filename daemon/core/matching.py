@@ -133,9 +133,7 @@ _MOVING = frozenset(
 """Doubts that put an open request into MANUAL_REVIEW."""
 
 
-def payer_known_by(
-    payment: Payment, request: Transaction, approved: Collection[str]
-) -> str | None:
+def payer_known_by(payment: Payment, request: Transaction, approved: Collection[str]) -> str | None:
     """Say how the expected payer is recognised on a receipt without a number: `name`, `approval`, or not at all."""
     if request.expected_payer_phone is None or payment.payer_phone is not None:
         return None

@@ -75,9 +75,10 @@ def test_a_person_decides_and_only_then_is_the_shop_told(scene: Scene) -> None:
     assert shop.transaction(order["reference"])["status"] == "SUCCESS"
     assert shop.transaction(given_up["reference"])["status"] == "CANCELLED"
     story = momo(shop, "tx", "show", order["reference"], "--events")["events"]
-    assert [entry["type"] for entry in story][:5] == [
+    assert [entry["type"] for entry in story][:6] == [
         "transaction.created",
         "review.opened",
+        "payer.approved",
         "transaction.verified",
         "transaction.reconciled",
         "review.approved",
