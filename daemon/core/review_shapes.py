@@ -5,16 +5,18 @@ from typing import Any
 
 import msgspec
 
+from daemon.core.balance_line import Standing
 from daemon.core.chain_shapes import Place, balance_chain
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.near_miss import Suggestion
 from daemon.core.providers import network_of
-from daemon.core.reviews import NEEDS_PASSWORD, explain
+from daemon.core.reviews import NEEDS_PASSWORD, Explanation, explain_message
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
 from daemon.core.transaction_shapes import list_item
 from daemon.wire import Mode
 from parsers.money import render
 from parsers.read import PROVIDERS
+from parsers.reading import Kind
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -48,7 +50,7 @@ class Evidence:
 
 def review(evidence: Evidence, now_us: int) -> Json:
     """Make a review as it is shown; amounts and times are as everywhere."""
-    row, told = evidence.review, explain(evidence.review.reason)
+    row, told = evidence.review, _explanation(evidence)
     fields = _decode(evidence.message.fields)
     payment = evidence.payment
     amount, currency = fields.get("amount"), fields.get("currency")
@@ -90,6 +92,15 @@ def review(evidence: Evidence, now_us: int) -> Json:
         "balance_chain": None if evidence.place is None else balance_chain(evidence.place),
         "details": msgspec.Raw(row.details.encode()),
     }
+
+
+def _explanation(evidence: Evidence) -> Explanation:
+    return explain_message(
+        evidence.review.reason,
+        _decode(evidence.review.details).get("doubts") or (),
+        forged=evidence.place is not None and evidence.place.entry.standing is Standing.FORGED,
+        is_reversal=evidence.payment is None and evidence.message.kind == Kind.REVERSAL,
+    )
 
 
 def _suggestion(found: Suggestion, rank: int, now_us: int) -> Json:

@@ -1,6 +1,7 @@
 """Why a person is asked, and what the person should do: one row for each reason (decisions.md section 4). Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from daemon.wire import ReviewReason
@@ -96,6 +97,55 @@ NEEDS_PASSWORD: Final = frozenset({ReviewReason.UNTRUSTED_SENDER, ReviewReason.B
 """Approving these makes money of what may be forged: only the owner, who gives the password (decisions.md section 4)."""
 
 
+_FORGED: Final = Explanation(
+    "The balance in the message does not follow, and the messages behind it went on without its money: it is forged.",
+    "Check the balance of the wallet on the phone itself. Reject it unless the money is really there.",
+    "forged: the line went on without it",
+)
+_REVERSAL: Final = Explanation(
+    "It says that the network took a payment back, and something speaks against it.",
+    "Look at the wallet's history on the phone itself. Approving marks the payment that it names as reversed; it makes no "
+    "money. Reject it if the payment is still there.",
+    "a doubtful reversal",
+)
+_DOUBTED: Final = "The message comes from the network's own sender, but {}."
+_DOUBTS: Final = {
+    "smsc_new": "it came by a service centre that this SIM never got a genuine message from",
+    "id_too_low": "its transaction ID is too low for its date",
+    "id_too_high": "its transaction ID is too high for its date",
+    "id_of_another_time": "its transaction ID names another time",
+    "printed_time": "it prints another time than the one at which it was sent",
+    "reference_too_long": "the text that the payer typed is longer than anybody types",
+    "reference_like_a_receipt": "the text that the payer typed speaks as a receipt does",
+    "wording_unverified": "no genuine message of this wording is known yet",
+}
+"""What speaks against a message of the right sender (`daemon.core.doubts`)."""
+
+
 def explain(reason: str) -> Explanation:
     """Return what a person is told about a reason."""
     return EXPLANATIONS[ReviewReason(reason)]
+
+
+def explain_message(
+    reason: str, doubts: Iterable[str], *, forged: bool = False, is_reversal: bool = False
+) -> Explanation:
+    """Return what a person is told about a message, as precisely as is known.
+
+    Args:
+        reason: Of its review.
+        doubts: What speaks against it besides.
+        forged: The chain of balances went past it.
+        is_reversal: It takes money back.
+    """
+    if is_reversal:
+        return _REVERSAL
+    if forged and reason == ReviewReason.BALANCE_BREAK:
+        return _FORGED
+    told = explain(reason)
+    against = [_DOUBTS[doubt] for doubt in doubts if doubt in _DOUBTS]
+    if reason == ReviewReason.UNTRUSTED_SENDER and against:
+        return replace(
+            told, why=_DOUBTED.format(", and ".join(against)), short="something speaks against it"
+        )
+    return told

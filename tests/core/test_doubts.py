@@ -29,6 +29,8 @@ from daemon.core.doubts import (
     twin,
 )
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
+from daemon.core.reviews import explain, explain_message
+from daemon.wire import ReviewReason
 from parsers.read import read
 from parsers.reading import Payment
 from parsers.when import to_us
@@ -295,3 +297,19 @@ def test_a_second_message_with_one_id(first: Claim, second: Claim, expected: Twi
 
 def test_a_minute_is_what_an_id_cannot_say() -> None:
     assert id_doubt("momo_at", "PP260231.0808.A12345", AT + MINUTE_US, []) is None
+
+
+def test_a_person_is_told_each_doubt_in_words() -> None:
+    for doubt in [*Doubt, "wording_unverified"]:
+        told = explain_message(ReviewReason.UNTRUSTED_SENDER, [doubt])
+        assert told.why.startswith("The message comes from the network's own sender, but ")
+        assert str(doubt) not in told.why
+    stranger = explain_message(ReviewReason.UNTRUSTED_SENDER, ["sender_is_a_number"])
+    assert stranger == explain(ReviewReason.UNTRUSTED_SENDER)
+
+
+def test_a_forgery_and_a_reversal_are_explained_as_what_they_are() -> None:
+    forged = explain_message(ReviewReason.BALANCE_BREAK, (), forged=True)
+    assert "went on without its money" in forged.why
+    assert "makes no money" in explain_message("balance_break", (), is_reversal=True).todo
+    assert explain_message("late", (), forged=True) == explain("late")
