@@ -16,6 +16,7 @@ from daemon.api.places import ListenError
 from daemon.config import Config, ConfigError, Webhooks, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
+from daemon.flows import send_text
 from daemon.flows.note_key_use import note_key_use
 from daemon.lock import HomeLock, Locked
 from daemon.log import Log
@@ -155,6 +156,8 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             own=_own_wordings(places),
             http_address="" if options.http == "off" else (options.http or doors.config.http.bind),
         )
+        if doubtful := await send_text.recover(env):
+            log.warning("sms.unknown", count=doubtful)
         return await _run(env, options, places, log)
     except ConfigError as error:
         raise StartError(

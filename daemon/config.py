@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from daemon.core.delivery import SCHEDULE_S
 from daemon.core.errors import MomoError
+from daemon.core.texting import CODE_TEXT, RECEIPT_TEXT, STEPS, TextKind, template_fault
 from daemon.wire import DEFAULT_HTTP, HOME_VARIABLE
 
 SYSTEM_PATH: Final = "/etc/momo/momo.toml"
@@ -108,6 +109,18 @@ class Transactions:
 
 
 @dataclass(frozen=True, slots=True)
+class Sms:
+    """What the SMS to customers say."""
+
+    code_text: str = CODE_TEXT
+    receipt_text: str = RECEIPT_TEXT
+    steps_mtn: str = STEPS["mtn"]
+    steps_telecel: str = STEPS["telecel"]
+    steps_at: str = STEPS["at"]
+    reports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Trust:
     """How suspicious to be (decisions.md section 4)."""
 
@@ -146,6 +159,7 @@ class Config:
     smtp: Smtp = field(default_factory=Smtp)
     open_collections: OpenCollections = field(default_factory=OpenCollections)
     transactions: Transactions = field(default_factory=Transactions)
+    sms: Sms = field(default_factory=Sms)
     trust: Trust = field(default_factory=Trust)
     access: Access = field(default_factory=Access)
     network: Network = field(default_factory=Network)
@@ -185,6 +199,15 @@ def _url(*schemes: str) -> Rule:
         return "" if plain or not value else f"takes an address that starts with {schemes[-1]}://"
 
     return check
+
+
+def _template(kind: TextKind) -> Rule:
+    return lambda value: template_fault(kind, value)
+
+
+def _steps(value: str) -> str:
+    good = 0 < len(value) <= 120 and value.isprintable() and not set("{}") & set(value)
+    return "" if good else "takes 1 to 120 plain characters, such as Dial *170#"
 
 
 def _host(value: str) -> str:
@@ -241,6 +264,11 @@ _RULES: Final[dict[str, Rule]] = {
     "smtp.port": _between(1, 65_535),
     "transactions.late_policy": _one_of("accept", "review", "reject"),
     "transactions.code_sms_at": _one_of("both", "request", "verified", "never"),
+    "sms.code_text": _template(TextKind.CODE),
+    "sms.receipt_text": _template(TextKind.RECEIPT),
+    "sms.steps_mtn": _steps,
+    "sms.steps_telecel": _steps,
+    "sms.steps_at": _steps,
     "trust.balance_check": _one_of("review", "warn", "off"),
     "network.probe_hosts": _host,
     "secrets.store": _one_of("auto", "keyring", "file"),

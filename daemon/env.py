@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from daemon.config import Config
 from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
+from daemon.core.texting import Texting
 from daemon.own_wordings import OwnWordings
 from daemon.secrets import Vault
 from daemon.store.engine import Store
@@ -48,7 +49,20 @@ class Env:
     @property
     def outbox(self) -> Outbox:
         """What owes webhooks inside a write transaction."""
-        return Outbox(self.account_key, self.config.webhooks.default_url, self.new_id)
+        return Outbox(self.account_key, self.config.webhooks.default_url, self.new_id, self.texting)
+
+    @property
+    def texting(self) -> Texting:
+        """The settings for SMS to payers."""
+        rules, sms = self.config.transactions, self.config.sms
+        return Texting(
+            rules.code_sms_at,
+            rules.public_sms,
+            self.config.limits.sms_per_number_hour,
+            sms.code_text,
+            sms.receipt_text,
+            {"mtn": sms.steps_mtn, "telecel": sms.steps_telecel, "at": sms.steps_at},
+        )
 
     def new_id(self) -> str:
         """Return a fresh UUID."""

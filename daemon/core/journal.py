@@ -121,6 +121,15 @@ def _delivery(outcome: str) -> Callable[[Facts, Payment | None], str]:
     return lambda facts, _payment: f"The webhook {facts.get('event')} {outcome}."
 
 
+def _sms(outcome: str) -> Callable[[Facts, Payment | None], str]:
+    def say(facts: Facts, _payment: Payment | None) -> str:
+        what = "receipt" if facts.get("kind") == "receipt" else "payment code"
+        why = f": {facts['why']}" if facts.get("why") else ""
+        return f"The SMS with the {what} {outcome}{why}."
+
+    return say
+
+
 _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     "transaction.created": _created,
     "transaction.verified": _verified,
@@ -134,6 +143,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     "review.approved": _approved,
     "review.rejected": _rejected,
     "payment.walk_in": _walk_in,
+    "payment.reversed": lambda _facts, payment: (
+        f"The network took {_money(payment)} back. The order keeps its status."
+    ),
     "suggestion.accepted": _suggested,
     "payer.approved": lambda facts, _payment: (
         f"The name {facts['name']} is approved for {facts['phone_number']} from now on."
@@ -141,10 +153,14 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     "payer.revoked": lambda facts, _payment: (
         f"The name {facts['name']} is no longer approved for {facts['phone_number']}."
     ),
+    "sms.queued": _sms("is queued"),
+    "sms.sent": _sms("was sent"),
+    "sms.failed": _sms("could not be sent"),
+    "sms.unknown": _sms("may or may not have been sent; it is not sent again"),
+    "sms.expired": _sms("was not sent in time"),
+    "sms.delivered": _sms("has arrived"),
+    "sms.undelivered": _sms("did not arrive"),
     "delivery.delivered": _delivery("was delivered"),
     "delivery.failed": _delivery("was given up"),
-    "payment.reversed": lambda _facts, payment: (
-        f"The network took {_money(payment)} back. The order keeps its status."
-    ),
     "delivery.requeued": _delivery("was queued again"),
 }

@@ -23,6 +23,9 @@ HISTORY_US: Final = 10 * MINUTE_US
 """A message older than its line by more than this is history (decisions.md section 4, rule 4)."""
 EXPECTED_ID_LOOKBACK_US: Final = 24 * HOUR_US
 """An unused payment stored within this time still satisfies `expected_telco_transaction_id`."""
+SMS_PER_SIM_HOUR: Final = 30
+SMS_PER_SIM_DAY: Final = 200
+"""What one SIM sends at most, so that its network does not take the shop for a spammer."""
 IDEMPOTENCY_US: Final = 24 * HOUR_US
 IDEMPOTENCY_WAIT_S: Final = 2.0
 MISS_WINDOW_US: Final = 15 * MINUTE_US

@@ -8,7 +8,7 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.env import Env
-from daemon.store import approved_payers, events, near_miss, payments, settle, transactions
+from daemon.store import approved_payers, events, near_miss, payments, settle, texts, transactions
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
@@ -44,11 +44,13 @@ async def initialize(
         mode = caller.mode or Mode.LIVE
         waiting = _payment_expected(tx, mode, request, now)
         transaction = _add(tx, env, caller, request, mode, now)
+        # Who has paid already needs no code.
+        texted = waiting is None and texts.owe_code(tx, env.texting, env.new_id(), transaction, now)
         body = shapes.success(
             transaction_shapes.initialized(
                 transaction,
                 checkout_url=f"{env.public_base_url}/pay/{transaction.public_slug}",
-                payer_sms_sent=False,
+                payer_sms_sent=texted,
             ),
             meta=_meta(env, request_id, idempotency),
         )

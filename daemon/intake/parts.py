@@ -11,8 +11,8 @@ from daemon.core.requests import ReadPart
 from daemon.intake.desk import Desk
 from daemon.modem import parts as joining
 from daemon.modem import pdu as codec
-from daemon.modem.pdu_values import Deliver, Garbled
-from daemon.store import messages
+from daemon.modem.pdu_values import Deliver, Garbled, StatusReport
+from daemon.store import messages, texts
 from daemon.wire import MessageState
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,6 +60,8 @@ def take(desk: Desk, part: ReadPart) -> Whole | Unread | Waiting | None:
     value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
     if isinstance(value, Garbled):
         return _store_unread(desk, part, sha256, f"garbled: {value.why}")
+    if isinstance(value, StatusReport) and _take_report(desk, value):
+        return None
     if not isinstance(value, Deliver):
         return _store_unread(desk, part, sha256, f"not a received SMS: {type(value).__name__}")
     key = joining.key_of(desk.source.sim_key, value)
@@ -101,6 +103,18 @@ def _take_one_of_many(
     body = joining.join([value, *(_decode(row) for row in have)])
     first_at = min([*have, (new.position, value.pdu, new.sent_at_us)])[2]
     return Whole(message_id, value, body, first_at)
+
+
+def _take_report(desk: Desk, value: StatusReport) -> bool:
+    """Note what became of an SMS of ours; False for a report on one that we do not know."""
+    return texts.report(
+        desk.tx,
+        desk.source.sim_key,
+        reference=value.reference,
+        number=value.recipient,
+        outcome=value.outcome,
+        now=desk.now,
+    )
 
 
 def whole_again(desk: Desk, row: Message) -> Whole | None:

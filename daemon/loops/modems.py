@@ -19,12 +19,14 @@ from daemon.env import Env
 from daemon.flows import identify, ingest
 from daemon.flows.note_modem import note_modem
 from daemon.log import Log
+from daemon.loops.texts import TextLoop
 from daemon.loops.unlocking import Unlocking
 from daemon.modem import session_values as said
 from daemon.modem.discovery import role_of
 from daemon.modem.families import GENERIC, Family, family_of
 from daemon.modem.port import Closed, Link, Port, PortError, PortGone, open_port
 from daemon.modem.session import Session
+from daemon.modem.session_send import SmsEnded, SmsPartSent
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Between tries to open a port; a plugged-in modem needs seconds until it answers."""
@@ -105,6 +107,7 @@ class PortLoop:
         self.state = PhoneState(path)
         self._path = path
         self._source: Source | None = None
+        self._texting = TextLoop(env, log, self._sends_from)
         self._queue: list[said.StoredPart | said.Identified | said.HiLink | said.Watermark] = []
         """What is to be stored, in the order it came: a part belongs to the SIM that was named before it."""
         self._queued = asyncio.Event()
@@ -190,9 +193,11 @@ class PortLoop:
         self._hilink = ""
         self._source = None
         self.state.health = None
+        texting = self._texting = TextLoop(self._env, self._log, self._sends_from)
         link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
         self._link, self._session = link, session
         storing = asyncio.create_task(self._store(link, session))
+        sending = asyncio.create_task(texting.run(link, session))
         link.start()
         closing = asyncio.create_task(link.wait_closed())
         unlocking = asyncio.create_task(self._unlocking.run(self._offer_pin))
@@ -215,7 +220,8 @@ class PortLoop:
                 task.cancel()
             link.close()
             # Our own cancellation must pass through here, or the daemon could not be stopped.
-            await asyncio.gather(storing, closing, unlocking, return_exceptions=True)
+            texting.stop()
+            await asyncio.gather(storing, closing, sending, unlocking, return_exceptions=True)
             device_id = self._present or self._unlocking.device_id
             self._present = self._unlocking.device_id = None
             if device_id is not None:
@@ -245,6 +251,10 @@ class PortLoop:
             self._say("recovering", why.why)
         else:
             self._say("hung", why.why, "pull the modem out, wait 5 seconds and plug it in again")
+
+    def _sends_from(self) -> Source | None:
+        """Return the SIM that SMS can be sent from now, None while there is none."""
+        return self._source if self.state.state in SERVING else None
 
     def _say_ready(self) -> None:
         if not self._hilink:
@@ -291,6 +301,8 @@ class PortLoop:
                     self._unlocking.refused()
                 case said.SimAbsent(why=why):
                     self._say("no_sim", why, "put the SIM in and plug the modem in again")
+                case SmsPartSent() | SmsEnded():
+                    self._texting.heard(event)
                 case said.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
                 case said.Noted(line=line, what=said.Note.LINE):
@@ -411,6 +423,7 @@ class PortLoop:
                 await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
                 continue
             self.state.device_id = self._present = self._source.device_id
+            self._texting.wake()
             return
 
 

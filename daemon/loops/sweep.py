@@ -5,7 +5,7 @@ import asyncio
 from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
-from daemon.flows import expire
+from daemon.flows import expire, send_text
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.overdue import tell_overdue
 from daemon.flows.silence import watch
@@ -24,6 +24,7 @@ async def sweep(env: Env, log: Log) -> None:
             for turn in await watch(env):
                 event = "sim.heard_again" if turn.silence is None else "sim.silent"
                 log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
+            await send_text.expire(env)
             await note_key_use(env)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from daemon.core import routing, signing, webhook_shapes
 from daemon.core.model import Delivery, Endpoint, Payment, PaymentMethod, Reversal, Transaction
+from daemon.core.texting import NO_TEXTING, Texting
 from daemon.store import deliveries, endpoints
 from daemon.store.engine import Tx
 from daemon.store.rows import columns, load_optional
@@ -22,11 +23,13 @@ class Outbox:
         account_key: Keys the HMAC of webhook ids, so that one payment to one URL has one id for ever.
         default_url: The account's default webhook, empty when there is none.
         new_id: Makes a UUID.
+        texting: The settings for SMS to payers.
     """
 
     account_key: bytes
     default_url: str
     new_id: Callable[[], str]
+    texting: Texting = NO_TEXTING
 
     def forward(self, tx: Tx, transaction: Transaction, payment: Payment, now: int) -> int:
         """Owe `transaction.forwarded` to every endpoint that claims the payment; returns how many."""

@@ -12,7 +12,7 @@ from daemon.core.errors import Refusal
 from daemon.core.matching import VERIFIED, Hold, is_late
 from daemon.core.model import Payment, Transaction
 from daemon.core.verdict import Verdict, judge
-from daemon.store import events, messages, near_miss, payments, reviews, transactions
+from daemon.store import events, messages, near_miss, payments, reviews, texts, transactions
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
 from daemon.wire import ErrorCode, Mode, ReviewReason
@@ -79,6 +79,9 @@ def verify(
         now,
         reconciliation_id=how.reconciliation_id,
         supersedes_reference=None if holder is None else holder.reference,
+    )
+    texts.owe_receipt(
+        tx, outbox.texting, outbox.new_id(), verified, payment, verdict=how.verdict, now=now
     )
     events.add(
         tx,

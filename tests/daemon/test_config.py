@@ -26,6 +26,7 @@ default_url = "https://shop.example/momo"
     "smtp": 'host = "mail.example"\nport = 25\nfrom = "momo@shop.example"\nstarttls = false',
     "open_collections": "enabled = false",
     "transactions": 'late_policy = "review"\ncode_sms_at = "never"\npublic_sms = true',
+    "sms": 'code_text = "{amount} to {number}: {code}"\nsteps_mtn = "Dial *171#"\nreports = true',
     "trust": 'balance_check = "warn"',
     "access": 'socket_users = ["ama", "kofi"]',
     "network": 'probe_hosts = ["shop.example"]',

@@ -36,7 +36,7 @@ async def test_the_answer_names_everything_the_caller_needs(shop: FakeShop) -> N
         "amount": "25.00",
         "currency": "GHS",
         "status": "PENDING",
-        "payer_sms_sent": False,
+        "payer_sms_sent": True,
     }
     assert data["client_reference"] == "order 7"
     assert body["meta"]["request_id"] == "req_1"

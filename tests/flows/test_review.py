@@ -357,6 +357,7 @@ async def test_a_rejected_payment_is_kept_not_forwarded_and_its_order_waits_agai
         event.type for event in await shop.rows(Event, "events", f"transaction_id = '{request.id}'")
     ] == [
         "transaction.created",
+        "sms.queued",
         "review.opened",
         "transaction.released",
         "review.rejected",

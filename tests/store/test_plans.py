@@ -8,7 +8,7 @@ from daemon.flows import deliver
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
-SMALL = {"endpoints", "e", "webhook_secrets", "sims", "payment_methods"}
+SMALL = {"endpoints", "e", "webhook_secrets", "sims", "payment_methods", "m"}
 """A shop has a handful of these, however many payments it has."""
 OUTCOME = Outcome(
     status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000
