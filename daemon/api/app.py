@@ -25,6 +25,7 @@ from daemon.api import (
     local_status,
     local_templates,
     login,
+    metrics,
     payment_methods,
     redeliver,
     replay,
@@ -163,6 +164,7 @@ def _add_open_collections(routes: Routes) -> None:
 
 def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_SIM_PIN, {"POST": op(local_sims.store)}, local=True)
+    routes.add(Path.METRICS, {"GET": public(metrics.get)})
     routes.add(Path.LOCAL_STATUS, {"GET": op(local_status.get)}, local=True)
     routes.add(Path.LOCAL_DOCTOR, {"GET": op(local_doctor.get)}, local=True)
     routes.add(Path.LOCAL_MODEMS, {"GET": op(local_modems.get_list)}, local=True)

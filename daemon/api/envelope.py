@@ -110,7 +110,7 @@ class Envelope:
 
     def _check_host(self, scope: Scope) -> None:
         """Refuse names that are not ours, so that a web page cannot reach us through its own name (DNS rebinding)."""
-        host = _without_port(header(scope, b"host") or "")
+        host = host_of(header(scope, b"host") or "")
         server = scope.get("server")
         if host in self._hosts or (server is not None and host == server[0]):
             return
@@ -134,7 +134,7 @@ def _check_local(scope: Scope) -> None:
         raise unauthorized(f"On the socket the Host is `{SOCKET_HOST}`.")
 
 
-def _without_port(host: str) -> str:
+def host_of(host: str) -> str:
     """Return the name or address of a Host header, in lower case and without brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()

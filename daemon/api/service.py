@@ -83,12 +83,13 @@ class Reply:
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    content_type: bytes = JSON_TYPE
 
     async def send(self, send: Send) -> None:
         """Write it."""
         length = b"%d" % len(self.body)
         start: list[tuple[bytes, bytes]] = [
-            (b"content-type", JSON_TYPE),
+            (b"content-type", self.content_type),
             (b"content-length", length),
             *self.headers,
         ]
