@@ -29,7 +29,7 @@ TURNED_US_MAX: Final = MINUTE_US
 WINDOW: Final = 64
 """Messages of a line to load on each side of a new one, by time; see `judge` for what else must be among them."""
 
-NEAR: Final = 12
+NEAR: Final = 10
 """So many are enough for nearly every message: see `is_plain`."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from daemon.core.balance import NEAR, BalanceCheck, Ruling, decide, is_plain, judge
+from daemon.core.balance import BalanceCheck, Ruling, decide, is_plain, judge
 from daemon.core.balance_line import Away, Entry, Gap, Standing, Why, effects_of, matters
 from daemon.core.doubts import Doubt, Facts, counting, doubts_about, of_the_route, teaches_smsc
 from daemon.core.limits import HISTORY_US, SECOND_US
@@ -66,7 +66,7 @@ def _judge(
 ) -> tuple[Ruling, Sequence[Doubt]]:
     """Judge a message among those of its line, and write its entry down."""
     facts = _facts(desk, arrived, reading)
-    entries = balances.around(desk.tx, arrived.chain, arrived.at, NEAR)
+    entries = balances.nearest(desk.tx, arrived.chain, arrived.at)
     ruling, doubts = _judge_among(desk, arrived, reading, facts, entries)
     if not is_plain(entries, ruling):
         entries = balances.around(desk.tx, arrived.chain, arrived.at)

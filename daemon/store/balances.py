@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.core.balance import WINDOW
+from daemon.core.balance import NEAR, WINDOW
 from daemon.core.balance_line import Away, Entry, Standing, Why
 from daemon.store.engine import Reader, Tx
 
@@ -22,9 +22,13 @@ _effects = msgspec.json.Decoder(tuple[int, ...]).decode
 _STANDINGS: Final[Mapping[str, Standing]] = {standing.value: standing for standing in Standing}
 
 _OF_LINE: Final = "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider"
-_CHAIN: Final = (
+_NEAREST: Final = (
     f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC LIMIT :window) "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at LIMIT :window) "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at LIMIT :window)"
+)
+# These go back as far as it takes, which is a few rows: accepted ones are the rule.
+_CHAIN: Final = (
+    f"{_NEAREST} "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' "
     "AND after_minor IS NOT NULL AND at <= :at ORDER BY at DESC LIMIT 2) "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND pays = 1 "
@@ -60,14 +64,16 @@ class Known:
     doubts: tuple[str, ...]
 
 
-def around(reader: Reader, chain: Chain, at: int, window: int = WINDOW) -> list[Entry]:
-    """Return the entries that a message of this time is judged among, as `daemon.core.balance.judge` wants them.
-
-    `window` is how many on each side, by time; fewer are enough where `daemon.core.balance.is_plain` says so.
-    """
-    rows = reader.all(_CHAIN, chain.params(at=at, window=window))
-    # The last two questions mostly find again what the first one found.
+def around(reader: Reader, chain: Chain, at: int) -> list[Entry]:
+    """Return the entries that a message of this time is judged among, as `daemon.core.balance.judge` wants them."""
+    rows = reader.all(_CHAIN, chain.params(at=at, window=WINDOW))
+    # The last two questions mostly find again what the first ones found.
     return [_entry(row) for row in {row[0]: row for row in rows}.values()]
+
+
+def nearest(reader: Reader, chain: Chain, at: int, window: int = NEAR) -> list[Entry]:
+    """Return the entries next to this time, so many on each side: enough where `daemon.core.balance.is_plain` says so."""
+    return [_entry(row) for row in reader.all(_NEAREST, chain.params(at=at, window=window))]
 
 
 def new_entry(message_id: str, **values: Any) -> Entry:

@@ -60,7 +60,7 @@ def _place(reader: Reader, message: Message) -> Place | None:
     known = balances.of_message(reader, message.id)
     if known is None:
         return None
-    near = balances.around(reader, known.chain, known.entry.at, SHOWN_NEAR)
+    near = balances.nearest(reader, known.chain, known.entry.at, SHOWN_NEAR)
     return Place(
         known.entry,
         [entry for entry in near if entry.key != known.entry.key],

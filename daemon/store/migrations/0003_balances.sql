@@ -24,10 +24,6 @@ CREATE TABLE line_balances (
     told_at           INTEGER                  -- when a person was told that it is held for long
 ) STRICT;
 CREATE INDEX line_balances_by_time ON line_balances (sim_key, provider, at);
-CREATE INDEX line_balances_known ON line_balances (sim_key, provider, at)
-    WHERE standing = 'accepted' AND after_minor IS NOT NULL;
-CREATE INDEX line_balances_receipts ON line_balances (sim_key, provider, at)
-    WHERE standing = 'accepted' AND pays = 1;
 CREATE UNIQUE INDEX line_balances_one_per_id ON line_balances (sim_key, provider, telco_id)
     WHERE telco_id IS NOT NULL;
 CREATE INDEX line_balances_gaps ON line_balances (at)
