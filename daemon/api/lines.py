@@ -1,10 +1,12 @@
 """GET /v1/open-collections/lines: are the lines ready?"""
 
+from collections.abc import Sequence
 from typing import Any
 
 from daemon.api.service import Call, Reply, ok
 from daemon.core.balance import unaccounted
-from daemon.core.lines import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US, line_status
+from daemon.core.lines import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US, line_status, with_troubles
+from daemon.core.phones import Condition
 from daemon.store import balances, devices, payment_methods
 from daemon.store.engine import Reader
 
@@ -12,13 +14,14 @@ from daemon.store.engine import Reader
 async def get(call: Call) -> Reply:
     """Return the line status."""
     now = call.env.clock.now_us()
-    return ok(await call.env.store.read(lambda reader: status(reader, now)))
+    phones = call.service.hooks.phone_states()
+    return ok(await call.env.store.read(lambda reader: status(reader, now, phones)))
 
 
-def status(reader: Reader, now: int) -> dict[str, Any]:
-    """Read the line status object."""
+def status(reader: Reader, now: int, phones: Sequence[Condition]) -> dict[str, Any]:
+    """Read the line status object; `phones` is what the ports say now."""
     gaps = balances.gaps_since(reader, now - UNACCOUNTED_WINDOW_US)
-    return line_status(
+    found = line_status(
         devices.known(reader),
         devices.sims_in_phones(reader),
         payment_methods.in_use(reader),
@@ -26,3 +29,4 @@ def status(reader: Reader, now: int) -> dict[str, Any]:
         now,
         {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
     )
+    return with_troubles(found, phones)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from daemon.config import Http, is_inside
 from daemon.core import collection_shapes, phones
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
+from daemon.core.phones import Condition
 from daemon.store import endpoints, lists, shop
 from daemon.store.engine import Reader
 from daemon.wire import TransactionStatus
@@ -32,18 +34,16 @@ async def get(call: Call) -> Reply:
     """Return the status."""
     env = call.env
     now = env.clock.now_us()
+    conditions = call.service.hooks.phone_states()
     data: dict[str, Any] = {
         "version": VERSION,
         "pid": os.getpid(),
         "uptime_s": (now - call.service.started_us) // SECOND_US,
         "http": env.http_address or None,
         "http_security": _security(env.config.http, env.http_address),
-        **await env.store.read(lambda reader: _read(reader, now)),
+        **await env.store.read(lambda reader: _read(reader, now, conditions)),
         "templates": local_templates.summary(env.own),
-        "phones": [
-            phones.shape(phone, phones.troubles(phone, now))
-            for phone in call.service.hooks.phone_states()
-        ],
+        "phones": [phones.shape(phone, phones.troubles(phone, now)) for phone in conditions],
     }
     data["db"], data["disk_free_bytes"] = await asyncio.to_thread(
         _on_disk, env.store.path, data.pop("schema")
@@ -63,12 +63,12 @@ def _security(http: Http, address: str) -> str | None:
     return "loopback" if is_inside(address) else "none"
 
 
-def _read(reader: Reader, now: int) -> dict[str, Any]:
+def _read(reader: Reader, now: int, conditions: Sequence[Condition]) -> dict[str, Any]:
     owner = shop.get(reader)
     waiting = lists.waiting_by_endpoint(reader)
     return {
         "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
-        "lines": lines.status(reader, now),
+        "lines": lines.status(reader, now, conditions),
         "today": _today(lists.today(reader, _midnight(owner, now), now)),
         "endpoints": [
             {**collection_shapes.endpoint(endpoint), "queued": waiting.get(endpoint.id, 0)}

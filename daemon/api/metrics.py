@@ -47,7 +47,7 @@ async def get(call: Call) -> Reply:
         return _Facts(
             conditions,
             local_modems.read(reader),
-            bool(lines.status(reader, now)["ready"]),
+            bool(lines.status(reader, now, conditions)["ready"]),
             lists.queue(reader),
             (now - call.service.started_us) // SECOND_US,
             now,

@@ -6,6 +6,7 @@ from typing import Any, Final
 from daemon.core.balance import Unaccounted
 from daemon.core.limits import DAY_US
 from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.core.phones import Condition
 from daemon.core.providers import currency_of, network_name, provider_name
 from daemon.core.shapes import timestamp_or_none
 from parsers.money import render
@@ -14,6 +15,8 @@ UNSEEN_US_MAX: Final = 7 * DAY_US
 """A phone that was not seen for so long does not hold the lines up (decisions.md section 3)."""
 UNPLACED_WINDOW_US: Final = 30 * DAY_US
 """interface.md, Limits: unplaced payments are counted, and can be claimed, for this long."""
+BLIND: Final = frozenset({"hilink", "pin_needed", "pin_wrong", "puk_needed"})
+"""States of a phone that is there, works, and shows us no message: somebody has to do something first."""
 UNACCOUNTED_WINDOW_US: Final = UNPLACED_WINDOW_US
 """Money that no message told of is shown for as long."""
 
@@ -64,6 +67,26 @@ def line_status(
             for device in devices
         ],
     }
+
+
+def with_troubles(status: dict[str, Any], phones: Iterable[Condition]) -> dict[str, Any]:
+    """Return a line status that a phone of `BLIND` holds up; such a one has a `trouble` and what to do `next`."""
+    blind = {phone.device_id: phone for phone in phones if phone.state in BLIND}
+    if not blind:
+        return status
+    return {
+        **status,
+        "ready": False,
+        "phones": [
+            {**entry, **_trouble(blind.get(entry["device_id"]))} for entry in status["phones"]
+        ],
+    }
+
+
+def _trouble(phone: Condition | None) -> dict[str, Any]:
+    if phone is None:
+        return {}
+    return {"trouble": {"state": phone.state, "text": phone.detail, "next": phone.next_step}}
 
 
 def sims_without_number(

@@ -16,6 +16,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
+from momo_cli.text import clean
 from momo_cli.words import phone, untold
 
 EXAMPLES: Final = """\
@@ -82,7 +83,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     return Answer(
         document=reply.text,
         rows=rows,
-        heading=_heading(terminal, ready=ready, unplaced=unplaced),
+        heading=_heading(terminal, rows, ready=ready, unplaced=unplaced),
         empty="" if rows else "No phone connected. Plug in the modem and wait a moment.",
         notes=list(_notes(rows, terminal, moved=ready and unplaced > 0)) if terminal.human else (),
         next=_next(rows, ready=ready, unplaced=unplaced),
@@ -105,10 +106,15 @@ def _rows(data: dict[str, Any]) -> Iterator[Row]:
                 "reads_payments": device.get("reads_payments"),
                 "unplaced_payments": sim.get("unplaced_payments") or 0,
                 "unaccounted": sim.get("unaccounted"),
+                "trouble": device.get("trouble"),
             }
 
 
 def _notes(rows: list[Row], terminal: Terminal, *, moved: bool) -> Iterator[str]:
+    for phone_name, trouble in {row["phone"]: row["trouble"] for row in rows}.items():
+        if trouble:
+            text, fix = clean(trouble.get("text")), clean(trouble.get("next"))
+            yield f"{clean(phone_name)}: {text}. What to do: {fix}."
     if moved:
         yield "A SIM probably moved: some payments match none of your numbers."
     for row in rows:
@@ -122,11 +128,12 @@ def _number(row: Row) -> Cell | str:
     return phone(number) if number else Cell("no number", "yellow")
 
 
-def _heading(terminal: Terminal, *, ready: bool, unplaced: int) -> str:
+def _heading(terminal: Terminal, rows: list[Row], *, ready: bool, unplaced: int) -> str:
+    why = "a phone shows no messages" if any(r["trouble"] for r in rows) else "a SIM has no number"
     state = (
         terminal.style("READY  ✓ every SIM has a number", "green")
         if ready
-        else terminal.style("NOT READY  ! a SIM has no number", "yellow")
+        else terminal.style(f"NOT READY  ! {why}", "yellow")
     )
     return f"{state}     UNPLACED (30 d)  {unplaced}"
 

@@ -235,6 +235,7 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     case = CASES[name]
     prepare(api, case, case.good)
     ran = momo(*case.argv, "-o", "table", COLUMNS="80")
+    "sims pin": "test_sims_pin.py",
     assert ran.code == 0
     assert ran.out.strip()
     assert "\t" not in ran.out
