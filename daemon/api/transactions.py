@@ -6,6 +6,7 @@ from daemon.core import shapes, transaction_shapes
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.store import lists
+from daemon.store.transaction_list import Found, TransactionFilter, transactions
 from daemon.wire import ErrorCode, TransactionStatus
 from parsers.phone import read_phone
 from parsers.svc_code import normalize_code
@@ -23,7 +24,7 @@ async def get_list(call: Call) -> Reply:
     page = query.number("page", 1, high=PAGE_MAX)
     per_page = query.number("per_page", PER_PAGE, high=PER_PAGE_MAX)
     status = query.word("status", list(TransactionStatus))
-    wanted = lists.TransactionFilter(
+    wanted = TransactionFilter(
         mode=call.caller.mode,
         origin=query.word("origin", ("request", "open", "all")) or "request",
         status=None if status is None else TransactionStatus(status),
@@ -34,7 +35,7 @@ async def get_list(call: Call) -> Reply:
     query.done()
     now = call.env.clock.now_us()
     found, total = await call.env.store.read(
-        lambda reader: lists.transactions(
+        lambda reader: transactions(
             reader, wanted, now=now, limit=per_page, offset=(page - 1) * per_page
         )
     )
@@ -82,7 +83,7 @@ async def get_by_client_reference(call: Call) -> Reply:
     return _one(call, found, matches)
 
 
-def _one(call: Call, found: lists.Found | None, matches: int | None = None) -> Reply:
+def _one(call: Call, found: Found | None, matches: int | None = None) -> Reply:
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     transaction, payment = found

@@ -8,76 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core.model import Event, Message, Payment, Transaction
+from daemon.core.model import Event, Message
 from daemon.store.engine import Reader
 from daemon.store.pages import Narrowed, page
 from daemon.store.rows import columns, load
-from daemon.wire import MessageState, Mode, TransactionStatus
-
-_TRANSACTION_T = columns(Transaction, "t.")
-_PAYMENT_P = columns(Payment, "p.")
-_WIDTH_T = len(_TRANSACTION_T.split(", "))
-_BOTH = f"{_TRANSACTION_T}, {_PAYMENT_P}"
-_JOINED = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
+from daemon.store.transaction_list import BOTH, JOINED, Found, found_in
+from daemon.wire import MessageState, Mode
 
 _MESSAGE = f"{columns(Message, 'm.')}, pm.phone_number"
 _WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
-
-Found = tuple[Transaction, Payment | None]
-"""A transaction and the payment that verified it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TransactionFilter:
-    """What a list of transactions is narrowed to; None asks nothing.
-
-    Attributes:
-        mode: Live or test; None is both, for the shop's own people.
-        origin: `request`, `open` or `all`.
-        since: First `created_at`.
-        until: First `created_at` that is too late.
-        phone_number: The payer's: the receipt's, else the request's.
-    """
-
-    mode: Mode | None = None
-    origin: str = "request"
-    status: TransactionStatus | None = None
-    since: int | None = None
-    until: int | None = None
-    phone_number: str | None = None
-
-
-def transactions(
-    reader: Reader, wanted: TransactionFilter, *, now: int, limit: int, offset: int
-) -> tuple[list[Found], int]:
-    """Return one page, newest first, and how many there are in all."""
-    rows, total = page(
-        reader,
-        _narrowed(wanted, now),
-        columns=_BOTH,
-        source=_JOINED,
-        order="t.created_at DESC, t.seq DESC",
-        limit=limit,
-        offset=offset,
-    )
-    return [_found(row) for row in rows], total
-
-
-def _narrowed(wanted: TransactionFilter, now: int) -> Narrowed:
-    narrowed = Narrowed(["t.merged_into IS NULL"], {"now": now})
-    narrowed.by("t.mode = :mode", mode=wanted.mode)
-    if wanted.origin != "all":
-        narrowed.by("t.origin = :origin", origin=wanted.origin)
-    if wanted.status is TransactionStatus.PENDING:
-        narrowed.always("t.status = 'PENDING' AND t.expires_at > :now")
-    elif wanted.status is TransactionStatus.EXPIRED:
-        narrowed.always("(t.status = 'EXPIRED' OR (t.status = 'PENDING' AND t.expires_at <= :now))")
-    else:
-        narrowed.by("t.status = :status", status=wanted.status)
-    narrowed.by("t.created_at >= :since", since=wanted.since)
-    narrowed.by("t.created_at < :until", until=wanted.until)
-    narrowed.by("COALESCE(p.payer_phone, t.phone_number) = :phone", phone=wanted.phone_number)
-    return narrowed
 
 
 def by_id(reader: Reader, transaction_id: str, mode: Mode | None) -> Found | None:
@@ -105,27 +44,22 @@ def by_client_reference(
     params = {"reference": client_reference, "mode": mode, "now": now}
     matches = int(reader.value(f"SELECT COUNT(*) FROM transactions t WHERE {where}", params))
     row = reader.one(
-        f"SELECT {_BOTH} FROM {_JOINED} WHERE {where} "
+        f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
         "ORDER BY CASE WHEN t.status IN ('SUCCESS', 'PARTIAL', 'OVERPAID') THEN 0 "
         "WHEN t.status = 'MANUAL_REVIEW' OR (t.status = 'PENDING' AND t.expires_at > :now) THEN 1 "
         "ELSE 2 END, t.seq DESC LIMIT 1",
         params,
     )
-    return None if row is None else _found(row), matches
+    return None if row is None else found_in(row), matches
 
 
 def _one(reader: Reader, where: str, params: dict[str, Any], mode: Mode | None) -> Found | None:
     row = reader.one(
-        f"SELECT {_BOTH} FROM {_JOINED} WHERE {where} "
+        f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
         "AND (:mode IS NULL OR t.mode = :mode) ORDER BY t.seq DESC LIMIT 1",
         {**params, "mode": mode},
     )
-    return None if row is None else _found(row)
-
-
-def _found(row: tuple[Any, ...]) -> Found:
-    payment = None if row[_WIDTH_T] is None else load(Payment, row[_WIDTH_T:])
-    return load(Transaction, row[:_WIDTH_T]), payment
+    return None if row is None else found_in(row)
 
 
 # The queue --------------------------------------------------------------------------------------------
