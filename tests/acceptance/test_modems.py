@@ -1,0 +1,72 @@
+"""A phone's health as the person at the till and Prometheus see it, from a real daemon and a phone on a real tty."""
+
+import json
+import urllib.request
+from typing import Any
+
+from tests.acceptance.conftest import Scene
+from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.receipts import mtn_receipts
+
+
+def said(shop: RealShop, *arguments: str, code: int = 0) -> Any:
+    """Run a command with `--json`; return its `data`."""
+    done = shop.momo(*arguments, "--json")
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)["data"]
+
+
+def healthy(shop: RealShop) -> dict[str, Any]:
+    """Wait until the phone has said how it fares."""
+
+    def look() -> dict[str, Any] | None:
+        phones = said(shop, "modems", "list")
+        found: dict[str, Any] | None = next(
+            (p for p in phones if p["signal"] is not None and p["device_id"] is not None), None
+        )
+        return found
+
+    return wait_until(look, 20, "the phone has said how it fares")
+
+
+def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
+    scene.open_for_business()
+    phone = healthy(scene.shop)
+    assert (phone["state"], phone["registration"], phone["troubles"]) == ("ready", "home", [])
+    assert phone["storage"]["used"] == 0
+    assert phone["sims"][0]["network"] == "MTN"
+    assert said(scene.shop, "modems", "name", phone["name"], "front desk")["name"] == "front desk"
+    scene.shop.restart()
+    assert healthy(scene.shop)["name"] == "front desk", "a person's name outlives the phone's own"
+    # Asked while messages come in: both are answered.
+    receipts = list(mtn_receipts(5, started=utc_now()))
+    scene.phone.deliver([pdu for receipt in receipts for pdu in receipt.pdus])
+    tested = said(scene.shop, "modems", "test", "front desk")
+    assert tested["answered"] is True
+    assert tested["signal"] == phone["signal"]
+    scene.receiver.wait_for(5)
+    wait_until(lambda: not scene.phone.state()["stored"], 20, "the phone is empty")
+    assert said(scene.shop, "modems", "show", "front desk")["last_sms_at"] is not None
+    checks = {check["id"]: check for check in said(scene.shop, "doctor", "modem")["checks"]}
+    assert checks["modem.answers"]["detail"] == "front desk is ready"
+    metrics = f"http://{scene.shop.http}/metrics"
+    with urllib.request.urlopen(metrics, timeout=10) as answer:
+        text = answer.read().decode()
+    assert f'momo_modem_ready{{device_id="{phone["device_id"]}"}} 1.0' in text
+
+
+def test_a_sim_that_asks_for_its_pin_is_what_the_doctor_names(scene: Scene) -> None:
+    scene.phone.play("pin")
+    scene.shop.start()
+
+    def look() -> dict[str, Any] | None:
+        done = scene.shop.momo("doctor", "modem", "--json")
+        checks = json.loads(done.stdout)["data"]["checks"]
+        found: dict[str, Any] | None = next((c for c in checks if c["id"] == "modem.pin"), None)
+        assert found is None or done.returncode == 6
+        return found
+
+    found = wait_until(look, 20, "the doctor names the PIN")
+    assert found["status"] == "fail"
+    assert "PIN" in found["detail"]
+    assert found["fix"]
