@@ -1,0 +1,171 @@
+"""SMS to payers on the real programs: sent at most once whatever kills the daemon, and nothing received waits for them."""
+
+import os
+import random
+import statistics
+import time
+from collections import Counter
+
+import pytest
+
+from daemon.modem import pdu
+from daemon.modem.pdu_values import Submit
+from tests.acceptance.conftest import Scene
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
+from tests.fakes.receipts import mtn_receipts
+
+COMMAND_S = (0.001, 0.004, 0.02)
+RESTING = {"sent", "unknown", "failed", "expired"}
+
+
+def settle(shop: RealShop, **sms: object) -> None:
+    """Write settings with which many requests at once may send their codes, and the SMS are long."""
+    shop.write_settings(
+        {
+            "transactions": {"code_sms_at": "request"},
+            "limits": {"sms_per_number_hour": 0},
+            "sms": {
+                "code_text": "{amount} to {number} ({account}): {steps}, {code}. "
+                + "Thank you! " * 25
+            }
+            | sms,
+        }
+    )
+
+
+def sent_parts(phone: PhoneProcess) -> list[tuple[str, int, str]]:
+    """Return number, place and text of every part that left the phone."""
+    found = []
+    for sent in phone.state()["sent"]:
+        value = pdu.decode(sent["pdu"], direction=pdu.Direction.TO_NETWORK)
+        assert isinstance(value, Submit), value
+        found.append((value.recipient, value.concat.position if value.concat else 1, value.text))
+    return found
+
+
+def test_the_payer_gets_the_code_and_a_receipt_and_the_journal_tells(scene: Scene) -> None:
+    scene.open_for_business()
+    made = scene.shop.request("25.00", "0244123456")
+    assert made["payer_sms_sent"] is True
+    [receipt] = mtn_receipts(1, 7, started=utc_now(), references=[made["svc_code"]])
+    wait_until(lambda: sent_parts(scene.phone) or None, 20, "the SMS with the code")
+    scene.phone.deliver(receipt.pdus)
+    both = wait_until(
+        lambda: found if len(found := sent_parts(scene.phone)) == 2 else None, 20, "the receipt"
+    )
+    assert [number for number, _part, _text in both] == ["+233244123456"] * 2
+    assert made["svc_code"] in both[0][2]
+    assert made["svc_code"] in both[1][2]
+    told = wait_until(
+        lambda: found if "receipt was sent" in (found := _events(scene, made)) else None,
+        20,
+        "the journal",
+    )
+    assert "The SMS with the payment code is queued." in told
+    assert "The SMS with the payment code was sent." in told
+
+
+def _events(scene: Scene, made: dict[str, str]) -> str:
+    told = scene.shop.ask("GET", f"/v1/transactions/{made['reference']}/events")
+    return "\n".join(str(fact["text"]) for fact in told)
+
+
+@pytest.mark.timeout(100)
+def test_kills_send_nothing_twice(scene: Scene) -> None:
+    _run(scene, kills=4, requests=8)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_forty_kills_send_nothing_twice(scene: Scene) -> None:
+    _run(scene, kills=40, requests=28)
+
+
+def _run(scene: Scene, *, kills: int, requests: int) -> None:
+    seed = int(os.environ.get("MOMO_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
+    print(f"MOMO_TEST_SEED={seed}")  # shown when the test fails
+    dice = random.Random(seed)
+    settle(scene.shop)
+    scene.shop.start()
+    scene.shop.assign("0244124567")
+    made, promised = 0, 0
+    for number in range(kills):
+        while made < requests * (number + 1) // kills:
+            answer = scene.shop.request("25.00", f"02441{made:05}")
+            promised += answer["payer_sms_sent"]
+            made += 1
+        scene.phone.ask("latency", latency_s=dice.choice(COMMAND_S))
+        pause(dice.uniform(0.0, 0.6))
+        assert scene.shop.running(), f"it ended by itself: {scene.shop.said_now()}"
+        scene.shop.kill()
+        scene.shop.start()
+        scene.shop.sims()
+    scene.phone.ask("latency", latency_s=0)
+    rows = wait_until(
+        lambda: _rested(scene.shop),
+        60,
+        "every SMS to come to its end",
+    )
+    scene.shop.stop()
+    parts = Counter(sent_parts(scene.phone))
+    assert len(rows) == promised
+    assert promised, "the test would show nothing"
+    assert max(parts.values()) == 1, "a part was sent twice"
+    counts = Counter(number for number, _part, _text in parts)
+    for number, status, parts_sent in rows:
+        if status == "sent":
+            assert counts[number] == parts_sent == 3
+        else:
+            assert status == "unknown"
+            assert counts[number] - parts_sent in {0, 1}, "at most the one that was under way"
+    assert len([row for row in rows if row[1] == "unknown"]) <= kills
+
+
+def _rested(shop: RealShop) -> list[tuple[str, str, int]] | None:
+    rows = _rows(shop)
+    return rows if all(status in RESTING for _number, status, _parts in rows) else None
+
+
+def _rows(shop: RealShop) -> list[tuple[str, str, int]]:
+    return [
+        (str(number), str(status), int(parts))
+        for number, status, parts in shop.rows(
+            "SELECT number, status, parts_sent FROM sms_outbox ORDER BY seq"
+        )
+    ]
+
+
+@pytest.mark.timeout(100)
+def test_a_receipt_waits_for_one_command_at_most_while_sms_go_out(scene: Scene) -> None:
+    command_s = 0.02
+    settle(scene.shop)
+    scene.shop.start()
+    scene.shop.assign("0244124567")
+    scene.phone.ask("latency", latency_s=command_s)
+    receipts = list(mtn_receipts(20, 3, started=utc_now()))
+    quiet = _latencies(scene, [receipt.pdus for receipt in receipts[:8]])
+    for number in range(25):
+        scene.shop.request("25.00", f"02441{number:05}")
+    busy = _latencies(scene, [receipt.pdus for receipt in receipts[8:16]])
+    assert len(sent_parts(scene.phone)) > 8, "SMS went out meanwhile"
+    # Two commands make one SMS: the prompt and the message itself.
+    assert statistics.median(busy) < statistics.median(quiet) + 3 * command_s + 0.05
+
+
+def _latencies(scene: Scene, messages: list[tuple[str, ...]]) -> list[float]:
+    """Deliver messages one by one; return how long each took to be stored."""
+    found = []
+    dice = random.Random(5)
+    for pdus in messages:
+        pause(
+            dice.uniform(0.2, 0.4)
+        )  # what is received comes first: without it nothing else would go out
+        before = scene.shop.rows("SELECT COUNT(*) FROM sms_parts")[0][0]
+        begun = time.perf_counter()
+        scene.phone.deliver(pdus)
+        while scene.shop.rows("SELECT COUNT(*) FROM sms_parts")[0][0] < before + len(pdus):
+            assert time.perf_counter() - begun < 20, "it is not stored"
+            pause(0.001)
+        found.append(time.perf_counter() - begun)
+    return found
