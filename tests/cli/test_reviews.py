@@ -109,6 +109,40 @@ def test_show_names_the_networks_own_sender_beside_a_strangers(api: FakeApi, mom
     assert named == f"  7KQ2MX  ! REVIEW  GHS 1,012.50  {samples.REF}"
 
 
+def test_show_lays_the_balances_of_the_line_beside_a_held_receipt(api: FakeApi, momo: Momo) -> None:
+    def entry(moved: str | None, balance: str | None, standing: str, **more: object) -> object:
+        plain = {"timestamp": "2026-11-20T09:13:58.000Z", "this": False, "unaccounted": None}
+        return {**plain, "moved": moved, "balance": balance, "standing": standing, **more}
+
+    row = {
+        **samples.REVIEW,
+        "payment": None,
+        "request": None,
+        "orders_named": [],
+        "details": {"gaps": [{"amount": "7.00", "currency": "GHS"}]},
+        "balance_chain": {
+            "explanation": "Its balance follows from none before it.",
+            "currency": "GHS",
+            "messages": [
+                entry(None, None, "noted"),
+                entry("-10.00", "900.00", "accepted", unaccounted="-3.00"),
+                entry("25.00", "932.00", "forged", this=True),
+                entry("1.00", "901.00", "accepted", unaccounted="0.00"),
+            ],
+        },
+    }
+    api.on("GET", ONE, ok(row))
+    out = momo("review", "show", ID, "-o", "table", "--utc").out
+    assert out.split("the balance of the line\n")[1].splitlines()[:6] == [
+        "              Its balance follows from none before it.",
+        "  before      today 09:13  ?",
+        "  before      today 09:13  -10.00  left GHS 900.00  (GHS -3.00 untold)",
+        "  this one    today 09:13  +25.00  left GHS 932.00  forged",
+        "  after       today 09:13  +1.00  left GHS 901.00",
+        "  differs by  GHS 7.00",
+    ]
+
+
 def test_show_of_a_decided_one_says_who_decided(api: FakeApi, momo: Momo) -> None:
     decided = {
         **samples.REVIEW,
