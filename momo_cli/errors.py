@@ -70,7 +70,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.DEAD_LETTER_NOT_FOUND: Row(
         exits.NOT_FOUND,
         "there is no such dead letter",
-        ("momo deliveries list --status failed",),
+        ("momo dead-letters list",),
     ),
     _E.RULE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such rule", ("momo endpoints list",)),
     _E.REVIEW_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such review", ("momo review list",)),
@@ -128,7 +128,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.DEAD_LETTER_ALREADY_REPLAYED: Row(
         exits.REFUSED,
         "that dead letter was already sent again",
-        ("momo deliveries list",),
+        ("momo dead-letters list --include-replayed",),
     ),
     _E.ENDPOINT_DELETED: Row(
         exits.REFUSED,
@@ -181,7 +181,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         ("momo sims list",),
     ),
     _E.REPLAY_WINDOW_TOO_LARGE: Row(
-        exits.REFUSED, "a replay covers at most 31 days", ("momo deliveries list",)
+        exits.REFUSED, "a replay covers at most 31 days; add --chunk", ("momo replay --help",)
     ),
     _E.IDEMPOTENCY_KEY_REUSED: Row(
         exits.REFUSED,

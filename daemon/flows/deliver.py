@@ -5,9 +5,7 @@ out again under the same `webhook_id`: at least once (decisions.md section 7).
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 from daemon.core.delivery import (
     AUTO_PAUSE_AT,
@@ -23,6 +21,7 @@ from daemon.core.delivery import (
 )
 from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint
+from daemon.core.pacing import Running, full
 from daemon.core.webhook_headers import Sent, headers
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
@@ -56,15 +55,10 @@ class Due:
     next_at: int | None
 
 
-Running = Mapping[tuple[str, bool], int]
-"""How many attempts run, by endpoint and by whether they are of what is sent again in bulk."""
-
-
 async def lease(env: Env, *, limit: int, per_endpoint: int, running: Running) -> Due:
     """Lease what is due now, oldest first, in one commit: a webhook waits for this one.
 
-    What is sent again in bulk (a replay) comes after what is live, and has at most half of an endpoint's attempts and
-    half of all (at least one): so a live payment waits neither for a place nor for a slow answer to an old one.
+    What is sent again in bulk (a replay) comes after what is live, and leaves room for it (`core.pacing`).
 
     Args:
         env: The doors.
@@ -73,7 +67,7 @@ async def lease(env: Env, *, limit: int, per_endpoint: int, running: Running) ->
         running: What runs already.
     """
     now = env.clock.now_us()
-    bulk_max = max(1, (limit + sum(running.values())) // 2)
+    workers = limit + sum(running.values())
 
     def job(tx: Tx) -> Due:
         counts = Counter(running)
@@ -81,7 +75,8 @@ async def lease(env: Env, *, limit: int, per_endpoint: int, running: Running) ->
         next_at = None
         while len(leased) < limit:
             # One at a time, so that a long queue of one endpoint takes no other's place.
-            first = deliveries.first_waiting(tx, now=now, **_full(counts, per_endpoint, bulk_max))
+            who = full(counts, per_endpoint=per_endpoint, workers=workers)
+            first = deliveries.first_waiting(tx, now=now, full=who.endpoints, bulk_full=who.bulk)
             if first is None:
                 break
             delivery, endpoint = first
@@ -96,27 +91,6 @@ async def lease(env: Env, *, limit: int, per_endpoint: int, running: Running) ->
         return Due(tuple(leased), next_at)
 
     return await env.store.write(job)
-
-
-class _Full(TypedDict):
-    """Who may have no more."""
-
-    full: tuple[str, ...]
-    bulk_full: tuple[str, ...] | None
-
-
-def _full(counts: Running, per_endpoint: int, bulk_max: int) -> _Full:
-    totals: Counter[str] = Counter()
-    bulk: Counter[str] = Counter()
-    for (endpoint_id, is_bulk), count in counts.items():
-        totals[endpoint_id] += count
-        bulk[endpoint_id] += count * is_bulk
-    return {
-        "full": tuple(key for key, count in totals.items() if count >= per_endpoint),
-        "bulk_full": None
-        if bulk.total() >= bulk_max
-        else tuple(key for key, count in bulk.items() if count >= max(1, per_endpoint // 2)),
-    }
 
 
 async def attempt(env: Env, sender: Sender, leased: Leased) -> Outcome | None:

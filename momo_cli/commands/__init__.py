@@ -56,7 +56,21 @@ COMMANDS: Final[dict[str, Info]] = {
     "endpoints pause": Info(_ROOM + "endpoints_pause", "Stop sending to an address", HOOKS),
     "endpoints resume": Info(_ROOM + "endpoints_resume", "Send again, what waits first", HOOKS),
     "endpoints delete": Info(_ROOM + "endpoints_delete", "Give up an address for good", HOOKS),
+    "endpoints test": Info(_ROOM + "endpoints_test", "Send made-up data to an address", HOOKS),
+    "endpoints reveal": Info(_ROOM + "endpoints_reveal", "Show the signing secret", HOOKS),
+    "endpoints rotate": Info(_ROOM + "endpoints_rotate", "Change the signing secret", HOOKS),
     "deliveries list": Info(_ROOM + "deliveries_list", "List what was sent to them", HOOKS),
+    "deliveries show": Info(_ROOM + "deliveries_show", "Show one delivery", HOOKS),
+    "deliveries attempts": Info(_ROOM + "deliveries_attempts", "List each try of one", HOOKS),
+    "deliveries redeliver": Info(_ROOM + "deliveries_redeliver", "Send some again", HOOKS),
+    "deliveries gap": Info(_ROOM + "deliveries_gap", "List what an address has not got", HOOKS),
+    "replay": Info(_ROOM + "replay", "Send an address what it should have had", HOOKS),
+    "dead-letters list": Info(_ROOM + "dead_letters_list", "List what was given up", HOOKS),
+    "dead-letters show": Info(_ROOM + "dead_letters_show", "Show one of them", HOOKS),
+    "dead-letters replay": Info(_ROOM + "dead_letters_replay", "Send one of them again", HOOKS),
+    "dead-letters replay-batch": Info(
+        _ROOM + "dead_letters_replay_batch", "Send many of them again", HOOKS
+    ),
     "simulate payment": Info(_ROOM + "simulate_payment", "Make up a payment in the sandbox", CARE),
     "simulate sms": Info(_ROOM + "simulate_sms", "Make up an SMS in the sandbox", CARE),
     "keys create": Info(_ROOM + "keys_create", "Make an API key", CARE),
@@ -85,8 +99,9 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "modems": ("Modems: list, show, test, name", LINES),
     "sims": ("SIM cards: list, assign, pin", LINES),
     "methods": ("The numbers that take money: add, list, show, update, remove", LINES),
-    "endpoints": ("Where payments are sent: add, list, show, update, pause, resume, delete", HOOKS),
-    "deliveries": ("What was sent: list", HOOKS),
+    "endpoints": ("Where payments are sent: add, list, show, update, pause, resume, test", HOOKS),
+    "deliveries": ("What was sent: list, show, attempts, redeliver, gap", HOOKS),
+    "dead-letters": ("What was given up: list, show, replay, replay-batch", HOOKS),
     "simulate": ("The sandbox: payment, sms", CARE),
     "keys": ("API keys: create, list, show, revoke", CARE),
     "password": ("The owner's password: set", CARE),
@@ -94,4 +109,4 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
 }
 """The first words of two-word commands: summary and panel."""
 
-ALIASES: Final[dict[str, str]] = {"ls": "list"}
+ALIASES: Final[dict[str, str]] = {"ls": "list", "dl": "dead-letters"}

@@ -8,8 +8,9 @@ import typer
 
 from daemon.wire import DeliveryStatus, Path
 from momo_cli import exits
-from momo_cli.answer import Answer, Call, Field, Head, Row, View
+from momo_cli.answer import Answer, Call, Head, Row, View
 from momo_cli.client import Client, Reply
+from momo_cli.deliveries import FIELDS, answered
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -23,34 +24,13 @@ EXAMPLES: Final = """\
 _LIMIT_MAX: Final = 200
 
 
-def _answered(row: Row) -> str:
-    code = row.get("response_status_code")
-    return clean(code if code is not None else at(row, "error.code") or row.get("waiting"))
-
-
 VIEW: Final = View(
-    fields=tuple(
-        Field(name)
-        for name in (
-            "id",
-            "webhook_id",
-            "endpoint_id",
-            "transaction_id",
-            "status",
-            "attempt_count",
-            "response_status_code",
-            "created_at",
-            "delivered_at",
-            "failed_at",
-            "event",
-            "next_attempt_at",
-        )
-    ),
+    fields=FIELDS,
     heads=(
         Head("STATUS", lambda row, _: state(row.get("status"))),
         Head("EVENT", lambda row, _: clean(row.get("event")).removeprefix("transaction.")),
         Head("TRIES", lambda row, _: str(row.get("attempt_count") or 0), right=True),
-        Head("ANSWER", lambda row, _: _answered(row) or "—"),
+        Head("ANSWER", lambda row, _: answered(row) or "—"),
         Head(
             "WHEN",
             lambda row, t: ago(row.get("delivered_at") or row.get("created_at"), t),

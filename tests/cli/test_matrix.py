@@ -21,6 +21,8 @@ CLAIMED = Says(
 )
 MODEM = f"/local/v1/modems/{samples.DEVICE}"
 KEY = f"/v1/keys/{samples.KEY['id']}"
+DELIVERY = f"/v1/open-collections/deliveries/{samples.DELIVERY['id']}"
+LETTER = f"/v1/webhooks/dead-letters/{samples.DEAD_LETTER['id']}"
 DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
 
@@ -166,6 +168,46 @@ CASES = {
         ("POST", wire.Path.TEST_PAYMENTS),
         ok(samples.SIMULATED),
     ),
+    "deliveries show": Case(
+        ("deliveries", "show", samples.DELIVERY["id"]), ("GET", DELIVERY), ok(samples.DELIVERED)
+    ),
+    "deliveries attempts": Case(
+        ("deliveries", "attempts", samples.DELIVERY["id"]),
+        ("GET", f"{DELIVERY}/attempts"),
+        ok([samples.ATTEMPT]),
+        ok([]),
+    ),
+    "deliveries redeliver": Case(
+        ("deliveries", "redeliver", samples.DELIVERY["id"]),
+        ("POST", f"{DELIVERY}/redeliver"),
+        ok({**samples.DELIVERY, "status": "pending", "run": 2}),
+    ),
+    "dead-letters list": Case(
+        ("dead-letters", "list"),
+        ("GET", wire.Path.DEAD_LETTERS),
+        ok([samples.DEAD_LETTER]),
+        ok([]),
+    ),
+    "dead-letters show": Case(
+        ("dead-letters", "show", samples.DEAD_LETTER["id"]),
+        ("GET", LETTER),
+        ok(samples.DEAD_LETTER),
+    ),
+    "dead-letters replay": Case(
+        ("dl", "replay", samples.DEAD_LETTER["id"]),
+        ("POST", f"{LETTER}/replay"),
+        ok(samples.DEAD_LETTER, delivery=samples.DELIVERY),
+    ),
+    "replay": Case(
+        ("replay", "--endpoint", samples.ENDPOINT["id"], "--from", "-25h", "--yes"),
+        ("POST", wire.Path.REPLAY),
+        Says(samples.REPLAYED),
+    ),
+    "endpoints test": Case(
+        ("endpoints", "test", samples.ENDPOINT["id"]),
+        ("POST", f"{ENDPOINT}/test"),
+        Says({"success": True, "status_code": 200, "response_body": "ok", "message": "200."}),
+    ),
     "keys create": Case(
         ("keys", "create", "--name", "till"),
         ("POST", wire.Path.KEYS),
@@ -183,6 +225,10 @@ CASES = {
     ),
 }
 ELSEWHERE = {
+    "deliveries gap": "test_deliveries.py",
+    "dead-letters replay-batch": "test_deliveries.py",
+    "endpoints reveal": "test_deliveries.py",
+    "endpoints rotate": "test_deliveries.py",
     "doctor": "test_doctor.py",
     "parse": "test_parse.py",
     "tx watch": "test_orders.py",

@@ -1,0 +1,40 @@
+"""Who may begin another attempt: what is live always finds a place beside what is sent again in bulk. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Running = Mapping[tuple[str, bool], int]
+"""How many attempts run, by endpoint and by whether they are of what is sent again in bulk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """Who may have no more now.
+
+    Attributes:
+        endpoints: They have as many attempts running as they may.
+        bulk: Endpoints that have as many of those in bulk as they may; None: nothing in bulk may begin.
+    """
+
+    endpoints: tuple[str, ...]
+    bulk: tuple[str, ...] | None
+
+
+def full(running: Running, *, per_endpoint: int, workers: int) -> Full:
+    """Say who is full: bulk has at most half of an endpoint's attempts, and half of all (at least one).
+
+    So a live payment waits neither for a place nor for a slow answer to an old one.
+    """
+    totals: Counter[str] = Counter()
+    bulk: Counter[str] = Counter()
+    for (endpoint_id, is_bulk), count in running.items():
+        totals[endpoint_id] += count
+        bulk[endpoint_id] += count * is_bulk
+    share = max(1, per_endpoint // 2)
+    return Full(
+        tuple(key for key, count in totals.items() if count >= per_endpoint),
+        None
+        if bulk.total() >= max(1, workers // 2)
+        else tuple(key for key, count in bulk.items() if count >= share),
+    )
