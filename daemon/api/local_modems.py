@@ -22,6 +22,7 @@ NAME_CHARACTERS_MAX: Final = 40
 _NOT_IN_NAMES: Final = ":/"
 """`NAME:SLOT` names a SIM, and a path names a port."""
 _AWAY: Final = "away"
+_DETAILS: Final = frozenset({"manufacturer", "model", "imei", "last_seen_at", "sims"})
 
 
 class Known(NamedTuple):
@@ -98,6 +99,12 @@ def listed(known: Known, states: Sequence[Condition], now: int) -> list[Json]:
     ]
     ids = {device.device_id for device in known.devices}
     return shapes + [_unknown(state, now) for state in states if state.device_id not in ids]
+
+
+def on_ports(known: Known, states: Sequence[Condition], now: int) -> list[Json]:
+    """Make the status's list: what is on a port now, without what only `modems show` tells."""
+    rows = [row for row in listed(known, states, now) if row["state"] != _AWAY]
+    return [{name: value for name, value in row.items() if name not in _DETAILS} for row in rows]
 
 
 def _known(known: Known, device: Device, state: Condition | None, now: int) -> Json:

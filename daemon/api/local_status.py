@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from daemon.api import lines, local_templates
+from daemon.api import lines, local_modems, local_templates
 from daemon.api.envelope import VERSION
 from daemon.api.service import Call, Reply, ok
 from daemon.config import Http, is_inside
-from daemon.core import collection_shapes, phones
+from daemon.core import collection_shapes
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.core.phones import Condition
@@ -43,8 +43,8 @@ async def get(call: Call) -> Reply:
         "http_security": _security(env.config.http, env.http_address),
         **await env.store.read(lambda reader: _read(reader, now, conditions)),
         "templates": local_templates.summary(env.own),
-        "phones": [phones.shape(phone, phones.troubles(phone, now)) for phone in conditions],
     }
+    data["phones"] = local_modems.on_ports(data.pop("known"), conditions, now)
     data["db"], data["disk_free_bytes"] = await asyncio.to_thread(
         _on_disk, env.store.path, data.pop("schema")
     )
@@ -76,6 +76,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[Condition]) -> dict[str
         ],
         "queue": lists.queue(reader),
         "schema": shop.schema_version(reader),
+        "known": local_modems.read(reader),
     }
 
 

@@ -89,6 +89,10 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "no_sim": ("modem.sim", Level.FAIL),
     "not_storing": ("modem.disk", Level.FAIL),
 }
+_FIXES: Final = {
+    "not_storing": "free space on the disk: messages stay on the SIM until there is room"
+}
+"""Where the loop itself says none."""
 _REPLUG: Final = "pull the modem out, wait 5 seconds and plug it in again"
 _NETWORK: Final[dict[str, str]] = {
     "searching": "move the modem to a window, or use a USB cable to lift it",
@@ -140,7 +144,7 @@ def _of_state(phone: Condition) -> Iterator[Trouble]:
         return
     known = _STATES.get(phone.state, ("modem.state", Level.WARN))
     text = phone.detail or f"the phone is {phone.state.replace('_', ' ')}"
-    yield Trouble(*known, text, phone.next_step or _REPLUG)
+    yield Trouble(*known, text, phone.next_step or _FIXES.get(phone.state, _REPLUG))
 
 
 def _of_health(phone: Condition, now_us: int) -> Iterator[Trouble]:

@@ -10,6 +10,7 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
+from momo_cli.modems import called, signal, state, storage, trouble_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.words import ago, money, phone, size, styled, untold, uptime
@@ -107,8 +108,11 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
 def _troubles(data: Row) -> Iterator[tuple[str, str]]:
     """Return the same of each phone and endpoint."""
     for port in data.get("phones") or ():
-        if port.get("state") not in _WELL:
-            yield f"{clean(port.get('port'))}: {clean(port.get('detail'))}", ""
+        troubles = port.get("troubles") or ()
+        for trouble in troubles:
+            yield f"{called(port)}: {clean(trouble.get('text'))}", "momo doctor modem"
+        if not troubles and port.get("state") not in _WELL:
+            yield f"{called(port)}: {clean(port.get('detail'))}", ""
     for endpoint in data.get("endpoints") or ():
         if endpoint.get("auto_paused_at"):
             yield (
@@ -156,19 +160,22 @@ def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
 
 
 def _phone_lines(data: Row, terminal: Terminal) -> Iterator[str]:
-    """Say what each port does: when the last SMS came, or why there is none to come."""
+    """Say how each phone fares: signal, how full its SIM is, when the last SMS came; and what is wrong."""
     for port in data.get("phones") or ():
-        where = clean(port.get("port"))
-        if port.get("state") == _READY:
-            last = ago(port.get("last_sms_at"), terminal)
-            ready = styled(Cell("✓ ready", "green"), terminal)
-            yield f"{ready}  {where}" + (f"  last SMS {last}" if last else "")
-        else:
-            word = clean(port.get("state")).replace("_", " ")
-            state = styled(Cell(f"! {word}", "yellow"), terminal)
-            yield f"{state}  {where}  {clean(port.get('detail'))}".rstrip()
-            if port.get("next"):
-                yield f"    {clean(port['next'])}"
+        last = ago(port.get("last_sms_at"), terminal)
+        told = [
+            called(port),
+            f"signal {signal(port)}" if port.get("signal") else "",
+            f"last SMS {last}" if last else "",
+            f"SIM holds {storage(port)}" if port.get("storage") else "",
+        ]
+        if not port.get("troubles") and port.get("state") != _READY:
+            told += [clean(port.get("detail"))]
+        yield "  ".join(part for part in (styled(state(port), terminal), *told) if part)
+        for line in trouble_lines(port, terminal):
+            yield f"    {line}"
+        if not port.get("troubles") and port.get("next"):
+            yield f"    {clean(port['next'])}"
 
 
 def _today(today: Row) -> str:

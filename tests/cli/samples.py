@@ -388,6 +388,13 @@ STATUS: dict[str, Any] = {
             "next": "",
             "device_id": DEVICE,
             "last_sms_at": "2026-11-20T09:14:00.000Z",
+            "signal": {"csq": 17, "dbm": -79, "bars": 3},
+            "registration": "home",
+            "network_name": "MTN GH",
+            "storage": {"used": 2, "total": 30},
+            "heard_at": "2026-11-20T09:17:50.000Z",
+            "troubles": [],
+            "name": "zte-front",
         },
         {
             "port": "/dev/ttyUSB2",

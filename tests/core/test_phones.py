@@ -46,6 +46,8 @@ def test_what_passes_by_itself_is_no_trouble(state: str) -> None:
         ("hung", ("modem.hung", "fail")),
         ("hilink", ("modem.hilink", "fail")),
         ("pin_needed", ("modem.pin", "fail")),
+        ("pin_wrong", ("modem.pin", "fail")),
+        ("puk_needed", ("modem.puk", "fail")),
         ("no_sim", ("modem.sim", "fail")),
         ("not_storing", ("modem.disk", "fail")),
         ("a_newer_one", ("modem.state", "warn")),
@@ -59,7 +61,9 @@ def test_each_state_has_its_trouble(state: str, found: tuple[str, str]) -> None:
 def test_a_state_without_a_word_of_its_own_still_says_what_to_do() -> None:
     (trouble,) = phones.troubles(Condition("/dev/ttyUSB0", "not_storing"), AT)
     assert trouble.text == "the phone is not storing"
-    assert trouble.fix
+    assert "free space" in trouble.fix
+    (trouble,) = phones.troubles(Condition("/dev/ttyUSB0", "gone"), AT)
+    assert "pull the modem out" in trouble.fix
 
 
 @pytest.mark.parametrize(
