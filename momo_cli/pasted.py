@@ -1,6 +1,7 @@
 """Messages that somebody pasted or saved: where one ends, and what can be said of it without a daemon."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,11 +9,14 @@ from typing import Any, Final
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 from parsers.explain import nearest
+from parsers.own import load
 from parsers.read import EVERY_PROVIDER, UNKNOWN, networks_of_country, read
 from parsers.reading import NotPayment, Payment, Reading, Reversal, Unreadable, fields
+from parsers.template import Wording
 
 RULE: Final = "---"
 """A line of its own that parts two messages."""
+TEMPLATES: Final = "templates"
 STDIN: Final = "-"
 BYTES_MAX: Final = 8_000_000
 PIECES_MAX: Final = 4
@@ -28,11 +32,13 @@ class Source:
         sender: The originating address, None when unknown.
         network: Short name of the only network to try.
         country: ISO 3166 code of the only country to try.
+        own: The shop's own wordings.
     """
 
     sender: str | None = None
     network: str | None = None
     country: str | None = None
+    own: tuple[Wording, ...] = ()
 
     def networks(self) -> tuple[str, ...] | None:
         """Return the networks whose wordings may read a message, None for those that the sender names, or all."""
@@ -60,6 +66,20 @@ def text_of(terminal: Terminal, path: str) -> str:
     return text
 
 
+def own_of(terminal: Terminal) -> tuple[Wording, ...]:
+    """Return the good wordings of the shop's own files, if there is a shop here."""
+    folder = f"{terminal.located.places.home}/{TEMPLATES}"
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".toml"))  # noqa: PTH208  # pathlib is not needed here
+        texts = []
+        for name in names:
+            with open(f"{folder}/{name}", encoding="utf-8") as file:  # noqa: PTH123  # the same
+                texts.append(file.read())
+    except (OSError, ValueError):
+        return ()
+    return tuple(wording for text in texts for wording in load(text).wordings)
+
+
 def check(source: Source) -> None:
     """Refuse a network or a country that no wording is known of.
 
@@ -79,8 +99,8 @@ def read_by(source: Source, body: str) -> Reading:
     """Read one message by the wordings that its source allows."""
     networks = source.networks()
     if networks is None:
-        return read(source.sender, body)
-    readings = [read(source.sender, body, network=network) for network in networks]
+        return read(source.sender, body, own=source.own)
+    readings = [read(source.sender, body, network=network, own=source.own) for network in networks]
     understood = (found for found in readings if not isinstance(found, Unreadable))
     doubted = (
         found for found in readings if not isinstance(found, Unreadable) or found.why != UNKNOWN
@@ -106,6 +126,11 @@ def messages(source: Source, text: str) -> Iterator[str]:
             )
             yield "\n\n".join(pieces[:taken])
             del pieces[:taken]
+
+
+def parted(text: str) -> list[str]:
+    """Return the messages of a text that a line `---` parts, whatever they say."""
+    return list(_parted(text, RULE))
 
 
 def _parted(text: str, mark: str) -> Iterator[str]:

@@ -88,6 +88,7 @@ def command(
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
     """Read the messages."""
     text = pasted.text_of(terminal, options.file)
+    options = replace(options, source=replace(options.source, own=pasted.own_of(terminal)))
     if options.jsonl:
         rows = _answers(terminal, options.source, text)
         written = [dumps({name: row[name] for name in ("kind", "fields", "why")}) for row in rows]

@@ -97,6 +97,60 @@ RECONCILED: dict[str, Any] = {
     "difference_type": "exact",
     "message": "Paid exactly.",
 }
+REPARSED: dict[str, Any] = {
+    "looked_at": 3,
+    "read": [
+        {
+            "id": MESSAGE,
+            "wording": "own:receipt_2027#39ca68d9",
+            "kind": "payment_received",
+            "state": "held",
+        }
+    ],
+    "counts": {"held": 1},
+    "dry_run": False,
+    "next": None,
+}
+TEMPLATES: dict[str, Any] = {
+    "folder": "/home/ama/shop/templates",
+    "files": [
+        {
+            "file": "mtn.toml",
+            "wordings": [
+                {
+                    "name": "own:receipt_2027#39ca68d9",
+                    "network": "mtn",
+                    "kind": "payment_received",
+                    "confirmed": [],
+                }
+            ],
+            "problems": [{"line": 6, "why": "no field {amout}", "todo": "use one of amount"}],
+        }
+    ],
+    "unverified": [
+        {
+            "name": "receipt",
+            "network": "at",
+            "kind": "payment_received",
+            "confirmed": [
+                {
+                    "sender": "AT Money",
+                    "message_id": MESSAGE,
+                    "by": "socket:0",
+                    "at": "2026-11-20T09:00:00.000Z",
+                    "test": False,
+                }
+            ],
+        }
+    ],
+}
+CONFIRMED: dict[str, Any] = {
+    "network": "at",
+    "wording": "receipt",
+    "sender": "AT Money",
+    "message_id": MESSAGE,
+    "confirmed": False,
+}
 LINES: dict[str, Any] = {
     "ready": False,
     "unplaced_payments": 3,

@@ -89,6 +89,20 @@ CASES = {
         ("GET", f"/local/v1/messages/{samples.MESSAGE}"),
         ok(samples.MESSAGE_ROW),
     ),
+    "messages reparse": Case(
+        ("messages", "reparse", "--all-unparsed"),
+        ("POST", wire.Path.LOCAL_REPARSE),
+        ok(samples.REPARSED),
+        ok({**samples.REPARSED, "read": [], "counts": {}}),
+    ),
+    "templates list": Case(
+        ("templates", "list"), ("GET", wire.Path.LOCAL_TEMPLATES), ok(samples.TEMPLATES)
+    ),
+    "templates confirm": Case(
+        ("templates", "confirm", samples.MESSAGE, "--undo"),
+        ("POST", f"/local/v1/messages/{samples.MESSAGE}/confirm-wording"),
+        ok(samples.CONFIRMED),
+    ),
     "status": Case(("status",), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS), ok({})),
     "lines": Case(("lines",), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)),
     "modems list": Case(
@@ -231,10 +245,14 @@ ELSEWHERE = {
     "endpoints rotate": "test_deliveries.py",
     "doctor": "test_doctor.py",
     "parse": "test_parse.py",
+    "templates check": "test_templates.py",
+    "templates learn": "test_templates.py",
+    "messages sample": "test_templates.py",
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",
     "verify": "test_verify.py",
     "password set": "test_keys.py",
+    "sims pin": "test_sims_pin.py",
     "simulate sms": "test_simulate.py",
     "daemon run": "test_daemon.py",
     "daemon start": "test_daemon.py",
@@ -281,7 +299,6 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     case = CASES[name]
     prepare(api, case, case.good)
     ran = momo(*case.argv, "-o", "table", COLUMNS="80")
-    "sims pin": "test_sims_pin.py",
     assert ran.code == 0
     assert ran.out.strip()
     assert "\t" not in ran.out

@@ -192,9 +192,12 @@ async def test_a_fault_of_ours_loses_no_message(
     from daemon.intake import conclude
     from parsers.read import read as real
 
-    def fail(sender: str | None, body: str, *, network: str | None = None) -> object:
+    def fail(
+        sender: str | None, body: str, *, network: str | None = None, own: object = ()
+    ) -> object:
         if "Reference: bad" in body:
             raise LookupError("a fault")
+        assert own == ()
         return real(sender, body, network=network)
 
     monkeypatch.setattr(conclude, "read", fail)
@@ -300,7 +303,10 @@ async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
     from daemon.intake import conclude
     from parsers.read import read as real
 
-    def unverified(sender: str | None, body: str, *, network: str | None = None) -> object:
+    def unverified(
+        sender: str | None, body: str, *, network: str | None = None, own: object = ()
+    ) -> object:
+        assert own == ()
         return replace(real(sender, body, network=network), unverified=True)  # type: ignore[arg-type] # a receipt is read here
 
     monkeypatch.setattr(conclude, "read", unverified)
