@@ -466,6 +466,8 @@ class Unasked(StrEnum):
     """A message's PDU follows, and lies in no slot: `+CMT`."""
     REPORT = "report"
     """A status report follows: `+CDS`."""
+    STORED_REPORT = "stored_report"
+    """A status report was stored: `+CDSI`; what it says of where is not to be trusted."""
     REBOOTED = "rebooted"
     """The phone has just started, or is going down."""
     FULL = "full"
@@ -475,14 +477,18 @@ class Unasked(StrEnum):
     UNKNOWN = "unknown"
 
 
+_UNASKED_NAMES: Final = {
+    "+CMTI": Unasked.NOTICE,
+    "+CMT": Unasked.MESSAGE,
+    "+CDS": Unasked.REPORT,
+    "+CDSI": Unasked.STORED_REPORT,
+}
+
+
 def unasked_kind(line: str) -> Unasked:
     """Say what a line is about that belongs to no answer."""
-    if line.startswith("+CMTI:"):
-        return Unasked.NOTICE
-    if line.startswith("+CMT:"):
-        return Unasked.MESSAGE
-    if line.startswith("+CDS:"):
-        return Unasked.REPORT
+    if (named := _UNASKED_NAMES.get(line.partition(":")[0])) is not None and ":" in line:
+        return named
     if _FULL.fullmatch(line) is not None:
         return Unasked.FULL
     if _REBOOTED.fullmatch(line) is not None:

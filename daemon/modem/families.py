@@ -23,7 +23,10 @@ STANDARD_URCS: Final = (
 NOTICES: Final = ("2,1,0,1,0", "2,1,0,2,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
 """Forms of `AT+CNMI`, the best first. Firmware refuses one or the other, whatever its `=?` says
 (MM: cnmi_sequence); some takes bfr=1 alone (gammu#1207, MC75i). `<ds>` 1 brings status reports
-inline; `<mt>` 2, which stores a message nowhere, is never asked for (smstools: routing mode)."""
+inline; `<mt>` 2 stores a message nowhere (smstools: routing mode), see `DIRECT`."""
+DIRECT: Final = ("2,2,0,1,0", "2,2,0,0,0", "1,2,0,0,0", "2,2")
+"""For a phone that takes none of those: it passes messages on and stores them nowhere, so that each
+has to be acknowledged once it is durable (27.005 clause 3.4.1, `+CNMA`), else the network keeps it."""
 _WITHOUT_STORED_REPORTS: Final = ("2,1,0,1,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
 ICCID: Final = (
     "AT+CCID", "AT+ICCID", "AT^ICCID?", "AT+QCCID", "AT+CICCID", "AT+ZGETICCID",

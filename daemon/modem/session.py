@@ -145,6 +145,9 @@ TRANSITIONS: Final[dict[State, dict[Cause, State]]] = {
 """A pair that is missing is a fault of ours: it raises, and changes nothing."""
 
 _WAKE: Final = Ask("AT", timeout_s=WAKE_TIMEOUT_S)
+_TAKEN: Final = frozenset(
+    {at.Unasked.KNOWN, at.Unasked.REBOOTED, at.Unasked.FULL, at.Unasked.STORED_REPORT}
+)
 _SETTLING: Final = frozenset({State.SETTLING, State.RESETTLING})
 
 
@@ -539,9 +542,11 @@ class Session:
             self._work.sweep(now)  # it names no slot
         elif kind is at.Unasked.FULL:
             self._work.full(at.full_storage(line), now)
+        elif kind is at.Unasked.STORED_REPORT:
+            self._work.list_reports()
         elif kind is at.Unasked.REBOOTED:
             self._work.check(now)
-        if kind in {at.Unasked.KNOWN, at.Unasked.REBOOTED, at.Unasked.FULL}:
+        if kind in _TAKEN:
             return
         if self.state is State.READY and line.upper().startswith("AT"):
             # An echo, though it was switched off: the phone has forgotten, or never cared.

@@ -44,6 +44,7 @@ class Kind(StrEnum):
     CHECK = "check"
     MODE = "mode"
     NOTIFY = "notify"
+    ACKNOWLEDGE = "acknowledge"
 
 
 PLAIN: Final = {

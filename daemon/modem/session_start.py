@@ -11,6 +11,7 @@ from typing import Final
 
 from daemon.modem import at
 from daemon.modem.families import (
+    DIRECT,
     GENERIC,
     Family,
     PortRole,
@@ -47,6 +48,7 @@ class Setup:
         offered: Those of them that the phone says it has.
         notices: What `AT+CNMI?` said after it was set; empty when the phone cannot say.
         notify: The form of `AT+CNMI` that it took, empty if none: then only polling finds messages.
+        acknowledges: It passes messages on without storing them, and waits for `AT+CNMA`.
         fill: Used and total slots of the first storage, None when it did not say.
         family: The row of its make.
     """
@@ -58,6 +60,7 @@ class Setup:
     notify: str
     fill: at.Fill | None
     family: Family = GENERIC
+    acknowledges: bool = False
 
 
 _Step = Ask | Wait | TakePin | PinNeeded | PinRefused | SimAbsent | HiLink | Noted
@@ -95,7 +98,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         return "the phone offers no storage for messages"
     if why := (yield from _hilink(family, manufacturer, model, firmware, fill)):
         yield HiLink(why)
-    notices, notify = yield from _ask_for_notices(family)
+    notices, notify, acknowledges = yield from _ask_for_notices(family)
     imsi = yield from _first_fact(("AT+CIMI",), at.imsi_of)
     iccid = yield from _first_fact(family.iccid_commands, at.iccid_of)
     own = yield Ask("AT+CNUM", "+CNUM:")
@@ -113,7 +116,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         smsc=_field(centre.first, 0),
         own_number=_field(own.first, 1),
     )
-    return Setup(identity, storages, offered, notices, notify, fill, family)
+    return Setup(identity, storages, offered, notices, notify, fill, family, acknowledges)
 
 
 def _text(*commands: str) -> _Fact:
@@ -231,13 +234,23 @@ def _holds_messages() -> Generator[_Step, Answer, bool]:
     return not listed.ok or bool(listed.lines)
 
 
-def _ask_for_notices(family: Family) -> Generator[_Step, Answer, tuple[str, str]]:
-    notify = ""
-    for mode in family.notices:
-        answer = yield Ask(f"AT+CNMI={mode}")
-        if answer.ok:
-            notify = mode
-            break
+def _ask_for_notices(family: Family) -> Generator[_Step, Answer, tuple[str, str, bool]]:
+    notify = yield from _first_taken(family.notices)
+    # Only where there is nothing else, and never without acknowledgement.
+    acknowledges = not notify and (yield Ask("AT+CSMS=1", "+CSMS:")).ok
+    if acknowledges:
+        notify = yield from _first_taken(DIRECT)
+        if not notify:
+            yield Ask("AT+CSMS=0", "+CSMS:")
     # Compared later with itself, since some firmware does not give back what it was told.
     check = yield Ask("AT+CNMI?", "+CNMI:")
-    return (check.first if check.ok else ""), notify
+    return (check.first if check.ok else ""), notify, acknowledges and bool(notify)
+
+
+def _first_taken(modes: tuple[str, ...]) -> Generator[_Step, Answer, str]:
+    """Return the first form of `AT+CNMI` that the phone takes, empty when it takes none."""
+    for mode in modes:
+        answer = yield Ask(f"AT+CNMI={mode}")
+        if answer.ok:
+            return mode
+    return ""

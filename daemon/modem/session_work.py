@@ -44,6 +44,8 @@ UNCLEAN_MAX: Final = 3
 """So many lists in a row with something unreadable: it will stay so, and lists are dear."""
 _OWN: Final = frozenset({2, 3})
 """`<stat>` of messages that were written here, to be sent or sent (27.005 clause 3.1)."""
+REPORTS: Final = "SR"
+_ACKNOWLEDGE: Final = Ask("AT+CNMA", "+CNMA:")
 _COUNT: Final = Ask("AT+CPMS?", "+CPMS:")
 _LIST: Final = Ask("AT+CMGL=4", LIST, LIST_TIMEOUT_S)
 _PREFIXED: Final = {kind: ask.prefix for kind, ask in PLAIN.items()}
@@ -70,6 +72,9 @@ class Work:
         """Slots to read at once, with the tries so far; in the order they were announced."""
         self._damaged: dict[Key, str] = {}
         """What a slot gave when it did not fit its header: twice the same is what it holds."""
+        self._acknowledges = False
+        self._unacknowledged = 0
+        """Durable messages that lie in no slot, whose sender waits to be told."""
         self._verified: StoredPart | None = None
         self._now = 0.0
         self._swept_at = float("-inf")
@@ -91,6 +96,7 @@ class Work:
     def begin(self, setup: Setup, now: float) -> None:
         """Go to work on a phone that was just set up: sweep all, ask for health."""
         self._deletes_siblings = setup.family.deletes_siblings
+        self._acknowledges = setup.acknowledges
         self._storages.begin(setup.storages, setup.fill)
         notify = Ask(f"AT+CNMI={setup.notify}") if setup.notify else None
         self._chores.begin(setup.notices, notify, now)
@@ -140,6 +146,10 @@ class Work:
         if self._chores.notify is not None:
             self._chores.add(Kind.NOTIFY, now)
 
+    def list_reports(self) -> None:
+        """List where status reports lie; the phone names another place, or a wrong slot (babca#106)."""
+        self._storages.to_list[REPORTS] = None
+
     def check(self, now: float) -> None:
         """Look soon whether the phone rebooted."""
         self._chores.add(Kind.CHECK, now)
@@ -156,7 +166,10 @@ class Work:
     def stored(self, parts: Sequence[StoredPart]) -> None:
         """Take parts that are durable."""
         for part in parts:
-            self._slots.stored(part)
+            if part.storage:
+                self._slots.stored(part)
+            elif self._acknowledges:
+                self._unacknowledged += 1
 
     # --- what to do ------------------------------------------------------------------------
 
@@ -189,6 +202,10 @@ class Work:
         self._now = now
         if self._chores.overdue(now):
             return self._next_chore()
+        if self._unacknowledged:
+            # Once: if it is lost, the network delivers the message again, which is known by then.
+            self._unacknowledged -= 1
+            return self._command(_ACKNOWLEDGE, Kind.ACKNOWLEDGE)
         if self._notices:
             key = next(iter(self._notices))
             return self._on(key[0]) or self._read(Kind.READ, key)

@@ -379,7 +379,7 @@ def test_fields_stand_between_commas_outside_quotes(line: str, fields: list[str]
         ("^RSSI:14", Unasked.KNOWN),
         ("^BOOT:21083438,0,0,0,89", Unasked.KNOWN),
         ("+ZUSIMR:2", Unasked.KNOWN),
-        ('+CDSI: "SR",8', Unasked.KNOWN),
+        ('+CDSI: "SR",8', Unasked.STORED_REPORT),
         ("RING", Unasked.KNOWN),
         ("UNDER-VOLTAGE WARNNING", Unasked.KNOWN),
         ("+XYZZY: 1", Unasked.UNKNOWN),

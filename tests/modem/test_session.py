@@ -1155,3 +1155,72 @@ def test_a_move_that_is_not_in_the_table_raises_and_changes_nothing(
         with pytest.raises(KeyError):
             session._move(cause)
         assert session.state is state
+
+
+# --- messages that lie in no slot --------------------------------------------------------------
+
+ROUTER = replace(
+    FAMILIES["generic"], notices=((0, 1, 2), (0, 2), (0,), (0, 1), (0, 1)), services=(0, 1)
+)
+"""A phone that knows no way but to pass messages on."""
+
+
+def test_a_phone_that_only_passes_on_is_acknowledged_after_the_message_is_stored() -> None:
+    phone = Phone(family=ROUTER)
+    shop = ready(phone, store=False)
+    assert "AT+CNMI=2,2,0,1,0" in phone.commands
+    phone.deliver(pdu(1))
+    phone.deliver(pdu(2))
+    shop.wait(5.0)
+    assert [entry.pdu for entry in shop.read] == [pdu(1)]
+    assert phone.passed_on == []
+    shop.session.stored(shop.read)
+    shop.wait(1.0)
+    assert phone.passed_on == [pdu(1)]
+    assert [entry.pdu for entry in shop.read] == [pdu(1), pdu(2)]
+
+
+def test_a_message_that_could_not_be_stored_in_time_comes_again() -> None:
+    phone = Phone(family=ROUTER)
+    shop = ready(phone, store=False)
+    phone.deliver(pdu(1))
+    shop.wait(5.0)
+    phone.tick(0)
+    phone.tick(16_000_000_000)
+    # It passes on no more until it is told to, and stores instead: `AT+CNMI?` says so within a minute.
+    assert phone.stored() == {("SM", 1): pdu(1)}
+    shop.store = True
+    shop.wait(70.0)
+    assert [entry.pdu for entry in shop.read] == [pdu(1), pdu(1)]
+    assert phone.stored() == {}
+    phone.deliver(pdu(2))
+    shop.wait(1.0)
+    assert phone.passed_on == [pdu(2)]
+
+
+@pytest.mark.parametrize("make", [*FAMILIES])
+def test_no_make_that_stores_messages_is_asked_to_pass_them_on(make: str) -> None:
+    family = FAMILIES[make]
+    phone = Phone(family.identity(), family=family)
+    Shop(phone).wait(30.0)
+    assert not [said for said in phone.commands if said.startswith(("AT+CNMI=2,2", "AT+CSMS=1"))]
+
+
+def test_without_acknowledgement_a_phone_that_passes_on_is_polled_instead() -> None:
+    phone = Phone(family=replace(ROUTER, services=(0,)))
+    shop = ready(phone)
+    assert [e.notices for e in shop.happened if isinstance(e, Ready)] == [False]
+    phone.deliver(pdu(1))
+    shop.wait(31.0)
+    assert [entry.pdu for entry in shop.read] == [pdu(1)]
+
+
+@pytest.mark.parametrize("said", [b'+CDSI: "SM",1', b'+CDSI: "SR",8'])
+def test_a_stored_report_is_found_where_it_lies_whatever_is_said(said: bytes) -> None:
+    phone = Phone(storages={"SM": 10, "ME": 10, "SR": 10})
+    shop = ready(phone)
+    phone.preload([pdu(7)], "SR")
+    shop.say(b"\r\n" + said + b"\r\n")
+    shop.wait(2.0)
+    assert [(entry.storage, entry.pdu) for entry in shop.read] == [("SR", pdu(7))]
+    assert phone.stored() == {}
