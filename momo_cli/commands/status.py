@@ -106,7 +106,10 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
 
 
 def _troubles(data: Row) -> Iterator[tuple[str, str]]:
-    """Return the same of each phone and endpoint."""
+    """Return the same of each phone, endpoint and file of wordings."""
+    for wrong in at(data, "templates.problems") or ():
+        where = f"{clean(wrong.get('file'))}:{wrong.get('line')}"
+        yield f"{where}: {clean(wrong.get('why'))}", "momo templates list"
     for port in data.get("phones") or ():
         troubles = port.get("troubles") or ()
         for trouble in troubles:

@@ -1,0 +1,82 @@
+"""A network changes its wording: the shop writes the new one into a file, confirms one message, and is paid; no restart."""
+
+import json
+from typing import Any
+
+from daemon.modem.pdu import encode_deliver
+from tests.acceptance.conftest import Scene
+from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC
+from tests.parsers.test_own import FILE
+
+
+def momo(shop: RealShop, *arguments: str, exits: int = 0) -> Any:
+    done = shop.momo(*arguments, "--json")
+    assert done.returncode == exits, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def text(code: str, telco_id: str, balance: str) -> str:
+    return f"You got GHS 25.00 from KOFI ANTWI BADU. Wallet: GHS {balance}. Note: {code}. Token: {telco_id}. Thanks for using MoMo."
+
+
+def deliver(scene: Scene, number: int, body: str) -> None:
+    scene.phone.deliver(
+        encode_deliver(MTN_SENDER, body, utc_now(), smsc=MTN_SMSC, reference=number)
+    )
+
+
+def messages(shop: RealShop, state: str, count: int) -> list[dict[str, Any]]:
+    def look() -> list[dict[str, Any]] | None:
+        found: list[dict[str, Any]] = momo(shop, "messages", "list", "--state", state)["data"]
+        return found if len(found) == count else None
+
+    return wait_until(look, 20, f"{count} messages {state}")
+
+
+def problems(shop: RealShop, count: int, wordings: int) -> list[dict[str, Any]]:
+    def look() -> list[dict[str, Any]] | None:
+        told = momo(shop, "status")["data"]["templates"]
+        good = (len(told["problems"]), told["wordings"]) == (count, wordings)
+        return list(told["problems"]) if good else None
+
+    wait_until(lambda: look() is not None or None, 20, f"{count} problems, {wordings} wordings")
+    return look() or []
+
+
+def test_a_new_wording_is_learnt_confirmed_and_pays_without_a_restart(scene: Scene) -> None:
+    scene.open_for_business()
+    shop = scene.shop
+    order = shop.request("25.00")
+    deliver(scene, 1, text("none", "93214500001", "925.00"))
+    [unread] = messages(shop, "unparsed", 1)
+    sample = momo(shop, "messages", "sample", unread["id"], "--redact")["data"]
+    assert "KOFI" not in json.dumps(sample)
+
+    # One bad file stops neither the daemon nor the good one; it is told with its line until it is mended.
+    folder = shop.home / "templates"
+    (folder / "bad.toml").write_text(FILE.replace("{amount}", "{amout}"))
+    (folder / "mtn.toml").write_text(FILE)
+    [problem] = problems(shop, 1, 1)
+    assert (problem["file"], problem["line"]) == ("bad.toml", 6)
+    assert "bad.toml:6: no field {amout}" in shop.momo("status", "-o", "table").stderr
+    (folder / "bad.toml").unlink()
+    assert problems(shop, 0, 1) == []
+
+    dry = momo(shop, "messages", "reparse", "--all-unparsed", "--dry-run")["data"]
+    assert dry["counts"] == {"would_be_read": 1}
+    assert momo(shop, "messages", "reparse", "--all-unparsed")["data"]["counts"] == {"held": 1}
+    assert momo(shop, "messages", "reparse", "--all-unparsed")["data"]["read"] == []
+    password = shop.home / "owner"
+    password.write_text("not it\n")
+    confirm = ("templates", "confirm", unread["id"], "--password-file", str(password))
+    momo(shop, *confirm, exits=4)
+    password.write_text("correct horse 42\n")
+    assert momo(shop, *confirm)["data"]["sender"] == MTN_SENDER
+
+    deliver(scene, 2, text(order["svc_code"], "93214500101", "950.00"))
+    wait_until(
+        lambda: shop.transaction(order["reference"])["status"] == "SUCCESS" or None, 20, "paid"
+    )
+    listed = momo(shop, "templates", "list")["data"]["files"][0]["wordings"][0]
+    assert [one["sender"] for one in listed["confirmed"]] == [MTN_SENDER]
