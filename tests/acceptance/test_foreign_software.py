@@ -22,6 +22,7 @@ from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import wait_until
 from tests.fakes.receipts import mtn_receipts
 
+LONG = "Pay GHS 12.50 to Ama Provisions, reference 7KQ2MX. " * 4
 NUMBER = "+233241234567"
 PROGRAM_TIMEOUT_S = 60
 SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -124,6 +125,17 @@ def test_gammu_identifies_reads_sends_and_deletes(tmp_path: Path, phone: PhonePr
 
     assert "OK, message reference=0" in gammu("sendsms", "TEXT", NUMBER, "-text", "hello gammu")
     assert sent(phone) == [(NUMBER, "hello gammu")]
+    assert "OK, message reference=1" in gammu(
+        "sendsms", "TEXT", NUMBER, "-len", "300", "-text", LONG
+    )
+    assert "".join(text for _number, text in sent(phone)[1:]) == LONG
+    assert len(sent(phone)) == 3
+    phone.fault(fail_send="+CMS ERROR: 38")
+    with pytest.raises(AssertionError, match="error 38, message reference=-1"):
+        gammu("sendsms", "TEXT", NUMBER, "-text", "lost")
+    assert len(sent(phone)) == 3
+    phone.play("none")
+    phone.play("calm")
 
     gammu("deleteallsms", "1")
     assert phone.deleted_pdus() == PARTS

@@ -41,7 +41,7 @@ async def test_the_plain_request_is_201_with_every_field_of_the_response(api: Fa
             "status": "PENDING",
             "expires_at": "2026-11-22T08:00:30.000Z",
             "created_at": "2026-11-21T08:00:30.000Z",
-            "payer_sms_sent": False,
+            "payer_sms_sent": True,
             "checkout_url": f"http://127.0.0.1:8420/pay/{data['public_slug']}",
             "client_reference": None,
         },
