@@ -191,7 +191,8 @@ class Handset:
             return f"{name}: {value},1,1,1"
         if name.endswith("REG"):
             cell = f',"{_AREA}","{_CELL}"' if value == _WITH_CELL and self.registered() else ""
-            return f"{name}: {value},{int(self.registered())}{cell}"
+            served = self.registered() and name in self.family.registers
+            return f"{name}: {value},{int(served)}{cell}"
         return f"{name}: {value}"
 
     def _echo(self, operator: str, argument: str) -> list[str]:

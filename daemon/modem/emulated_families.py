@@ -92,6 +92,8 @@ class Family:
     """The test form `=?` of that command tells it too."""
     sim_switch: str = ""
     """`AT<this>=n` chooses one of two SIMs."""
+    registers: tuple[str, ...] = ("+CREG", "+CGREG", "+CEREG")
+    """Which of these say that a network serves it; on LTE alone `+CREG` says no (27.007 clause 10.1.22)."""
     restarts: bool = False
     """`AT+CFUN=1,1` restarts it; on others it is the settings alone that go."""
     leaves_bus: bool = False

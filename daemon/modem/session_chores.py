@@ -40,6 +40,8 @@ class Kind(StrEnum):
     COUNT = "count"
     SIGNAL = "signal"
     REGISTRATION = "registration"
+    REGISTRATION_PACKET = "registration_packet"
+    REGISTRATION_LTE = "registration_lte"
     OPERATOR = "operator"
     CHECK = "check"
     MODE = "mode"
@@ -50,11 +52,19 @@ class Kind(StrEnum):
 PLAIN: Final = {
     Kind.SIGNAL: Ask("AT+CSQ", "+CSQ:"),
     Kind.REGISTRATION: Ask("AT+CREG?", "+CREG:"),
+    Kind.REGISTRATION_PACKET: Ask("AT+CGREG?", "+CGREG:"),
+    Kind.REGISTRATION_LTE: Ask("AT+CEREG?", "+CEREG:"),
     Kind.OPERATOR: Ask("AT+COPS?", "+COPS:"),
     Kind.CHECK: Ask("AT+CNMI?", "+CNMI:"),
     Kind.MODE: Ask("AT+CMGF=0", "+CMGF:"),
 }
 """Those that need no storage to be selected."""
+_ELSEWHERE: Final = {
+    Kind.REGISTRATION: Kind.REGISTRATION_LTE,
+    Kind.REGISTRATION_LTE: Kind.REGISTRATION_PACKET,
+}
+"""Where to ask next while no network is found: on LTE alone `+CREG` says 0 (27.007 clause 10.1.22)."""
+_REGISTERS: Final = frozenset({*_ELSEWHERE, *_ELSEWHERE.values()})
 
 
 class Chores:
@@ -73,6 +83,8 @@ class Chores:
         self._due = {Kind.COUNT: 0.0, Kind.LIST: 0.0, Kind.SIGNAL: 0.0, Kind.CHECK: 0.0}
         self._signal: int | None = None
         self._registration = Registration.UNKNOWN
+        self._found = Registration.UNKNOWN
+        """The same, while it is being asked for."""
         self._operator: str | None = None
 
     def begin(self, notices: str, notify: Ask | None, now: float) -> None:
@@ -172,13 +184,22 @@ class Chores:
             self._operator = at.operator_name(line)
         elif kind is Kind.CHECK:
             self.rebooted = answer.ok and line != self._baseline and bool(self._baseline)
-        elif kind is Kind.REGISTRATION:
-            stat = at.registration_stat(line)
-            self._registration = _REGISTRATIONS.get(
-                -1 if stat is None else stat, Registration.UNKNOWN
-            )
-            return self._health(fill)
+        elif kind in _REGISTERS:
+            return self._registered(kind, line, fill)
         return None
+
+    def _registered(self, kind: Kind, line: str, fill: at.Fill | None) -> Health | None:
+        """Take what one register says; ask the next one while none says that messages can come."""
+        stat = at.registration_stat(line)
+        found = _REGISTRATIONS.get(-1 if stat is None else stat, Registration.UNKNOWN)
+        if kind is Kind.REGISTRATION or found.receives:
+            self._found = found
+        elsewhere = _ELSEWHERE.get(kind)
+        if elsewhere is not None and not found.receives:
+            self._queue[elsewhere, ""] = None
+            return None
+        self._registration = self._found
+        return self._health(fill)
 
     def _health(self, fill: at.Fill | None) -> Health:
         used, total = (None, None) if fill is None else (fill.used, fill.total)

@@ -1157,6 +1157,38 @@ def test_a_move_that_is_not_in_the_table_raises_and_changes_nothing(
         assert session.state is state
 
 
+# --- who says that a network serves the phone --------------------------------------------------
+
+
+@pytest.mark.parametrize("register", ["+CREG", "+CGREG", "+CEREG"])
+def test_a_phone_is_served_when_any_register_says_so(register: str) -> None:
+    phone = Phone(family=replace(FAMILIES["generic"], registers=(register,)))
+    shop = ready(phone)
+    (health,) = [e for e in shop.happened if isinstance(e, Health)][:1]
+    assert health.registration is Registration.HOME
+
+
+def test_a_phone_that_no_network_serves_says_what_the_voice_register_says() -> None:
+    phone = Phone()
+    phone.faults.no_network = True
+    shop = ready(phone)
+    assert {e.registration for e in shop.happened if isinstance(e, Health)} == {Registration.NONE}
+
+
+def test_a_phone_without_those_registers_is_served_and_not_stopped() -> None:
+    phone = Phone()
+    for name in ("+CGREG", "+CEREG"):
+        del phone._handset.table[name]
+    phone.faults.no_network = True
+    shop = ready(phone)
+    assert shop.of(Health)
+    phone.faults.no_network = False
+    phone.deliver(pdu(1))
+    shop.wait(31.0)
+    assert [e.registration for e in shop.happened if isinstance(e, Health)][-1] is Registration.HOME
+    assert [entry.pdu for entry in shop.read] == [pdu(1)]
+
+
 # --- messages that lie in no slot --------------------------------------------------------------
 
 ROUTER = replace(
