@@ -1,6 +1,7 @@
 """What the doctor finds at the modems of made-up computers, and what it says to type."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -249,3 +250,16 @@ def test_a_port_of_a_cdc_modem_is_found_in_its_own_folder(machine: Machine) -> N
     (device,) = usb_devices(machine.root / "sys")
     assert device.ttys == ("ttyACM0",)
     assert bad(machine) == {}
+
+
+def test_every_id_is_explained_and_every_explained_id_is_there() -> None:
+    root = Path(__file__).parents[2]
+    sources = ("daemon/doctor/modem.py", "daemon/core/phones.py")
+    made = {
+        name
+        for source in sources
+        for name in re.findall(r'"(modem\.[a-z_]+)"', (root / source).read_text())
+    }
+    rows = re.findall(r"^\| (`modem\..+?) \|", (root / "docs/modems.md").read_text(), re.MULTILINE)
+    told = {name for row in rows for name in re.findall(r"`(modem\.[a-z_]+)`", row)}
+    assert made - {"modem.state"} == told
