@@ -51,6 +51,7 @@ def payment_row(message: Message, *, payment_id: str, provider: str) -> dict[str
         "balance_minor": None if balance is None else balance.minor,
         "payer_name": fields["payer_name"],
         "payer_phone": read_phone(fields["payer_phone"] or ""),
+        "payer_proven": False,
         "reference_text": fields["reference"],
         # The printed time carries no zone; the service centre's does.
         "telco_at": message.received_at if message.sent_at is None else message.sent_at,

@@ -135,7 +135,7 @@ _MOVING = frozenset(
 
 def payer_known_by(payment: Payment, request: Transaction, approved: Collection[str]) -> str | None:
     """Say how the expected payer is recognised on a receipt without a number: `name`, `approval`, or not at all."""
-    if request.expected_payer_phone is None or payment.payer_phone is not None:
+    if request.expected_payer_phone is None or payment.proven_phone is not None:
         return None
     if person_name.same(payment.payer_name or "", request.expected_payer_name or ""):
         return "name"
@@ -153,9 +153,9 @@ def _objection(
     if request.expected_telco_transaction_id not in (None, payment.telco_transaction_id):
         return ReviewReason.TELCO_ID_MISMATCH
     if request.expected_payer_phone is not None:
-        if payment.payer_phone is None:
+        if payment.proven_phone is None:
             return None if payer_known_by else ReviewReason.PAYER_UNKNOWN
-        if payment.payer_phone != request.expected_payer_phone:
+        if payment.proven_phone != request.expected_payer_phone:
             return ReviewReason.PAYER_MISMATCH
     return None
 

@@ -126,7 +126,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """Money received, read from one trusted message."""
+    """Money received, read from one trusted message.
+
+    Attributes:
+        payer_proven: The payer's number is the network's word; one that the payer could have typed is only shown.
+    """
 
     seq: int
     id: str
@@ -146,12 +150,18 @@ class Payment:
     balance_minor: int | None
     payer_name: str | None
     payer_phone: str | None
+    payer_proven: bool
     reference_text: str | None
     telco_at: int
     stored_at: int
     historical: bool
     standing: str
     reversed_at: int | None
+
+    @property
+    def proven_phone(self) -> str | None:
+        """The payer's number, where it says for sure who paid."""
+        return self.payer_phone if self.payer_proven else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ def _payment(now: int) -> Payment:
         balance_minor=None,
         payer_name="TEST PAYER",
         payer_phone="+233200000000",
+        payer_proven=True,
         reference_text="A7K2M9",
         telco_at=now - SECOND_US,
         stored_at=now,

@@ -1,6 +1,5 @@
 """Make the payment of a trusted message, and let it pay what it pays."""
 
-from dataclasses import replace
 from typing import Any
 
 from daemon.core import matching, trust
@@ -40,7 +39,7 @@ def pay(desk: Desk, arrived: Arrived, outcome: Outcome, read_as: readings.Paymen
         outcome.state = MessageState.HISTORICAL
         settle.give_holder(desk.tx, desk.env.outbox, payment, rejected=False, now=desk.now)
         return
-    _match(desk, outcome, payment, payer_proven=not read_as.payer_phone_typed)
+    _match(desk, outcome, payment)
 
 
 def request_for(
@@ -55,7 +54,7 @@ def request_for(
     payment = Payment(seq=0, **_row(desk, arrived, read_as, read_as.telco_id))
     if payment.historical:
         return None, False
-    decision = _decide(desk, payment, payer_proven=not read_as.payer_phone_typed)
+    decision = _decide(desk, payment)
     if isinstance(decision, matching.WalkIn):
         return None, False
     request = decision.transaction
@@ -119,10 +118,10 @@ def _came_reversed(desk: Desk, payment: Payment) -> None:
     )
 
 
-def _match(desk: Desk, outcome: Outcome, payment: Payment, *, payer_proven: bool) -> None:
-    """Let a payment pay; a payer's number that the payer could have typed is no proof of who paid."""
+def _match(desk: Desk, outcome: Outcome, payment: Payment) -> None:
+    """Let a payment pay."""
     tx, now, outbox = desk.tx, desk.now, desk.env.outbox
-    decision = _decide(desk, payment, payer_proven=payer_proven)
+    decision = _decide(desk, payment)
     if isinstance(decision, matching.Verify):
         how = settle.Settlement(
             decision.verdict,
@@ -142,12 +141,12 @@ def _match(desk: Desk, outcome: Outcome, payment: Payment, *, payer_proven: bool
             suggest(desk, payment, holder)
 
 
-def _decide(desk: Desk, payment: Payment, *, payer_proven: bool) -> matching.Decision:
+def _decide(desk: Desk, payment: Payment) -> matching.Decision:
     codes = svc_code.candidates(payment.reference_text or "")
     coded = transactions.by_codes_in_use(desk.tx, payment.mode, codes, desk.now)
     expecting = transactions.expecting(desk.tx, payment.mode, payment.telco_transaction_id)
     return matching.match(
-        payment if payer_proven else replace(payment, payer_phone=None),
+        payment,
         coded,
         expecting,
         late_policy=desk.env.config.transactions.late_policy,
@@ -198,6 +197,7 @@ def _row(desk: Desk, arrived: Arrived, read_as: readings.Payment, telco_id: str)
         "balance_minor": None if read_as.balance is None else read_as.balance.minor,
         "payer_name": read_as.payer_name,
         "payer_phone": read_as.payer_phone,
+        "payer_proven": not read_as.payer_phone_typed,
         "reference_text": read_as.reference,
         "telco_at": arrived.at if printed_at is None else printed_at,
         "stored_at": arrived.stored_at,

@@ -54,6 +54,7 @@ def test_the_payment_is_what_the_message_says() -> None:
         "balance_minor": 180_000,
         "payer_name": "KOFI ANTWI",
         "payer_phone": "+233209000543",
+        "payer_proven": False,
         "reference_text": "A7K2M9",
         "telco_at": AT,
         "stored_at": AT + MINUTE,

@@ -32,7 +32,7 @@ def payment(**changes: object) -> Payment:
         seq=1, id="p", mode=Mode.LIVE, provider="momo_mtn", telco_transaction_id="86105511902",
         telco_id_as_read="86105511902", message_id="m", payment_method_id="pm", sim_key="8923", device_id="d",
         slot_index=0, kind="payment_received", amount_minor=2500, currency="GHS", fee_minor=0,
-        balance_minor=10000, payer_name="KOFI", payer_phone=None, reference_text="K7M2QX",
+        balance_minor=10000, payer_name="KOFI", payer_phone=None, payer_proven=True, reference_text="K7M2QX",
         telco_at=NOW - MINUTE_US, stored_at=NOW, historical=False, standing="open", reversed_at=None,
     )  # fmt: skip
     return replace(plain, **changes)  # type: ignore[arg-type]

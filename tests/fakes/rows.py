@@ -97,6 +97,7 @@ def payment(**changes: Any) -> Payment:
         "balance_minor": 90_000,
         "payer_name": "KOFI ANTWI",
         "payer_phone": "+233201000456",
+        "payer_proven": True,
         "reference_text": "A7K2M9",
         "telco_at": AT + MINUTE - 2_000_000,
         "stored_at": AT + MINUTE,

@@ -297,6 +297,19 @@ async def test_a_payers_number_that_could_be_typed_proves_nothing(shop: FakeShop
     assert (await shop.transaction(request.reference)).status is TransactionStatus.MANUAL_REVIEW
 
 
+async def test_nor_when_an_order_names_the_payment_afterwards(shop: FakeShop) -> None:
+    from tests.fakes.receipts import mtn_receipt_from_telecel
+
+    text = mtn_receipt_from_telecel(
+        2500, "KOFI ANTWI BADU", 50_000, "food", ID, payer_phone="233201000456"
+    )
+    await shop.read_pdus(encode_deliver("MobileMoney", text, STARTED, smsc=MTN_SMSC, reference=3))
+    request = await shop.request(
+        expected_telco_transaction_id=ID, expected_payer_phone="+233201000456"
+    )
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+
+
 async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
