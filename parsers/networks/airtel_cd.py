@@ -4,7 +4,7 @@ from typing import Final
 
 from parsers.country import COMVIVA_ID, Country
 from parsers.reading import Kind
-from parsers.template import PAYEE_NAME, PAYER_NAME, Book
+from parsers.template import ADVERT, PAYEE_NAME, PAYER_NAME, Book
 
 NETWORK: Final = "airtel_cd"
 DISPLAY_NAME: Final = "Airtel Money RDC"
@@ -23,7 +23,7 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("ous avez recu", "Venant de", "solde disponible est"),
-        rf"{_HEAD}Vous avez re[cç]u {_A}~\. Venant de {_PHONE} {PAYER_NAME}\. {_BALANCE}~\.",
+        rf"{_HEAD}Vous avez re[cç]u {_A}~\. Venant de {_PHONE} {PAYER_NAME}\. {_BALANCE}~\.{ADVERT}",
         "Trans. ID: CO200606.2320.C43804. Vous avez recu 1000.0000 CDF. Venant de 995000840 BOB MUTEBA. Votre solde "
         "disponible est de:  5500.0000 CDF.",
     ),
@@ -50,7 +50,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("You have received", "available balance is"),
         rf"{_HEAD}(?:Dear Customer[.,] )?You have received (?P<currency>USD|CDF) {COUNTRY.bare('amount')} from {_PHONE} "
-        rf"{PAYER_NAME}\. Your available balance is (?P=currency) {COUNTRY.bare('balance', decimals=4)}~\.",
+        rf"{PAYER_NAME}\. Your available balance is (?P=currency) {COUNTRY.bare('balance', decimals=4)}~\.{ADVERT}",
         "Trans ID: CI200530.1836.A69428. Dear Customer. You have received USD 2.0000 from 975000099 ALBERTINE OMBE SHAKO. "
         "Your available balance is USD 7.2960.",
         unverified=True,

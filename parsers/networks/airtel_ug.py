@@ -42,7 +42,8 @@ WORDINGS: Final = (
         "cash_in",
         Kind.CASH_IN,
         ("Cash deposit of", "with Agent"),
-        rf"Cash deposit of {_A} with Agent(?: ID)?~:~(?P<agent>\w{{3,20}})~\.{_CHARGE}~{_BALANCE}~\.~{_ID}~\.~{_DATE}~\.{_TAX}",
+        rf"Cash deposit of {_A} with Agent(?: ID)?~:~(?P<agent>\w{{3,20}})~\.{_CHARGE}~{_BALANCE}~\.~{_ID}~\.~{_DATE}~\.{_TAX}"
+        rf"{ADVERT}",
         "Cash deposit of UGX 130,000 with Agent ID:98791200399. Balance UGX 184,139. Trans ID:57162390997. Date "
         "08-July-2021 17:21.",
     ),

@@ -4,7 +4,7 @@ from typing import Final
 
 from parsers.country import Country
 from parsers.reading import Kind
-from parsers.template import PAYEE_NAME, PAYER_NAME, Book
+from parsers.template import ADVERT, PAYEE_NAME, PAYER_NAME, Book
 
 NETWORK: Final = "gcash_ph"
 DISPLAY_NAME: Final = "GCash"
@@ -24,7 +24,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Ref. No."),
         rf"You have received {_A} (?:of|in) (?:your )?GCash from {PAYER_NAME}(?:[\s,]{{1,3}}{_PHONE})? with "
-        rf"{_TAIL}{_BALANCE}",
+        rf"{_TAIL}{_BALANCE}{ADVERT}",
         "You have received PHP 250.00 of GCash from JUANA D. 09171000567 with Ref. No. 9000737402429 on 08/25/2026.",
     ),
     _BOOK.wording(
@@ -41,7 +41,8 @@ WORDINGS: Final = (
         ("You have received", "w/ MSG:", "Your new balance is", "Ref. No."),
         rf"You have received {_A} (?:of|in) (?:your )?GCash from {PAYER_NAME}(?:[\s,]{{1,3}}{_PHONE})?~,? w/ MSG:(?P<reference>"
         rf".{{0,1200}}?)\. Your new balance is {COUNTRY.before('balance', decimals=2)}~\.? (?:(?P<date>\d{{1,2}}/\d{{1,2}}/"
-        r"\d{2,4}) (?P<time>\d{1,2}:\d\d(?:~[AaPp][Mm])?)~\. )?Ref\. No\.~(?P<telco_id>\d{9,16})~\.",
+        r"\d{2,4}) (?P<time>\d{1,2}:\d\d(?:~[AaPp][Mm])?)~\. )?Ref\. No\.~(?P<telco_id>\d{9,16})~\."
+        rf"{ADVERT}",
         "You have received PHP 150.00 of GCash from JUANA D. 09171000567 w/ MSG: lunch. Your new balance is PHP 400.00. "
         "Ref. No. 9000737402431.",
         unverified=True,

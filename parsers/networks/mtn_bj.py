@@ -50,8 +50,8 @@ WORDINGS: Final = (
     _BOOK.wording(
         "deposit",
         Kind.CASH_IN,
-        ("Depot recu", "Solde:", "ID:"),
-        rf"Depot recu {_A} de (?P<agent>[^()]{{1,100}}\([^()]{{1,60}}\)) {_AT} {_SOLDE} {_ID}~{_FEE}~\.",
+        ("Solde:", "Frais:", "ID:"),
+        rf"D[eé]p[oô]t re[cç]u {_A} de (?P<agent>[^()]{{1,100}}\([^()]{{1,60}}\)) {_AT} {_SOLDE} {_ID}~{_FEE}~\.{ADVERT}",
         "Depot recu 3250F de NORBERT DOSSA BLADO (2290167000314 - ) le 2025-11-12 20:48:52 Solde:4222F "
         "ID:10909828573Frais:0F.",
     ),

@@ -78,7 +78,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("You have received", "on your mobile money account at", "new balance"),
         rf"{_YELLO}You have received {_A} from {PAYER_NAME}\({PAYER_PHONE}~\) on your mobile money account {_AT}\.~"
-        rf"{_BALANCE}\.",
+        rf"{_BALANCE}\.(?!\d){ADVERT}",
         "Y'ello. You have received\nUGX 1000000.00 from \nABACO\nINVESTMENTS LIMITED\nCOMMISSION\n(256774000827) on "
         "your\nmobile money account at\n2015-05-10\n13:35:12.Your new\nbalance:UGX\n1068816.00.",
     ),

@@ -4,7 +4,7 @@ from typing import Final
 
 from parsers.country import Country
 from parsers.reading import Kind
-from parsers.template import PAYEE_NAME, PAYER_NAME, Book
+from parsers.template import ADVERT, PAYEE_NAME, PAYER_NAME, Book
 
 NETWORK: Final = "sahal_so"
 DISPLAY_NAME: Final = "Golis Sahal"
@@ -24,7 +24,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("[SAHAL]", "Received from", "balance is"),
         rf"\[SAHAL\] Ref:~(?P<telco_id>\d{{8,12}}) [Cc]onfirmed~\. {_A} [Rr]eceived from {PAYER_NAME}~{_PHONE} on {_AT}~\. New "
-        rf"A/c balance is {_BALANCE}",
+        rf"A/c balance is {_BALANCE}{ADVERT}",
         "[SAHAL] Ref:307424744 confirmed. $100 Received from c/rasaaq axmad(7760077) on 10/23/2014 12:07:57 PM. New A/c "
         "balance is $101.780.",
     ),
@@ -33,7 +33,7 @@ WORDINGS: Final = (
         Kind.PAYMENT_RECEIVED,
         ("[SAHAL]", "ka heshay", "Haraagaagu waa"),
         rf"\[SAHAL\] Tix:~(?P<telco_id>\d{{8,12}}) waxaad {_A} ka heshay {PAYER_NAME}~{_PHONE} tar:~{_AT}~\. Haraagaagu waa "
-        rf"{_BALANCE}",
+        rf"{_BALANCE}{ADVERT}",
         "[SAHAL] Tix:302527198 waxaad $1 ka heshay CABDULAAHI MIRE AXMAD MUSE(252633000717) tar:11/6/2014 10:32:40 AM. "
         "Haraagaagu waa $55.980.",
     ),
