@@ -113,12 +113,12 @@ def _run(scene: Scene, *, kills: int, requests: int) -> None:
     assert promised, "the test would show nothing"
     assert max(parts.values()) == 1, "a part was sent twice"
     counts = Counter(number for number, _part, _text in parts)
-    for number, status, parts_sent in rows:
+    for recipient, status, parts_sent in rows:
         if status == "sent":
-            assert counts[number] == parts_sent == 3
+            assert counts[recipient] == parts_sent == 3
         else:
             assert status == "unknown"
-            assert counts[number] - parts_sent in {0, 1}, "at most the one that was under way"
+            assert counts[recipient] - parts_sent in {0, 1}, "at most the one that was under way"
     assert len([row for row in rows if row[1] == "unknown"]) <= kills
 
 
