@@ -446,6 +446,12 @@ _FULL: Final = re.compile(
     r'\^SMMEMFULL.*|\+ ?SMS ?FULL.*|\*SMSFULL.*|\+QIND: *"?smsfull.*|\+CIEV: *"?smsfull.*',
     re.ASCII | re.IGNORECASE,
 )
+_SIM_OUT: Final = re.compile(
+    r"\^SIMST: *(?:0|255)(?:,.*)?|\+CPIN: *NOT (?:READY|INSERTED)|\+QUSIM: *0"
+    r"|\+CSMINS: *\d, *0|\+QSIMSTAT: *\d, *0|\+WIND: *0",
+    re.ASCII | re.IGNORECASE,
+)
+"""Huawei's, everybody's, Quectel's, SIMCom's, Quectel's, and Wavecom's words for it."""
 
 
 _STORAGE_NAMED: Final = re.compile(r"\b(SM|ME|MT|SR|BM)\b", re.ASCII)
@@ -472,6 +478,8 @@ class Unasked(StrEnum):
     """The phone has just started, or is going down."""
     FULL = "full"
     """A storage is full; no further notice will come."""
+    SIM_OUT = "sim_out"
+    """The SIM was taken out; the next one may be another."""
     KNOWN = "known"
     """Something else that phones say and that needs no answer."""
     UNKNOWN = "unknown"
@@ -493,4 +501,6 @@ def unasked_kind(line: str) -> Unasked:
         return Unasked.FULL
     if _REBOOTED.fullmatch(line) is not None:
         return Unasked.REBOOTED
+    if _SIM_OUT.fullmatch(line) is not None:
+        return Unasked.SIM_OUT
     return Unasked.KNOWN if line.startswith(URCS) else Unasked.UNKNOWN

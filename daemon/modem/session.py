@@ -146,7 +146,13 @@ TRANSITIONS: Final[dict[State, dict[Cause, State]]] = {
 
 _WAKE: Final = Ask("AT", timeout_s=WAKE_TIMEOUT_S)
 _TAKEN: Final = frozenset(
-    {at.Unasked.KNOWN, at.Unasked.REBOOTED, at.Unasked.FULL, at.Unasked.STORED_REPORT}
+    {
+        at.Unasked.KNOWN,
+        at.Unasked.REBOOTED,
+        at.Unasked.FULL,
+        at.Unasked.STORED_REPORT,
+        at.Unasked.SIM_OUT,
+    }
 )
 _SETTLING: Final = frozenset({State.SETTLING, State.RESETTLING})
 
@@ -186,7 +192,10 @@ class Session:
         self._pin: tuple[str, str] | None = None
         """The ICCID or IMEI that a PIN was offered for, and the PIN."""
         self._noted: set[str] = set()
+        self._sim_out = False
+        """The SIM was taken out since the start asked for it: ask again before reading on."""
         self._echoed = False
+        self._answered = False
         if settings.restart:
             # ESC first: typed into an open prompt it would be sent as a message.
             self._out += b"\x1b\rAT+CFUN=1,1\r"
@@ -298,7 +307,7 @@ class Session:
         """Give the phone its next command if it has none."""
         if self.state is not State.READY or self._ask is not None:
             return
-        if self._work.rebooted:
+        if self._work.rebooted or self._sim_out:
             self._restart(now)
             return
         self._work.tick(now)
@@ -336,6 +345,7 @@ class Session:
 
     def _restart(self, now: float) -> None:
         self._move(Cause.REBOOTED)
+        self._sim_out = False
         self._work.lost()
         self._ask = None
         self._wakes = 0
@@ -442,7 +452,7 @@ class Session:
         self._ask = None
         self._out.clear()
         self._sending.abandon()
-        self._events.append(Hung(why, silent))
+        self._events.append(Hung(why, silent, self._answered))
 
     # --- what the phone says ---------------------------------------------------------------
 
@@ -488,6 +498,7 @@ class Session:
         ask, self._ask = self._ask, None
         assert ask is not None, "an answer without a command"
         if self.state in {State.WAKING, State.RECOVERING}:
+            self._answered = True
             self._move(Cause.ANSWERED)
             self._settled_by = now + SETTLE_S_MAX
             self._deadline = now + QUIET_S
@@ -533,7 +544,7 @@ class Session:
             self._events.append(PartsRead(tuple(self._early)))
             self._early.clear()
 
-    def _take_unasked(self, line: str, now: float) -> None:
+    def _take_unasked(self, line: str, now: float) -> None:  # noqa: C901 - a case each
         kind = at.unasked_kind(line)
         if kind is at.Unasked.NOTICE:
             if (key := at.cmti(line)) is not None:
@@ -546,6 +557,8 @@ class Session:
             self._work.list_reports()
         elif kind is at.Unasked.REBOOTED:
             self._work.check(now)
+        elif kind is at.Unasked.SIM_OUT:
+            self._sim_out = True
         if kind in _TAKEN:
             return
         if self.state is State.READY and line.upper().startswith("AT"):

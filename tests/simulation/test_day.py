@@ -6,6 +6,7 @@ The ports' loops, the sessions, the links, the flows and the database are the re
 That the simulation can fail is tested too: three faults that a daemon must not have, each put in, are each caught.
 """
 
+import asyncio
 import os
 import random
 from collections.abc import Sequence
@@ -76,6 +77,29 @@ def test_the_same_seed_is_the_same_hour(tmp_path: Path) -> None:
         rows = world.store_rows
         days.append((rows, world.happened, [[*phone.phone.commands] for phone in world.phones]))
     assert days[0] == days[1]
+
+
+@pytest.mark.parametrize("gap_s", [0.5, 5.0, 60.0])
+def test_sims_that_change_places_in_running_phones_keep_their_lines(
+    tmp_path: Path, gap_s: float
+) -> None:
+    world = World(tmp_path, hour(3))
+
+    async def swap() -> Verdict:
+        await world.begin()
+        huawei, sim800, quectel, _ = world.phones
+        for first, second in ((huawei, sim800), (quectel, huawei), (sim800, quectel)):
+            await world.swap_running(first, second, gap_s)
+            for number in world.numbers:
+                world.send(number)
+            await asyncio.sleep(120)
+        return await world.end()
+
+    try:
+        assert run(world.clock, swap()) == GOOD
+    finally:
+        world.store.close()
+    assert len(world.sent) == 12
 
 
 # --- the simulation can fail ---------------------------------------------------------------------------
