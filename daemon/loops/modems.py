@@ -73,6 +73,8 @@ class PhoneState:
     health_at_us: int | None = None
     last_sms_at_us: int | None = None
     noted: set[str] = field(default_factory=set)
+    mute: bool = False
+    """Nothing ever answered `AT` here: perhaps another port of the device does."""
 
     @property
     def condition(self) -> Condition:
@@ -120,6 +122,8 @@ class PortLoop:
         self._restarted_at: float | None = None
         self._hilink = ""
         self._unlocking = Unlocking(env, path, log, self._say)
+        self._answered = False
+        """A modem spoke at this port once: when it hangs, this is still the port to wake it at."""
         self._asked = asyncio.Event()
         """Set when the phone has said how it fares."""
 
@@ -243,6 +247,8 @@ class PortLoop:
         if not isinstance(why, said.Hung):
             self._say("gone", str(why))
             return
+        self._answered |= why.answered
+        self.state.mute = not self._answered
         if not why.silent:
             self._say("gone", why.why)
             return
@@ -282,6 +288,7 @@ class PortLoop:
                     self._queued.set()
                 case said.Identified(manufacturer=maker, model=model, firmware=firmware):
                     self._family = family_of(maker, model, firmware)
+                    self._answered = True
                     self._unlocking.opened(event.iccid, event.imei)
                     self._queue.append(event)
                     self._queued.set()

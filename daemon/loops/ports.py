@@ -8,7 +8,7 @@ from daemon.core.phones import Condition
 from daemon.env import Env
 from daemon.log import Log
 from daemon.loops.modems import PhoneState, PortLoop
-from daemon.modem.discovery import find_ports
+from daemon.modem.discovery import find_ports, reject_port
 from daemon.modem.port import Port, open_port
 from daemon.system import Clock
 
@@ -50,8 +50,10 @@ class Ports:
         named: tuple[str, ...],
         find: Callable[[], list[str]] = find_ports,
         door: Callable[[str], Port] = open_port,
+        reject: Callable[[str], None] = reject_port,
     ) -> None:
         self._env = env
+        self._reject = reject
         self._door = door
         self._find = find
         self._log = log
@@ -92,13 +94,20 @@ class Ports:
             self._tasks.clear()
 
     def _look(self, group: asyncio.TaskGroup) -> None:
-        """Serve what has come, and let go of what is no longer there; a port in use closes by itself first."""
+        """Serve what has come, and let go of what is no longer there; a port in use closes by itself first.
+
+        A port that never answered gives way to the next one of the same device: only one of a stick's takes commands.
+        """
+        mute = [path for path, loop in self._loops.items() if loop.state.mute]
+        for path in mute:
+            self._loops[path].state.mute = False
+            self._reject(path)
         found = self._find()
         for path in found:
             if path not in self._tasks:
                 self._start(group, path)
         for path in set(self._tasks).difference(found):
-            if self._loops[path].state.state in GONE:
+            if path in mute or self._loops[path].state.state in GONE:
                 self._tasks.pop(path).cancel()
                 del self._loops[path]
 

@@ -88,6 +88,9 @@ class PortFinder:
         self._seen: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._found: list[str] = []
         self._incomplete = False
+        self._passed_over: dict[str, int] = {}
+        """By USB device, how many of its ports in a row did not answer."""
+        self._device_of: dict[str, str] = {}
 
     def find(self) -> list[str]:
         """Return one path per modem, sorted; its by-id name if it has one that is its alone."""
@@ -102,6 +105,16 @@ class PortFinder:
         elif self._quiet < self._quiet_looks:
             self._found = [path for path in self._found if Path(path).exists()]
         return [*self._found]
+
+    def reject(self, path: str) -> None:
+        """Learn that a port which was found does not answer `AT`: the next look names another of that device.
+
+        After the last of its ports comes the first again, since a modem that starts is silent too.
+        """
+        device = self._device_of.get(path)
+        if device is not None:
+            self._passed_over[device] = self._passed_over.get(device, 0) + 1
+            self._incomplete = True
 
     def role(self, path: str) -> PortRole:
         """Say what a port of a Huawei stick is for; others do not tell theirs apart by numbers."""
@@ -118,9 +131,15 @@ class PortFinder:
             port = self._port(name)
             if port is not None and port.vendor in MODEM_VENDORS:
                 devices.setdefault(port.device, []).append(port)
-        chosen = [port.name for ports in devices.values() if (port := _choose(ports)) is not None]
         aliases = self._aliases(by_id)
-        return sorted(aliases.get(name, str(self._dev / name)) for name in chosen)
+        self._passed_over = {name: n for name, n in self._passed_over.items() if name in devices}
+        self._device_of = {}
+        for device, ports in devices.items():
+            if ordered := _ordered(ports):
+                port = ordered[self._passed_over.get(device, 0) % len(ordered)]
+                path = aliases.get(port.name, str(self._dev / port.name))
+                self._device_of[path] = device
+        return sorted(self._device_of)
 
     def _aliases(self, by_id: tuple[str, ...]) -> dict[str, str]:
         folder = self._dev / "serial" / "by-id"
@@ -154,22 +173,21 @@ class PortFinder:
         return None
 
 
-def _choose(ports: list[_Port]) -> _Port | None:
-    """Return the command port of one device; None when only ports that never answer are there."""
+def _ordered(ports: list[_Port]) -> list[_Port]:
+    """Return the ports of one device that may take commands, the likeliest first."""
     ports = sorted(ports, key=lambda port: (port.interface, port.name))
     first = ports[0]
-    if first.vendor == _HUAWEI:
-        for port in ports:
-            cls, subclass, protocol = port.kind
-            if (cls, protocol) == _HUAWEI_PCUI[::2] and subclass in _HUAWEI_PCUI[1]:
-                return port
-    wanted = _INTERFACES.get(f"{first.vendor}:{first.product}") or _INTERFACES.get(first.vendor, ())
-    for number in wanted:
-        for port in ports:
-            if port.interface == number:
-                return port
     never = _NEVER.get(first.vendor, frozenset[int]())
-    return next((port for port in ports if port.interface not in never), None)
+    wanted = _INTERFACES.get(f"{first.vendor}:{first.product}") or _INTERFACES.get(first.vendor, ())
+    named = [port for port in ports if first.vendor == _HUAWEI and _is_pcui(port)]
+    known = [port for number in wanted for port in ports if port.interface == number]
+    others = [port for port in ports if port.interface not in never]
+    return list(dict.fromkeys((*named, *known, *others)))
+
+
+def _is_pcui(port: _Port) -> bool:
+    cls, subclass, protocol = port.kind
+    return (cls, protocol) == _HUAWEI_PCUI[::2] and subclass in _HUAWEI_PCUI[1]
 
 
 def _listed(folder: Path) -> list[str]:
@@ -196,6 +214,11 @@ def find_ports(dev: str = "/dev", sys: str = "/sys") -> list[str]:
     one is named when nothing has changed for three calls.
     """
     return _FINDERS.setdefault((dev, sys), PortFinder(dev, sys)).find()
+
+
+def reject_port(path: str, dev: str = "/dev", sys: str = "/sys") -> None:
+    """Say that a port which `find_ports` named does not answer, so that it names another of that device."""
+    _FINDERS.setdefault((dev, sys), PortFinder(dev, sys)).reject(path)
 
 
 def role_of(path: str, dev: str = "/dev", sys: str = "/sys") -> PortRole:

@@ -214,10 +214,12 @@ class Hung:
     Attributes:
         why: The reason as a sentence for people.
         silent: No answer came; a restart of the phone may help.
+        answered: It has answered before; if not, this may not be a port that takes commands.
     """
 
     why: str
     silent: bool = True
+    answered: bool = True
 
     def __str__(self) -> str:
         """Return the reason as a sentence for people."""

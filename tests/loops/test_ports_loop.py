@@ -141,3 +141,35 @@ async def test_a_found_port_that_is_gone_for_good_is_let_go_of(tmp_path: Path) -
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     shop.close()
+
+
+async def test_of_a_stick_with_several_ttys_the_one_that_answers_is_served(tmp_path: Path) -> None:
+    """The likeliest tty is mute, as one of diagnostics is: it hears `AT` and ESC, and nothing else, ever."""
+    mute, modem = Phone(), Phone()
+    mute.faults.silent = True
+    order = [tmp_path / "ttyUSB2", tmp_path / "ttyUSB3"]
+    heard: list[bytes] = []
+    feed = mute.feed
+
+    def overheard(data: bytes) -> None:
+        heard.append(data)
+        feed(data)
+
+    mute.feed = overheard  # type: ignore[method-assign]
+
+    def reject(path: str) -> None:
+        assert path == str(order[0])
+        order.reverse()
+
+    with PhonePort(mute, link=order[0]), PhonePort(modem, link=order[1]):
+        shop = await FakeShop.make(tmp_path, QUICK)
+        env = replace(shop.env, clock=SleepyClock())
+        ports = Ports(env, Log(io.StringIO()), (), find=lambda: [str(order[0])], reject=reject)
+        task = asyncio.create_task(ports.run())
+        await until(lambda: all_are(ports, "ready"))
+        assert [port.port for port in ports.states()] == [str(tmp_path / "ttyUSB3")]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        shop.close()
+    assert set(b"".join(heard).replace(b"\x1b", b"").split(b"\r")) <= {b"AT", b""}
+    assert heard

@@ -144,3 +144,42 @@ def test_nothing_is_asked_of_the_devices_while_the_names_stay(machine: Machine) 
     before = finder.find()
     (machine.sys / "devices" / "1-1" / "idVendor").unlink()
     assert [finder.find() for _ in range(2 * LOOKS)] == [before] * (2 * LOOKS)
+
+
+def test_a_port_that_does_not_answer_gives_way_to_the_next_of_its_device(machine: Machine) -> None:
+    for number in range(4):
+        machine.plug(f"ttyUSB{number}", "2c7c:0125", "1-1", number)
+    machine.plug("ttyUSB9", "12d1:1001", "1-2", 0)
+    finder = machine.finder()
+    dev = str(machine.dev)
+    other = f"{dev}/ttyUSB9"
+    assert finder.find() == [f"{dev}/ttyUSB2", other]
+    finder.reject(f"{dev}/ttyUSB2")
+    assert finder.find() == [f"{dev}/ttyUSB3", other], "0 and 1 are for diagnostics and GPS"
+    finder.reject(f"{dev}/ttyUSB3")
+    assert finder.find() == [f"{dev}/ttyUSB2", other], "a modem that starts is silent too"
+
+
+def test_a_device_that_came_again_is_tried_at_its_likeliest_port(machine: Machine) -> None:
+    for number in range(2, 4):
+        machine.plug(f"ttyUSB{number}", "2c7c:0125", "1-1", number)
+    finder = machine.finder()
+    finder.find()
+    finder.reject(f"{machine.dev}/ttyUSB2")
+    assert finder.find() == [f"{machine.dev}/ttyUSB3"]
+    for number in range(2, 4):
+        machine.pull(f"ttyUSB{number}")
+    for _ in range(LOOKS):
+        finder.find()
+    for number in range(2, 4):
+        machine.plug(f"ttyUSB{number}", "2c7c:0125", "1-1", number)
+    for _ in range(LOOKS):
+        found = finder.find()
+    assert found == [f"{machine.dev}/ttyUSB2"]
+
+
+def test_a_port_that_nobody_named_cannot_be_rejected(machine: Machine) -> None:
+    machine.plug("ttyUSB0", "12d1:1001", "1-2", 0)
+    finder = machine.finder()
+    finder.reject("/dev/ttyUSB7")
+    assert finder.find() == [f"{machine.dev}/ttyUSB0"]
