@@ -22,7 +22,9 @@ def test_two_for_each_of_ten(running: dict[tuple[str, bool], int], expected: Ful
     assert full(running, per_endpoint=2, workers=10) == expected
 
 
-@pytest.mark.parametrize(("per_endpoint", "workers"), itertools.product((1, 2, 3, 8), (1, 2, 10)))
+@pytest.mark.parametrize(
+    ("per_endpoint", "workers"), list(itertools.product((1, 2, 3, 8), (1, 2, 10)))
+)
 def test_bulk_moves_even_with_one_place_and_leaves_one_where_there_are_two(
     per_endpoint: int, workers: int
 ) -> None:
