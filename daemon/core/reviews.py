@@ -43,7 +43,8 @@ EXPLANATIONS: Final[dict[ReviewReason, Explanation]] = {
     ReviewReason.UNTRUSTED_SENDER: Explanation(
         "The message did not come from the network's own sender, so anybody may have written it.",
         "Look at the balance and the history on the phone itself, not at the message. Approve only if the money is "
-        "really there; a message that only looks like a receipt is rejected.",
+        "really there; a message that only looks like a receipt is rejected. Where no sender of the network is known yet, as "
+        "with AT Money, approving also believes this sender and wording from now on.",
         "not from the network's sender",
     ),
     ReviewReason.BALANCE_BREAK: Explanation(
@@ -117,7 +118,8 @@ _DOUBTS: Final = {
     "printed_time": "it prints another time than the one at which it was sent",
     "reference_too_long": "the text that the payer typed is longer than anybody types",
     "reference_like_a_receipt": "the text that the payer typed speaks as a receipt does",
-    "wording_unverified": "no genuine message of this wording is known yet",
+    "wording_unverified": "no genuine message of this wording is known yet; approving this one makes it the proof, and "
+    "those after it count by themselves",
 }
 """What speaks against a message of the right sender (`daemon.core.doubts`)."""
 
