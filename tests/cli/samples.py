@@ -112,7 +112,7 @@ REPARSED: dict[str, Any] = {
     "next": None,
 }
 TEMPLATES: dict[str, Any] = {
-    "folder": "/home/ama/shop/templates",
+    "folder": "templates",
     "files": [
         {
             "file": "mtn.toml",
