@@ -74,7 +74,9 @@ def saw_sim(
     row = tx.one(
         "INSERT INTO sims (sim_key, iccid, imsi, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
         "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot, 1, :now, :now) "
-        "ON CONFLICT (sim_key) DO UPDATE SET imsi = excluded.imsi, network = excluded.network, "
+        "ON CONFLICT (sim_key) DO UPDATE SET imsi = COALESCE(excluded.imsi, sims.imsi), "
+        # Of a SIM that does not tell its IMSI this time we still know what it told before.
+        "network = CASE WHEN excluded.imsi IS NULL THEN sims.network ELSE excluded.network END, "
         "device_id = excluded.device_id, slot_index = excluded.slot_index, present = 1, "
         f"last_seen_at = excluded.last_seen_at RETURNING {columns(Sim)}",
         {
@@ -132,3 +134,13 @@ def sim(reader: Reader, sim_key: str) -> Sim | None:
         Sim,
         reader.one(f"SELECT {columns(Sim)} FROM sims WHERE sim_key = :key", {"key": sim_key}),
     )
+
+
+def sim_key_of_imsi(reader: Reader, imsi: str) -> str | None:
+    """Return the key of the SIM that was last seen with this IMSI and is known by its ICCID."""
+    key: str | None = reader.value(
+        "SELECT sim_key FROM sims WHERE imsi = :imsi AND iccid IS NOT NULL "
+        "ORDER BY last_seen_at DESC, seq DESC LIMIT 1",
+        {"imsi": imsi},
+    )
+    return key

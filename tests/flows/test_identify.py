@@ -1,0 +1,39 @@
+"""Who a SIM is does not change because a phone failed to say part of it once."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.core.requests import PhoneIdentity
+from daemon.flows import identify
+from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, FakeShop
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    made = await FakeShop.make(tmp_path)
+    yield made
+    made.close()
+
+
+def phone(iccid: str | None, imsi: str | None) -> PhoneIdentity:
+    return PhoneIdentity("/dev/ttyUSB0", IMEI, iccid, imsi, "huawei", "E3131")
+
+
+async def test_a_phone_that_fails_to_tell_the_iccid_has_the_sim_of_that_imsi(
+    shop: FakeShop,
+) -> None:
+    source = await identify.identify(shop.env, phone(None, MTN_IMSI))
+    assert source.sim_key == ICCID
+    assert await shop.values("SELECT sim_key FROM sims") == [ICCID]
+
+
+async def test_a_phone_that_fails_to_tell_the_imsi_leaves_it_as_it_was(shop: FakeShop) -> None:
+    await identify.identify(shop.env, phone(ICCID, None))
+    assert await shop.values("SELECT imsi, network FROM sims") == [(MTN_IMSI, "mtn")]
+
+
+async def test_an_imsi_that_was_never_seen_is_a_sim_of_its_own(shop: FakeShop) -> None:
+    source = await identify.identify(shop.env, phone(None, "620010000000099"))
+    assert source.sim_key == "imsi:620010000000099"
