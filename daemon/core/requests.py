@@ -109,6 +109,7 @@ class PhoneIdentity:
     imsi: str | None
     manufacturer: str | None
     model: str | None
+    slot_index: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -423,6 +423,7 @@ class PortLoop:
                         imsi=identity.imsi,
                         manufacturer=identity.manufacturer,
                         model=identity.model,
+                        slot_index=identity.slot,
                     ),
                 )
             except Unavailable as error:

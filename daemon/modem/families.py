@@ -63,6 +63,7 @@ class Family:
         notices: Forms of `AT+CNMI`, the best first.
         iccid: The command for the ICCID that it knows; the others are tried after it.
         pin_counter: The command that tells how many wrong PINs it still takes.
+        slot: The command that tells which of two SIMs is in use, for a device that holds two.
         last_lines: How the answer to a command ends that this make ends without OK.
         csmp: `AT+CSMP` does no harm.
         deletes_siblings: Deleting one part of a long message deletes all of them.
@@ -82,6 +83,7 @@ class Family:
     notices: tuple[str, ...] = NOTICES
     iccid: str = ""
     pin_counter: str = ""
+    slot: str = ""
     last_lines: tuple[tuple[str, str], ...] = ()
     csmp: bool = True
     deletes_siblings: bool = False
@@ -187,7 +189,7 @@ FAMILIES: Final = (
     Family(
         "quectel",
         source=(
-            "urcs, pin_counter: MM quectel; notices: chan-quectel#75 (a report is announced in SM and lies in SR: "
+            "urcs, pin_counter: MM quectel; slot: [K]; notices: chan-quectel#75 (a report is announced in SM and lies in SR: "
             "reading it deleted an unrelated message); init: serialport-gsm#12 [K]; restart: [K]"
         ),
         says=r"quectel|\b(?:ec2[0-9]|eg[0-9]{2}|uc[12][05]|m35|m95|bg9[0-9])\b",
@@ -196,6 +198,7 @@ FAMILIES: Final = (
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+QCCID",
         pin_counter="AT+QPINC?",
+        slot="AT+QDSIM?",
         restart=True,
     ),
     Family(

@@ -101,6 +101,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     notices, notify, acknowledges = yield from _ask_for_notices(family)
     imsi = yield from _first_fact(("AT+CIMI",), at.imsi_of)
     iccid = yield from _first_fact(family.iccid_commands, at.iccid_of)
+    slot = yield from _slot(family)
     own = yield Ask("AT+CNUM", "+CNUM:")
     centre = yield Ask("AT+CSCA?", "+CSCA:")
     yield Ask("AT+COPS=3,0")
@@ -115,6 +116,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         firmware=firmware,
         smsc=_field(centre.first, 0),
         own_number=_field(own.first, 1),
+        slot=slot,
     )
     return Setup(identity, storages, offered, notices, notify, fill, family, acknowledges)
 
@@ -245,6 +247,14 @@ def _ask_for_notices(family: Family) -> Generator[_Step, Answer, tuple[str, str,
     # Compared later with itself, since some firmware does not give back what it was told.
     check = yield Ask("AT+CNMI?", "+CNMI:")
     return (check.first if check.ok else ""), notify, acknowledges and bool(notify)
+
+
+def _slot(family: Family) -> Generator[_Step, Answer, int]:
+    """Return which SIM is in use; 0 where there is one, or the device does not tell."""
+    if not family.slot:
+        return 0
+    answer = yield Ask(family.slot, at.prefix_of(family.slot))
+    return at.whole_number(at.bare(answer.first)) or 0
 
 
 def _first_taken(modes: tuple[str, ...]) -> Generator[_Step, Answer, str]:

@@ -88,6 +88,8 @@ class Identified:
     firmware: str | None
     smsc: str | None
     own_number: str | None
+    slot: int = 0
+    """Which of the device's SIMs is in use; the messages are of that one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.modem.emulated import Family, Identity, Phone
+from daemon.modem.emulated import Family, Identity, Phone, Sim
 from daemon.modem.emulated_answers import Refusal
 from daemon.modem.emulated_families import FAMILIES
 from daemon.modem.session import (
@@ -174,7 +174,7 @@ def test_a_phone_that_says_nothing_is_hung() -> None:
     phone.faults.silent = True
     shop = Shop(phone)
     shop.wait(60.0)
-    assert shop.happened == [Hung("the phone does not answer AT")]
+    assert shop.happened == [Hung("the phone does not answer AT", answered=False)]
     assert shop.session.next_deadline() is None
     assert shop.session.data_to_send() == b""
 
@@ -1256,3 +1256,36 @@ def test_a_stored_report_is_found_where_it_lies_whatever_is_said(said: bytes) ->
     shop.wait(2.0)
     assert [(entry.storage, entry.pdu) for entry in shop.read] == [("SR", pdu(7))]
     assert phone.stored() == {}
+
+
+# --- a device with two SIMs --------------------------------------------------------------------
+
+
+def test_of_two_sims_the_one_in_use_is_named_with_its_slot_and_read() -> None:
+    make = FAMILIES["quectel"]
+    second = Sim.of(make.identity(iccid="8923301000000000993", imsi="620020000000009"))
+    phone = Phone(make.identity(), family=make, spare=second)
+    named: list[tuple[str | None, int]] = []
+    for slot in (0, 1):
+        phone.receive_data(f"AT+QDSIM={slot}\r".encode())
+        shop = Shop(phone)
+        shop.wait(30.0)
+        assert shop.state() is State.READY
+        named += [(e.iccid, e.slot) for e in shop.happened if isinstance(e, Identified)]
+        phone.deliver(pdu(slot))
+        shop.wait(31.0)
+        assert [entry.pdu for entry in shop.read] == [pdu(slot)]
+    assert named == [(phone.identity.iccid, 0), ("8923301000000000993", 1)]
+
+
+def test_a_sim_that_is_changed_for_that_of_the_other_slot_ends_the_session() -> None:
+    make = FAMILIES["quectel"]
+    second = Sim.of(make.identity(iccid="8923301000000000993", imsi="620020000000009"))
+    phone = Phone(make.identity(), family=make, spare=second)
+    shop = Shop(phone)
+    shop.wait(30.0)
+    phone.receive_data(b"AT+QDSIM=1\r")
+    shop.talk()
+    shop.wait(90.0)
+    assert shop.state() is State.HUNG
+    assert [e.slot for e in shop.happened if isinstance(e, Identified)] == [0]
