@@ -19,6 +19,13 @@ _RECONNECTS_MAX: Final = 60
 _RECONNECT_PAUSE_S: Final = 1.0
 _CODE: Final = re.compile(r"[0-9A-Za-z]{6}", re.ASCII)
 
+
+def shown_state(row: Row) -> Cell:
+    """Return the word of an order's status; one whose money the network took back does not look paid."""
+    found = state(row.get("status"))
+    return Cell(f"{found.text}, REVERSED", "red") if row.get("reversed_at") else found
+
+
 LIST_FIELDS: Final = tuple(
     Field(name)
     for name in (
@@ -39,7 +46,7 @@ LIST_FIELDS: Final = tuple(
 LIST_VIEW: Final = View(
     fields=LIST_FIELDS,
     heads=(
-        Head("STATUS", lambda row, _: state(row.get("status"))),
+        Head("STATUS", lambda row, _: shown_state(row)),
         Head("CODE", lambda row, _: Cell(clean(row.get("svc_code")), "bold")),
         Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
         Head("RECEIVED", lambda row, _: money(row.get("actual_amount")), right=True),
@@ -116,7 +123,7 @@ def shown(reply: Reply, terminal: Terminal, *, exit_code: int = exits.OK) -> Ans
 def lines(row: Row, terminal: Terminal) -> list[str]:
     """Return one order as a person reads it."""
     currency = row.get("currency")
-    head = f"{styled(state(row.get('status')), terminal)}  {money(row.get('expected_amount'), currency)}"
+    head = f"{styled(shown_state(row), terminal)}  {money(row.get('expected_amount'), currency)}"
     who = person(at(row, "payer.name"), None)
     number = phone(at(row, "payer.phone_number"))
     head += "".join(f" · {part}" for part in (who, number) if part)

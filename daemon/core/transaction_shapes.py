@@ -45,6 +45,7 @@ def list_item(transaction: Transaction, payment: Payment | None, now_us: int) ->
         "completed_at": timestamp_or_none(transaction.completed_at),
         "origin": transaction.origin,
         "test": transaction.mode is Mode.TEST,
+        "reversed_at": timestamp_or_none(transaction.reversed_at),
     }
 
 

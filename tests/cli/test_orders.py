@@ -7,10 +7,12 @@ from collections.abc import Mapping
 import pytest
 
 from daemon import wire
+from momo_cli.answer import Cell
 from momo_cli.client import Client
 from momo_cli.event_stream import Event
 from momo_cli.flags import Flags
 from momo_cli.locate import locate
+from momo_cli.orders import shown_state
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
@@ -213,3 +215,9 @@ def test_times_are_sent_in_utc(api: FakeApi, momo: Momo) -> None:
         "per_page": "50",
         "page": "1",
     }
+
+
+def test_an_order_whose_money_was_taken_back_does_not_look_paid() -> None:
+    row = {"status": "SUCCESS", "reversed_at": "2026-11-20T09:14:00.000Z"}
+    assert shown_state(row) == Cell("✓ PAID, REVERSED", "red")
+    assert shown_state({"status": "SUCCESS", "reversed_at": None}).style == "green"

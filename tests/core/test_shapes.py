@@ -45,6 +45,7 @@ def test_a_waiting_request_as_a_list_item() -> None:
         "completed_at": None,
         "origin": "request",
         "test": False,
+        "reversed_at": None,
     }
 
 
