@@ -71,6 +71,12 @@ def called(row: Row) -> str:
     return clean(row.get("name") or row.get("port"))
 
 
+def named(row: Row, trouble: Row) -> str:
+    """Return a trouble under the phone's name; a sentence about a port begins with the port."""
+    text = clean(trouble.get("text"))
+    return text if text.startswith(called(row)) else f"{called(row)}: {text}"
+
+
 def state(row: Row) -> Cell:
     """Return a phone's state as a word."""
     word = clean(row.get("state")).replace("_", " ")

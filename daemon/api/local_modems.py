@@ -1,6 +1,7 @@
 """/local/v1/modems: each phone, how it fares and what is wrong with it; on the Unix socket only."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from daemon.api.fields import Fields, read_uuid
@@ -93,12 +94,21 @@ def read(reader: Reader) -> Known:
 
 def listed(known: Known, states: Sequence[Condition], now: int) -> list[Json]:
     """Join what phones say now with what is known of them."""
-    by_device = {state.device_id: state for state in states if state.device_id is not None}
+    named = [_with_device(known, state) for state in states]
+    by_device = {state.device_id: state for state in named if state.device_id is not None}
     shapes = [
         _known(known, device, by_device.get(device.device_id), now) for device in known.devices
     ]
     ids = {device.device_id for device in known.devices}
-    return shapes + [_unknown(state, now) for state in states if state.device_id not in ids]
+    return shapes + [_unknown(state, now) for state in named if state.device_id not in ids]
+
+
+def _with_device(known: Known, state: Condition) -> Condition:
+    """Name the phone on a port that has said who it is and has not got further: its SIM is locked, perhaps."""
+    if state.device_id is not None:
+        return state
+    found = next((each for each in known.devices if each.port == state.port), None)
+    return state if found is None else replace(state, device_id=found.device_id)
 
 
 def on_ports(known: Known, states: Sequence[Condition], now: int) -> list[Json]:

@@ -256,6 +256,12 @@ def _answers(patient: Patient) -> Iterator[Check]:
     for phone in patient.phones:
         for trouble in phone.troubles:
             status = Status.FAIL if trouble.level is Level.FAIL else Status.WARN
-            yield Check(trouble.id, status, f"{phone.name}: {trouble.text}", trouble.fix)
+            # A sentence about a port begins with the port.
+            text = (
+                trouble.text
+                if trouble.text.startswith(phone.name)
+                else f"{phone.name}: {trouble.text}"
+            )
+            yield Check(trouble.id, status, text, trouble.fix)
         if not phone.troubles:
             yield Check("modem.answers", Status.OK, f"{phone.name} is {phone.state}")

@@ -15,6 +15,8 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
+from momo_cli.errors import Failure
+from momo_cli.modems import named
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.words import phone, untold
@@ -85,10 +87,23 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         rows=rows,
         heading=_heading(terminal, rows, ready=ready, unplaced=unplaced),
         empty="" if rows else "No phone connected. Plug in the modem and wait a moment.",
-        notes=list(_notes(rows, terminal, moved=ready and unplaced > 0)) if terminal.human else (),
+        notes=[*_notes(rows, terminal, moved=ready and unplaced > 0), *_health(client)]
+        if terminal.human
+        else (),
         next=_next(rows, ready=ready, unplaced=unplaced),
         exit_code=exits.FINDINGS if unready else exits.OK,
     )
+
+
+def _health(client: Client) -> Iterator[str]:
+    """Say what is wrong with the phones; the line status itself only knows whether they are ready."""
+    try:
+        phones = client.get(Path.LOCAL_MODEMS).data or ()
+    except Failure:
+        return  # the lines are what was asked for
+    for row in phones:
+        for trouble in row.get("troubles") or ():
+            yield f"! {named(row, trouble)}"
 
 
 def _rows(data: dict[str, Any]) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
-from momo_cli.modems import called, signal, state, storage, trouble_lines
+from momo_cli.modems import called, named, signal, state, storage, trouble_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.words import ago, money, phone, size, styled, untold, uptime
@@ -71,7 +71,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         rows=[data],
         lines=list(_lines(data, terminal)),
         notes=[f"! {what}" for what, _ in found] if terminal.human else (),
-        next=[*(command for _, command in found if command), *_decide(data)],
+        next=[*dict.fromkeys(command for _, command in found if command), *_decide(data)],
         exit_code=exits.FINDINGS if options.fail_if_unhealthy and found else exits.OK,
     )
 
@@ -113,7 +113,7 @@ def _troubles(data: Row) -> Iterator[tuple[str, str]]:
     for port in data.get("phones") or ():
         troubles = port.get("troubles") or ()
         for trouble in troubles:
-            yield f"{called(port)}: {clean(trouble.get('text'))}", "momo doctor modem"
+            yield named(port, trouble), "momo doctor modem"
         if not troubles and port.get("state") not in _WELL:
             yield f"{called(port)}: {clean(port.get('detail'))}", ""
     for endpoint in data.get("endpoints") or ():

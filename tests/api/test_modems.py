@@ -87,6 +87,16 @@ async def test_a_port_on_which_nobody_answers_is_listed_too(api: FakeApi) -> Non
     ]
 
 
+async def test_a_phone_whose_sim_is_locked_is_one_phone_and_not_two(api: FakeApi) -> None:
+    """It has said who it is and not which SIM it holds, so its port's loop does not name it yet."""
+    api.phones = [
+        Condition("/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo sims pin")
+    ]
+    (phone,) = await listed(api)
+    assert (phone["device_id"], phone["state"]) == (api.shop.source.device_id, "pin_needed")
+    assert [trouble["id"] for trouble in phone["troubles"]] == ["modem.pin"]
+
+
 async def test_a_silent_sim_is_a_trouble_of_its_phone(api: FakeApi) -> None:
     from daemon.flows.silence import watch
 

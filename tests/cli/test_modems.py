@@ -132,3 +132,10 @@ def test_a_name_is_given(phones: FakeApi, momo: Momo) -> None:
     ran = momo("modems", "name", "zte-front", "till 2", "-o", "table")
     assert ran.out == "✓ zte-front is called till 2 now\n"
     assert phones.asked[-1].body == {"name": "till 2"}
+
+
+def test_the_lines_say_what_is_wrong_with_the_phones(phones: FakeApi, momo: Momo) -> None:
+    phones.on("GET", wire.Path.LINES, ok(samples.LINES))
+    ran = momo("lines", "-o", "table")
+    assert "! /dev/ttyUSB3: no answer to AT+CMGL 2 times\n" in ran.err
+    assert "/dev/ttyUSB3" not in momo("lines").err, "a script gets the lines alone"

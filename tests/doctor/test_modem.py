@@ -218,6 +218,13 @@ def test_what_the_phones_say_is_told_under_their_names(machine: Machine) -> None
     }
 
 
+def test_a_sentence_about_a_port_does_not_name_it_twice(machine: Machine) -> None:
+    zte(machine)
+    gone = Trouble("modem.port", Level.FAIL, "/dev/ttyUSB9 is not there", "plug it in")
+    phone = Phone("/dev/ttyUSB9", "/dev/ttyUSB9", "unreachable", (gone,))
+    assert bad(machine, phones=(phone,))["modem.port"][1] == "/dev/ttyUSB9 is not there"
+
+
 def test_a_served_pty_is_a_modem_too(machine: Machine) -> None:
     """The demo's phone is on no USB."""
     every = found(machine, phones=(Phone("demo", "/dev/pts/99", "ready"),))
