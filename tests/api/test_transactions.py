@@ -188,6 +188,7 @@ async def test_an_item_has_the_fields_of_the_specification(api: FakeApi) -> None
         "completed_at": "2026-11-21T08:00:30.000Z",
         "origin": "request",
         "test": False,
+        "reversed_at": None,
     }
 
 
