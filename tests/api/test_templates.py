@@ -48,7 +48,7 @@ def put(api: FakeApi, folder: Path, **files: str) -> None:
 
 @pytest.mark.parametrize(("method", "path"), LOCAL)
 async def test_none_of_it_is_on_tcp_or_for_a_key(api: FakeApi, method: str, path: str) -> None:
-    body = {} if method == "POST" else None
+    body: dict[str, Any] | None = {} if method == "POST" else None
     assert code(await api.live.request(method, path, json=body)) == (404, "ROUTE_NOT_FOUND")
     headers = {"Authorization": api.live.headers["Authorization"]}
     answer = await api.local.request(method, path, headers=headers, json=body)
