@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from daemon.api.described import described
 from daemon.api.fields import Query, read_uuid
 from daemon.api.service import Call, Reply, ok
 from daemon.core.errors import Refusal
@@ -12,18 +13,23 @@ from daemon.wire import ErrorCode
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
-OFFSET_MAX: Final = 1_000_000_000_000
 STATES: Final = ("approved", "all")
 
 
-async def get_list(call: Call) -> Reply:
-    """List approvals, newest first: of one number with `phone_number`, with `state=all` revoked ones too."""
-    query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
+def read(query: Query) -> tuple[int, int, str | None, bool]:
+    """Read the query: the page, the number, and whether revoked ones are listed too."""
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
     phone_number = query.phone("phone_number")
     revoked = query.word("state", STATES) == "all"
     query.done()
+    return limit, offset, phone_number, revoked
+
+
+@described("List approved payers", "approved payers", query=read)
+async def get_list(call: Call) -> Reply:
+    """List approvals, newest first: of one number with `phone_number`, with `state=all` revoked ones too."""
+    query = Query(call.query)
+    limit, offset, phone_number, revoked = read(query)
     found, total = await call.env.store.read(
         lambda reader: approved_payers.page(
             reader,
@@ -39,6 +45,9 @@ async def get_list(call: Call) -> Reply:
     )
 
 
+@described(
+    "Revoke an approved payer", "approved payer", errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,)
+)
 async def revoke(call: Call) -> Reply:
     """Take an approval back; a second time changes nothing."""
     payer_id = read_uuid(call.path("id"))

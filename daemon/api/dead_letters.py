@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from daemon.api.auth import needs_live
-from daemon.api.deliveries import OFFSET_MAX
+from daemon.api.described import described, nothing
 from daemon.api.endpoints import needs_open_collections
 from daemon.api.fields import Fields, Query, ignored, read_uuid
 from daemon.api.idempotency import claim
@@ -25,19 +25,27 @@ BATCH_MAX: Final = 100
 IDS: Final = "dead_letter_ids"
 
 
-async def get_list(call: Call) -> Reply:
-    """List dead letters, the newest failure first; a test key sees those of sandbox endpoints only."""
-    query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
+def read_list(
+    query: Query, mode: Mode | None = None
+) -> tuple[int, int, dead_letters.DeadLetterFilter]:
+    """Read the query: the page, and what is listed."""
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
     wanted = dead_letters.DeadLetterFilter(
-        mode=Mode.TEST if call.caller.mode is Mode.TEST else None,
+        mode=mode,
         include_replayed=query.flag("include_replayed"),
         endpoint_id=query.uuid("endpoint_id"),
         reason=query.word("reason", list(DeadLetterReason)),
         error_code=query.word("error_code", list(DeliveryError)),
     )
     query.done()
+    return limit, offset, wanted
+
+
+@described("List dead letters", "dead letters", query=read_list)
+async def get_list(call: Call) -> Reply:
+    """List dead letters, the newest failure first; a test key sees those of sandbox endpoints only."""
+    query = Query(call.query)
+    limit, offset, wanted = read_list(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
     found, total = await call.env.store.read(
         lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset)
     )
@@ -45,6 +53,14 @@ async def get_list(call: Call) -> Reply:
     return ok(entries, query.meta(limit=limit, offset=offset, total=total))
 
 
+@described(
+    "Get a dead letter",
+    "dead letter",
+    errors=(
+        ErrorCode.DEAD_LETTER_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+    ),
+)
 async def get_one(call: Call) -> Reply:
     """Return one dead letter with what was to be sent."""
     letter_id = _id(call)
@@ -56,6 +72,20 @@ async def get_one(call: Call) -> Reply:
     return ok(collection_shapes.dead_letter_in_full(*found))
 
 
+@described(
+    "Replay a dead letter",
+    "replayed dead letter",
+    reads=nothing,
+    errors=(
+        ErrorCode.OPEN_COLLECTIONS_DISABLED,
+        ErrorCode.DEAD_LETTER_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.DEAD_LETTER_ALREADY_REPLAYED,
+        ErrorCode.ENDPOINT_DELETED,
+    ),
+    body_optional=True,
+    idempotent=True,
+)
 async def replay(call: Call) -> Reply:
     """Send one again; its receiver takes it for a duplicate if it had it."""
     needs_open_collections(call)
@@ -66,35 +96,37 @@ async def replay(call: Call) -> Reply:
     return finished(answer)
 
 
+def read(fields: Fields) -> list[str]:
+    """Read the body: 1 to 100 ids.
+
+    Raises:
+        Refusal: VALIDATION_ERROR.
+    """
+    given = fields.words(IDS, None, most=BATCH_MAX, required=True)
+    fields.done()
+    assert given is not None
+    return given
+
+
+@described(
+    "Replay dead letters",
+    "replayed dead letters",
+    reads=read,
+    errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED,),
+    example={"dead_letter_ids": ["0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"]},
+    idempotent=True,
+)
 async def replay_batch(call: Call) -> Reply:
     """Send many again; the answer says of each what came of it."""
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
-    given = read(body)
+    given = read(Fields(body))
     meta = _meta(call, body, (IDS,))
     # The same letter twice, also in two spellings, is one.
     once = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
     async with call.service.inflight.alone(meta.idempotency):
         answer = await flow.replay_batch(call.env, call.caller, list(reversed(once.values())), meta)
     return finished(answer)
-
-
-def read(body: Mapping[str, Any]) -> list[str]:
-    """Read the body: 1 to 100 ids.
-
-    Raises:
-        Refusal: VALIDATION_ERROR.
-    """
-    fields = Fields(body)
-    value = fields.value(IDS, required=True)
-    if value is not None and (
-        not isinstance(value, list) or not all(isinstance(each, str) for each in value)
-    ):
-        fields.fail(IDS, "wrong_type", "must be a list of ids")
-    elif value is not None and not 0 < len(value) <= BATCH_MAX:
-        fields.fail(IDS, "out_of_range", f"must hold 1 to {BATCH_MAX} ids")
-    fields.done()
-    return list(value)
 
 
 def _id(call: Call) -> str:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from daemon.api.auth import needs_live
+from daemon.api.described import described
 from daemon.api.fields import Query, read_uuid
 from daemon.api.service import Call, Reply, ok
 from daemon.core import collection_shapes
@@ -14,18 +15,15 @@ from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
 """interface.md, Limits."""
-OFFSET_MAX: Final = 1_000_000_000_000
 
 
-async def get_list(call: Call) -> Reply:
-    """List deliveries, newest first; a test key sees those to sandbox endpoints only."""
-    query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
+def read(query: Query, mode: Mode | None = None) -> tuple[int, int, delivery_log.DeliveryFilter]:
+    """Read the query: the page, and what is listed."""
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
     status = query.word("status", list(DeliveryStatus))
     event = query.word("event", list(EventKind))
     wanted = delivery_log.DeliveryFilter(
-        mode=Mode.TEST if call.caller.mode is Mode.TEST else None,
+        mode=mode,
         endpoint_id=query.uuid("endpoint_id"),
         status=None if status is None else DeliveryStatus(status),
         implicit=query.word("kind", ("all", "endpoint")) == "all",
@@ -36,6 +34,14 @@ async def get_list(call: Call) -> Reply:
         until=query.time("to"),
     )
     query.done()
+    return limit, offset, wanted
+
+
+@described("List deliveries", "deliveries", query=read)
+async def get_list(call: Call) -> Reply:
+    """List deliveries, newest first; a test key sees those to sandbox endpoints only."""
+    query = Query(call.query)
+    limit, offset, wanted = read(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
     found, total = await call.env.store.read(
         lambda reader: delivery_log.listed(reader, wanted, limit=limit, offset=offset)
     )
@@ -54,18 +60,40 @@ def _transaction(query: Query) -> str | None:
     return found
 
 
+@described(
+    "Get a delivery",
+    "delivery",
+    errors=(
+        ErrorCode.DELIVERY_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+    ),
+)
 async def get_one(call: Call) -> Reply:
     """Return one delivery with what was sent: `payload` is the body byte for byte, `url` where it goes."""
     delivery, target = await find(call)
     return ok(collection_shapes.delivery_in_full(delivery, target))
 
 
+def read_page(query: Query) -> tuple[int, int]:
+    """Read the query: the size of the page, and what comes before it."""
+    page = query.page(LIMIT, LIMIT_MAX)
+    query.done()
+    return page
+
+
+@described(
+    "List a delivery's attempts",
+    "attempts",
+    query=read_page,
+    errors=(
+        ErrorCode.DELIVERY_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+    ),
+)
 async def get_attempts(call: Call) -> Reply:
     """List the attempts of a delivery, of all its runs, oldest first."""
     query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
-    query.done()
+    limit, offset = read_page(query)
     delivery, _target = await find(call)
     found, total = await call.env.store.read(
         lambda reader: delivery_log.attempts(reader, delivery.id, limit=limit, offset=offset)

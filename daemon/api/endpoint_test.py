@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from daemon.api.described import described
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.service import Call, Reply
 from daemon.core import shapes
@@ -10,8 +11,18 @@ from daemon.core.delivery import AttemptResult, Outcome, classify
 from daemon.core.diagnosis import explain
 from daemon.flows.endpoint_test import send
 from daemon.webhooks.sender import Sender
+from daemon.wire import ErrorCode
 
 
+@described(
+    "Test an endpoint",
+    "endpoint test",
+    errors=(
+        ErrorCode.OPEN_COLLECTIONS_DISABLED,
+        ErrorCode.ENDPOINT_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+    ),
+)
 async def test(call: Call) -> Reply:
     """Send made-up data and answer with what the endpoint said; 200 whatever it was, `success` when it was 2xx."""
     needs_open_collections(call)

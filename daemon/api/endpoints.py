@@ -1,10 +1,10 @@
 """Webhook endpoints: create, list, get (interface.md, Webhook endpoints)."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from daemon.api import webhook_url
 from daemon.api.auth import needs_live
+from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
@@ -25,12 +25,51 @@ SENT: Final = (EventKind.FORWARDED, EventKind.COMPLETED, EventKind.REVERSED)
 _NO_STORE: Final = (b"cache-control", b"no-store")
 
 
+def read_events(fields: Fields) -> tuple[str, ...] | None:
+    """Read the kinds that an endpoint hears of."""
+    kinds = fields.words("events", SENT, most=2 * len(SENT), must=EventKind.FORWARDED)
+    return None if kinds is None else tuple(dict.fromkeys(kinds))
+
+
+def read(fields: Fields) -> NewEndpoint:
+    """Read the body.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    url = fields.text("url", required=True, most=URL_CHARACTERS_MAX)
+    description = fields.text("description") or ""
+    sandbox = fields.boolean("is_sandbox", default=False)
+    catch_all = fields.boolean("catch_all", default=True)
+    include_raw = fields.boolean("include_raw", default=False)
+    kinds = read_events(fields) or (EventKind.FORWARDED,)
+    fields.done()
+    assert url is not None
+    mode = Mode.TEST if sandbox else Mode.LIVE
+    return NewEndpoint(url, description, mode, kinds, catch_all, include_raw)
+
+
+@described(
+    "Create an endpoint",
+    "new endpoint",
+    status=201,
+    reads=read,
+    errors=(
+        ErrorCode.OPEN_COLLECTIONS_DISABLED,
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.URL_NOT_ALLOWED,
+        ErrorCode.LINES_NOT_READY,
+        ErrorCode.ENDPOINT_LIMIT,
+    ),
+    example={"url": "https://shop.example/momo", "description": "the till"},
+    idempotent=True,
+)
 async def create(call: Call) -> Reply:
     """Make an endpoint; 201, and the only answer that shows its secret."""
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
-    new = read(body)
+    new = read(Fields(body))
     if new.mode is Mode.LIVE:
         needs_live(call.caller)
     async with call.service.inflight.alone(asked):
@@ -50,43 +89,7 @@ async def create(call: Call) -> Reply:
     return finished(answer, _NO_STORE)
 
 
-def read(body: Mapping[str, Any]) -> NewEndpoint:
-    """Read the body.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    fields = Fields(body)
-    url = fields.text("url", required=True, most=URL_CHARACTERS_MAX)
-    description = fields.text("description") or ""
-    sandbox = fields.boolean("is_sandbox", default=False)
-    catch_all = fields.boolean("catch_all", default=True)
-    include_raw = fields.boolean("include_raw", default=False)
-    kinds = read_events(fields)
-    fields.done()
-    assert url is not None
-    mode = Mode.TEST if sandbox else Mode.LIVE
-    return NewEndpoint(url, description, mode, kinds, catch_all, include_raw)
-
-
-def read_events(fields: Fields) -> tuple[str, ...]:
-    """Read the kinds that an endpoint hears of."""
-    value = fields.value("events")
-    if value is None:
-        return (EventKind.FORWARDED,)
-    if not isinstance(value, list) or not all(isinstance(kind, str) for kind in value):
-        fields.fail("events", "wrong_type", "must be a list of event kinds")
-        return ()
-    wrong = [kind for kind in value if kind not in SENT]
-    if wrong or EventKind.FORWARDED not in value:
-        fields.fail(
-            "events",
-            "invalid",
-            f"must hold {EventKind.FORWARDED} and may hold {' and '.join(SENT[1:])}",
-        )
-    return tuple(dict.fromkeys(value))
-
-
+@described("List endpoints", "endpoints")
 async def get_list(call: Call) -> Reply:
     """List the endpoints; a test key sees sandbox endpoints only."""
     mode = Mode.TEST if call.caller.mode is Mode.TEST else None
@@ -94,6 +97,14 @@ async def get_list(call: Call) -> Reply:
     return ok([collection_shapes.endpoint(endpoint) for endpoint in found])
 
 
+@described(
+    "Get an endpoint",
+    "endpoint",
+    errors=(
+        ErrorCode.ENDPOINT_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+    ),
+)
 async def get_one(call: Call) -> Reply:
     """Return one endpoint."""
     return ok(collection_shapes.endpoint(await find(call)))

@@ -10,6 +10,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from daemon.api.described import STREAM, described
 from daemon.api.fields import Query
 from daemon.api.service import Call, Service
 from daemon.core import local_shapes, shapes
@@ -26,14 +27,23 @@ BATCH: Final = 100
 _SEQUENCE: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
+def read(query: Query, last_event_id: str | None = None) -> tuple[str | None, str | None]:
+    """Read the query: the event to go on from, which the header tells first, and the request that is watched."""
+    since = query.text("since")
+    after = last_event_id or since
+    if after is not None and not _SEQUENCE.fullmatch(after):
+        query.fail("since", "invalid", "must be the id of an event")
+    reference = query.text("reference")
+    query.done()
+    return after, reference
+
+
+@described("Stream events", STREAM, query=read, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
 async def get(call: Call) -> "Stream":
     """Open the stream: from `Last-Event-ID` or `since` on, else from now; `reference` narrows it to one request."""
     query = Query(call.query)
-    after = call.header(b"last-event-id") or query.body.get("since")
-    if after is not None and not _SEQUENCE.fullmatch(after):
-        query.fail("since", "invalid", "must be the id of an event")
-    query.done()
-    transaction_id = await _transaction(call, query.body.get("reference"))
+    after, reference = read(query, call.header(b"last-event-id"))
+    transaction_id = await _transaction(call, reference)
     if after is None:
         start = await call.env.store.read(events.last_seq)
     else:

@@ -1,8 +1,10 @@
 """GET /v1/open-collections/gap: what an endpoint's rules claim and it has not got. Empty proves that nothing is lost."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from daemon.api.auth import needs_live
+from daemon.api.described import described
 from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
 from daemon.core import gap_shapes
@@ -16,22 +18,35 @@ from daemon.wire import ErrorCode, Mode
 
 LIMIT: Final = 100
 LIMIT_MAX: Final = 1000
+CURSOR_CHARACTERS_MAX: Final = 300
 MISSING: Final = frozenset({*SENT, Fate.IN_FLIGHT})
 
 
-async def get_list(call: Call) -> Reply:
-    """List the payments of a window that the endpoint should have and has no delivered row of, oldest first."""
-    query = Query(call.query)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for: a window of an endpoint, times in microseconds."""
+
+    endpoint_id: str
+    since: int
+    until: int
+    after: int
+    limit: int
+    historical: bool
+
+
+def read(query: Query) -> Asked:
+    """Read the query.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field; REPLAY_WINDOW_TOO_LARGE.
+    """
     endpoint_id = query.uuid("endpoint_id", required=True)
-    since, until = query.time("from"), query.time("to")
-    for name, value in (("from", since), ("to", until)):
-        if value is None and name not in query.body:
-            query.fail(name, "required", "this field is required")
+    since, until = query.time("from", required=True), query.time("to", required=True)
     if since is not None and until is not None and since >= until:
         query.fail("to", "out_of_range", "must be later than `from`")
     historical = query.flag("include_historical")
     limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    text = query.text("cursor", most=300)
+    text = query.text("cursor", most=CURSOR_CHARACTERS_MAX)
     cursor = None if text is None else read_cursor(text)
     if text is not None and (
         cursor is None
@@ -44,16 +59,34 @@ async def get_list(call: Call) -> Reply:
     assert until is not None
     if until - since > WINDOW_US_MAX:
         raise Refusal(ErrorCode.REPLAY_WINDOW_TOO_LARGE)
-    endpoint = await call.env.store.read(lambda reader: endpoints.get(reader, endpoint_id))
+    after = 0 if cursor is None else cursor.after
+    return Asked(endpoint_id, since, until, after, limit, historical)
+
+
+@described(
+    "List missing payments",
+    "gap",
+    query=read,
+    errors=(
+        ErrorCode.ENDPOINT_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.REPLAY_WINDOW_TOO_LARGE,
+    ),
+)
+async def get_list(call: Call) -> Reply:
+    """List the payments of a window that the endpoint should have and has no delivered row of, oldest first."""
+    query = Query(call.query)
+    asked = read(query)
+    endpoint = await call.env.store.read(lambda reader: endpoints.get(reader, asked.endpoint_id))
     if endpoint is None:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     if endpoint.mode is Mode.LIVE:
         needs_live(call.caller)
-    window = Window(endpoint, since, until, 0 if cursor is None else cursor.after)
+    window = Window(endpoint, asked.since, asked.until, asked.after)
     entries, meta = await call.env.store.read(
-        lambda reader: _look(reader, window, limit, historical=historical)
+        lambda reader: _look(reader, window, asked.limit, historical=asked.historical)
     )
-    return ok(entries, query.meta(limit=limit, **meta))
+    return ok(entries, query.meta(limit=asked.limit, **meta))
 
 
 def _look(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from daemon.api import webhook_url
+from daemon.api.described import described
 from daemon.api.fields import Fields
 from daemon.api.idempotency import FIELD, claim
 from daemon.api.read_json import compact, read_object
@@ -18,7 +19,6 @@ from daemon.flows.initialize import initialize as flow
 from daemon.store import idempotency as answers
 from daemon.webhooks.addresses import URL_CHARACTERS_MAX
 from daemon.wire import ErrorCode
-from parsers.money import read_api_amount
 from parsers.person_name import is_name
 from parsers.telco_id import normalize_telco_id, valid_for_any
 
@@ -59,12 +59,108 @@ _REDIRECT: Final = re.compile(
 )
 
 
+def _redirect(fields: Fields) -> str | None:
+    url = fields.text("redirect_url", most=URL_CHARACTERS_MAX)
+    if url is not None and not _REDIRECT.fullmatch(url):
+        fields.fail("redirect_url", "invalid", "must be an http or https address")
+        return None
+    return url
+
+
+def _payer_name(fields: Fields) -> str | None:
+    """Read the name that a receipt without a number must carry; an empty one would protect nothing, so it is wrong."""
+    name = "expected_payer_name"
+    text = fields.text(name, blank=False)
+    if text is None:
+        return None
+    if not is_name(text):
+        fields.fail(name, "invalid", "has no word to compare: initials and titles are no name")
+    elif not fields.given("expected_payer_phone"):
+        fields.fail(name, "needs_phone", "goes with expected_payer_phone, and alone does nothing")
+    return text
+
+
+def _telco_id(fields: Fields) -> str | None:
+    name = "expected_telco_transaction_id"
+    text = fields.text(name)
+    if text is None:
+        return None
+    if not valid_for_any(text):
+        fields.fail(name, "invalid", "has not the form of any network's transaction ID")
+        return None
+    return normalize_telco_id(text)
+
+
+def read(fields: Fields) -> InitializeRequest:
+    """Read the body.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    fields.refuse_unknown(KNOWN)
+    currency = fields.word("currency", sorted(CURRENCIES)) or "GHS"
+    amount_minor = fields.amount("amount", currency, required=True)
+    phone_number = fields.phone("phone_number", required=True)
+    customer_name = fields.text("customer_name")
+    description = fields.text("description", most=DESCRIPTION_CHARACTERS_MAX, lines=True)
+    url = fields.text("webhook_url", most=URL_CHARACTERS_MAX)
+    redirect_url = _redirect(fields)
+    client_reference = fields.text("client_reference", most=CLIENT_REFERENCE_CHARACTERS_MAX)
+    meta = compact(fields.object("meta", most_bytes=META_BYTES_MAX) or {})
+    hours = fields.integer("expires_in_hours", 1, EXPIRES_HOURS_MAX)
+    telco_id = _telco_id(fields)
+    expected_payer_phone = fields.phone("expected_payer_phone")
+    expected_payer_name = _payer_name(fields)
+    send_sms = fields.boolean("send_sms_to_payer", default=True)
+    fields.done()
+    assert amount_minor is not None
+    assert phone_number is not None
+    return InitializeRequest(
+        amount_minor=amount_minor,
+        currency=currency,
+        phone_number=phone_number,
+        customer_name=customer_name,
+        description=description,
+        webhook_url=url,
+        redirect_url=redirect_url,
+        client_reference=client_reference,
+        meta=meta,
+        expires_in_hours=hours or EXPIRES_HOURS_MAX,
+        expected_telco_transaction_id=telco_id,
+        expected_payer_phone=expected_payer_phone,
+        expected_payer_name=expected_payer_name,
+        send_sms_to_payer=send_sms,
+    )
+
+
+@described(
+    "Initialize a transaction",
+    "initialized",
+    status=201,
+    reads=read,
+    errors=(
+        ErrorCode.SECRET_KEY_REQUIRED,
+        ErrorCode.URL_NOT_ALLOWED,
+        ErrorCode.TRANSACTION_ID_ALREADY_USED,
+    ),
+    example={
+        "amount": "25.00",
+        "phone_number": "0241234567",
+        "customer_name": "Ama Mensah",
+        "client_reference": "order-1042",
+        "meta": {"table": 4},
+        "expires_in_hours": 2,
+        "redirect_url": "https://shop.example/thanks",
+    },
+    key_field=True,
+    idempotent=True,
+)
 async def initialize(call: Call) -> Reply:
     """Create a payment request; 201."""
     body = await read_object(call.scope, call.receive)
     _refuse_secret_fields(body, call.caller)
     idempotency = claim(call, body, field=True)
-    request = read(body)
+    request = read(Fields(body))
     async with call.service.inflight.alone(idempotency):
         if request.webhook_url is not None and not await _answered(call, idempotency):
             await webhook_url.check(call.service, request.webhook_url, offline_too=True)
@@ -96,113 +192,3 @@ async def _answered(call: Call, idempotency: Idempotency | None) -> bool:
         await call.env.store.read(lambda reader: answers.find(reader, idempotency, since))
         is not None
     )
-
-
-def read(body: Mapping[str, Any]) -> InitializeRequest:
-    """Read the body.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    fields = Fields(body)
-    fields.refuse_unknown(KNOWN)
-    currency = _currency(fields)
-    amount_minor = _amount(fields, currency)
-    phone_number = fields.phone("phone_number", required=True)
-    customer_name = fields.text("customer_name")
-    description = fields.text("description", most=DESCRIPTION_CHARACTERS_MAX, lines=True)
-    url = fields.text("webhook_url", most=URL_CHARACTERS_MAX)
-    redirect_url = _redirect(fields)
-    client_reference = fields.text("client_reference", most=CLIENT_REFERENCE_CHARACTERS_MAX)
-    meta = _meta(fields)
-    hours = fields.integer("expires_in_hours", 1, EXPIRES_HOURS_MAX)
-    telco_id = _telco_id(fields)
-    expected_payer_phone = fields.phone("expected_payer_phone")
-    expected_payer_name = _payer_name(fields)
-    send_sms = fields.boolean("send_sms_to_payer", default=True)
-    fields.done()
-    assert amount_minor is not None
-    assert phone_number is not None
-    return InitializeRequest(
-        amount_minor=amount_minor,
-        currency=currency,
-        phone_number=phone_number,
-        customer_name=customer_name,
-        description=description,
-        webhook_url=url,
-        redirect_url=redirect_url,
-        client_reference=client_reference,
-        meta=meta,
-        expires_in_hours=hours or EXPIRES_HOURS_MAX,
-        expected_telco_transaction_id=telco_id,
-        expected_payer_phone=expected_payer_phone,
-        expected_payer_name=expected_payer_name,
-        send_sms_to_payer=send_sms,
-    )
-
-
-def _currency(fields: Fields) -> str:
-    currency = fields.text("currency") or "GHS"
-    if currency not in CURRENCIES:
-        fields.fail("currency", "invalid", f"must be one of {', '.join(sorted(CURRENCIES))}")
-        return "GHS"
-    return currency
-
-
-def _amount(fields: Fields, currency: str) -> int | None:
-    value = fields.value("amount", required=True)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        fields.fail("amount", "wrong_type", 'must be a string, such as "12.50"')
-        return None
-    minor = read_api_amount(value, currency)
-    if minor is None:
-        fields.fail(
-            "amount", "invalid", "must be digits with at most 2 decimals, 0.01 to 1000000.00"
-        )
-    return minor
-
-
-def _redirect(fields: Fields) -> str | None:
-    url = fields.text("redirect_url", most=URL_CHARACTERS_MAX)
-    if url is not None and not _REDIRECT.fullmatch(url):
-        fields.fail("redirect_url", "invalid", "must be an http or https address")
-        return None
-    return url
-
-
-def _meta(fields: Fields) -> str:
-    meta = fields.object("meta")
-    if meta is None:
-        return "{}"
-    text = compact(meta)
-    if len(text.encode()) > META_BYTES_MAX:
-        fields.fail("meta", "too_long", f"is larger than {META_BYTES_MAX} bytes as compact JSON")
-    return text
-
-
-def _payer_name(fields: Fields) -> str | None:
-    """Read the name that a receipt without a number must carry; an empty one would protect nothing, so it is wrong."""
-    name = "expected_payer_name"
-    if fields.body.get(name) is None:
-        return None
-    text = fields.text(name, required=True)
-    if text is None:
-        return None
-    if not is_name(text):
-        fields.fail(name, "invalid", "has no word to compare: initials and titles are no name")
-    elif fields.body.get("expected_payer_phone") is None:
-        fields.fail(name, "needs_phone", "goes with expected_payer_phone, and alone does nothing")
-    return text
-
-
-def _telco_id(fields: Fields) -> str | None:
-    name = "expected_telco_transaction_id"
-    text = fields.text(name)
-    if text is None:
-        return None
-    if not valid_for_any(text):
-        fields.fail(name, "invalid", "has not the form of any network's transaction ID")
-        return None
-    return normalize_telco_id(text)

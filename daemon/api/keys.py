@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, finished, ok
@@ -25,24 +26,53 @@ def _owner_only(call: Call) -> None:
         raise Refusal(ErrorCode.SESSION_REQUIRED)
 
 
+def read(fields: Fields, now: int = 0) -> keys.NewKey:
+    """Read the body; a publishable key may initialize and nothing else.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    name = fields.text("name", required=True, most=NAME_CHARACTERS_MAX)
+    mode = fields.word("mode", list(Mode)) or Mode.LIVE
+    kind = fields.word("kind", list(KeyKind)) or KeyKind.SECRET
+    allowed = sorted(KEY_SCOPES)
+    scopes = fields.words("scopes", allowed, most=2 * len(allowed))
+    if kind == KeyKind.PUBLISHABLE:
+        if fields.given("scopes"):
+            fields.fail("scopes", "invalid", "a publishable key may only initialize")
+        scopes = [Scope.TRANSACTIONS_INITIALIZE]
+    days = fields.integer("expires_in_days", 1, DAYS_MAX)
+    fields.done()
+    assert name is not None
+    granted = KEY_SCOPES if scopes is None else frozenset(Scope(scope) for scope in scopes)
+    expires_at = None if days is None else now + days * DAY_US
+    return keys.NewKey(name, Mode(mode), KeyKind(kind), granted, expires_at)
+
+
+@described(
+    "Create a key",
+    "new key",
+    status=201,
+    reads=read,
+    errors=(ErrorCode.SESSION_REQUIRED,),
+    example={
+        "name": "web shop",
+        "mode": "live",
+        "scopes": ["transactions:write", "transactions:read"],
+        "expires_in_days": 365,
+    },
+)
 async def create(call: Call) -> Reply:
     """Make a key; 201. It is shown in this answer and never again."""
     _owner_only(call)
     body = await read_object(call.scope, call.receive)
     fields = Fields(body)
-    name = fields.text("name", required=True, most=NAME_CHARACTERS_MAX)
-    mode = _word(fields, "mode", Mode) or Mode.LIVE
-    kind = _word(fields, "kind", KeyKind) or KeyKind.SECRET
-    scopes = _scopes(fields, kind)
-    days = fields.integer("expires_in_days", 1, DAYS_MAX)
-    fields.done()
-    assert name is not None
-    expires_at = None if days is None else call.env.clock.now_us() + days * DAY_US
-    new = keys.NewKey(name, Mode(mode), KeyKind(kind), scopes, expires_at)
+    new = read(fields, call.env.clock.now_us())
     made = await keys.create(call.env, call.caller, new, ignored(fields.unknown(KNOWN)))
     return finished(made, NO_STORE)
 
 
+@described("List keys", "keys", errors=(ErrorCode.SESSION_REQUIRED,))
 async def get_list(call: Call) -> Reply:
     """List every key, newest first, revoked ones too."""
     _owner_only(call)
@@ -50,6 +80,14 @@ async def get_list(call: Call) -> Reply:
     return ok([_shape(call, row) for row in rows])
 
 
+@described(
+    "Get a key",
+    "key",
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.KEY_NOT_FOUND,
+    ),
+)
 async def get_one(call: Call) -> Reply:
     """Return one key."""
     _owner_only(call)
@@ -60,6 +98,14 @@ async def get_one(call: Call) -> Reply:
     return ok(_shape(call, row))
 
 
+@described(
+    "Revoke a key",
+    "key",
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.KEY_NOT_FOUND,
+    ),
+)
 async def revoke(call: Call) -> Reply:
     """DELETE: end a key at once. It stays in the list; a second time changes nothing."""
     _owner_only(call)
@@ -76,35 +122,3 @@ def _id(call: Call) -> str:
 def _shape(call: Call, row: ApiKey) -> dict[str, Any]:
     latest = call.env.key_use.latest(row.id, row.last_used_at)
     return api_key(row, call.env.clock.now_us(), latest)
-
-
-def _word(fields: Fields, name: str, words: type[Mode] | type[KeyKind]) -> str | None:
-    text = fields.text(name)
-    if text is not None and text not in set(words):
-        fields.fail(name, "invalid", f"must be one of {', '.join(words)}")
-        return None
-    return text
-
-
-def _scopes(fields: Fields, kind: str) -> frozenset[Scope]:
-    """Read the scopes of a secret key; a publishable one may initialize and nothing else."""
-    value = fields.value("scopes")
-    if kind == KeyKind.PUBLISHABLE:
-        if value is not None:
-            fields.fail("scopes", "invalid", "a publishable key may only initialize")
-        return frozenset({Scope.TRANSACTIONS_INITIALIZE})
-    if value is None:
-        return KEY_SCOPES
-    if not isinstance(value, list) or not value:
-        fields.fail("scopes", "wrong_type", "must be a list of scopes, at least one")
-        return frozenset()
-    allowed = {str(scope) for scope in KEY_SCOPES}
-    for place, scope in enumerate(value):
-        if not isinstance(scope, str) or scope not in allowed:
-            text = f"must be one of {', '.join(sorted(allowed))}"
-            fields.fail(f"scopes[{place}]", "invalid", text)
-    return (
-        frozenset(Scope(scope) for scope in value if scope in allowed)
-        if not fields.errors
-        else frozenset()
-    )

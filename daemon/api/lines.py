@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from daemon.api.described import described
 from daemon.api.service import Call, Reply, ok
 from daemon.core.balance import unaccounted
 from daemon.core.lines import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US, line_status, with_troubles
@@ -11,6 +12,7 @@ from daemon.store import balances, devices, payment_methods
 from daemon.store.engine import Reader
 
 
+@described("Get the line status", "lines")
 async def get(call: Call) -> Reply:
     """Return the line status."""
     now = call.env.clock.now_us()

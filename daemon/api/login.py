@@ -3,21 +3,47 @@
 from typing import Final
 
 from daemon.api.auth import needs_owner
+from daemon.api.described import described
 from daemon.api.fields import Fields
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core.shapes import timestamp
 from daemon.flows import password, sessions
 from daemon.store import password_attempts
+from daemon.wire import ErrorCode
 
 NO_STORE: Final = (b"cache-control", b"no-store")
 
 
+def read(fields: Fields) -> str | None:
+    """Read a password as it is: blanks at its ends belong to it."""
+    given = fields.secret("password", required=True)
+    fields.done()
+    return given
+
+
+def read_change(fields: Fields) -> tuple[str | None, str | None]:
+    """Read the old password and the new one."""
+    current = fields.secret("current_password", required=True)
+    new = fields.secret("password", required=True)
+    fields.done()
+    return current, new
+
+
+@described(
+    "Log in",
+    "session",
+    reads=read,
+    errors=(
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+    ),
+    example={"password": "correct horse battery"},
+)
 async def login(call: Call) -> Reply:
     """Give the account password, get a token of one hour. Anybody may try, five times in 15 minutes for an address."""
-    fields = Fields(await read_object(call.scope, call.receive))
-    given = _password(fields, "password")
-    fields.done()
+    given = read(Fields(await read_object(call.scope, call.receive)))
     who, actor = _client(call)
     await password.check(call.env, who, actor, given)
     token, ends = await sessions.open_session(call.env, actor)
@@ -25,13 +51,22 @@ async def login(call: Call) -> Reply:
     return Reply(200, body, (NO_STORE,))
 
 
+@described(
+    "Change the password",
+    "changed",
+    reads=read_change,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+    ),
+    example={"current_password": "correct horse battery", "password": "staple the correct horse"},
+)
 async def change_password(call: Call) -> Reply:
     """Set a new password; a session gives the old one too. Every session ends, this one as well."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    current = _password(fields, "current_password")
-    new = _password(fields, "password")
-    fields.done()
+    current, new = read_change(Fields(await read_object(call.scope, call.receive)))
     await password.confirm(call.env, call.caller, current)
     await password.set_new(call.env.store, call.env.clock, call.caller.name, new)
     return ok({"changed": True})
@@ -40,20 +75,9 @@ async def change_password(call: Call) -> Reply:
 async def set_password(call: Call) -> Reply:
     """POST /local/v1/password: a new password for somebody who owns the machine's momo, without the old one."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    new = _password(fields, "password")
-    fields.done()
+    new = read(Fields(await read_object(call.scope, call.receive)))
     await password.set_new(call.env.store, call.env.clock, call.caller.name, new)
     return ok({"changed": True})
-
-
-def _password(fields: Fields, name: str) -> str | None:
-    """Read a password as it is: blanks at its ends belong to it."""
-    value = fields.value(name, required=True)
-    if value is not None and not isinstance(value, str):
-        fields.fail(name, "wrong_type", "must be a string")
-        return None
-    return value
 
 
 def _client(call: Call) -> tuple[str, str]:

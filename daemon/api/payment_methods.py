@@ -1,13 +1,12 @@
 """Merchant numbers and the SIMs to put them on (interface.md, Payment methods and lines)."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from daemon.api.auth import needs_live
+from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object, read_object_if_any
-from daemon.api.reconcile import read_provider
 from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import line_shapes
 from daemon.core.errors import Refusal
@@ -29,31 +28,26 @@ SLOT_MAX: Final = 15
 """More SIMs than any phone has; it only keeps nonsense out."""
 
 
-async def create(call: Call) -> Reply:
-    """Register a number; 201."""
-    needs_live(call.caller)
-    body = await read_object(call.scope, call.receive)
-    asked = claim(call, body)
-    new = read(body)
-    async with call.service.inflight.alone(asked):
-        answer = await create_flow(
-            call.env,
-            call.caller,
-            new,
-            claim=asked,
-            warnings=ignored(Fields(body).unknown(KNOWN)),
-        )
-    return finished(answer)
+def read_slot(fields: Fields) -> Slot | None:
+    """Read the member `sim`."""
+    inner = fields.inside("sim")
+    if inner is None:
+        return None
+    inner.refuse_unknown(("device_id", "slot_index"))
+    device_id = inner.uuid("device_id", required=True)
+    slot_index = inner.integer("slot_index", 0, SLOT_MAX, required=True)
+    if device_id is None or slot_index is None:
+        return None
+    return Slot(device_id, slot_index)
 
 
-def read(body: Mapping[str, Any]) -> NewMethod:
+def read(fields: Fields) -> NewMethod:
     """Read the body of a new number.
 
     Raises:
         Refusal: VALIDATION_ERROR, naming every wrong field.
     """
-    fields = Fields(body)
-    provider = read_provider(fields, "provider", required=True)
+    provider = fields.provider("provider", required=True)
     phone_number = fields.phone("phone_number", required=True)
     account_name = fields.text("account_name", required=True, most=ACCOUNT_NAME_CHARACTERS_MAX)
     merchant_code = fields.text("merchant_code", most=MERCHANT_CODE_CHARACTERS_MAX)
@@ -65,28 +59,69 @@ def read(body: Mapping[str, Any]) -> NewMethod:
     return NewMethod(provider, phone_number, account_name, merchant_code, slot)
 
 
-def read_slot(fields: Fields) -> Slot | None:
-    """Read the member `sim`."""
-    sim = fields.object("sim")
-    if sim is None:
-        return None
-    inner = Fields(sim, "sim.")
-    inner.refuse_unknown(("device_id", "slot_index"))
-    device_id = inner.uuid("device_id", required=True)
-    slot_index = inner.integer("slot_index", 0, SLOT_MAX, required=True)
-    fields.errors.extend(inner.errors)
-    if device_id is None or slot_index is None:
-        return None
-    return Slot(device_id, slot_index)
+@described(
+    "Create a payment method",
+    "payment method",
+    status=201,
+    reads=read,
+    errors=(
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.PAYMENT_METHOD_EXISTS,
+        ErrorCode.SIM_NOT_FOUND,
+        ErrorCode.NETWORK_MISMATCH,
+        ErrorCode.SIM_ALREADY_ASSIGNED,
+    ),
+    example={
+        "provider": "momo_mtn",
+        "phone_number": "0241234567",
+        "account_name": "Ama Provisions",
+        "sim": {"device_id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "slot_index": 0},
+    },
+    idempotent=True,
+)
+async def create(call: Call) -> Reply:
+    """Register a number; 201."""
+    needs_live(call.caller)
+    body = await read_object(call.scope, call.receive)
+    asked = claim(call, body)
+    new = read(Fields(body))
+    async with call.service.inflight.alone(asked):
+        answer = await create_flow(
+            call.env,
+            call.caller,
+            new,
+            claim=asked,
+            warnings=ignored(Fields(body).unknown(KNOWN)),
+        )
+    return finished(answer)
 
 
+def read_move(fields: Fields) -> Slot | None:
+    """Read the body of a move."""
+    slot = read_slot(fields)
+    fields.done()
+    return slot
+
+
+@described(
+    "Move a payment method",
+    "payment method",
+    reads=read_move,
+    errors=(
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+        ErrorCode.SIM_NOT_FOUND,
+        ErrorCode.NETWORK_MISMATCH,
+        ErrorCode.SIM_ALREADY_ASSIGNED,
+    ),
+    example={"sim": {"device_id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "slot_index": 0}},
+)
 async def move(call: Call) -> Reply:
     """PATCH: no `sim` leaves the SIM alone, null takes the number off it, an object moves the number there."""
     needs_live(call.caller)
     body = await read_object(call.scope, call.receive)
     fields = Fields(body)
-    slot = read_slot(fields)
-    fields.done()
+    slot = read_move(fields)
     method_id = _id(call)
     warnings = ignored(fields.unknown(("sim",)))
     meta = {"warnings": warnings} if warnings else None
@@ -95,12 +130,39 @@ async def move(call: Call) -> Reply:
     return ok(await move_flow(call.env, call.caller, method_id, slot), meta)
 
 
+@described(
+    "Delete a payment method",
+    "payment method",
+    errors=(
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+    ),
+)
 async def delete(call: Call) -> Reply:
     """Take a number away; its payments keep their attribution."""
     needs_live(call.caller)
     return ok(await delete_flow(call.env, call.caller, _id(call)))
 
 
+def read_claim(fields: Fields) -> bool:
+    """Read the body: is it a dry run?"""
+    dry_run = fields.boolean("dry_run", default=False)
+    fields.done()
+    return dry_run
+
+
+@described(
+    "Claim unplaced payments",
+    "claimed",
+    reads=read_claim,
+    errors=(
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+        ErrorCode.METHOD_HAS_NO_SIM,
+    ),
+    example={"dry_run": True},
+    body_optional=True,
+)
 async def claim_unplaced(call: Call) -> Reply:
     """Give a number the payments of the last 30 days that came to its SIM while no number was there.
 
@@ -108,8 +170,7 @@ async def claim_unplaced(call: Call) -> Reply:
     """
     needs_live(call.caller)
     fields = Fields(await read_object_if_any(call.scope, call.receive))
-    dry_run = fields.boolean("dry_run", default=False)
-    fields.done()
+    dry_run = read_claim(fields)
     found = await claim_unplaced_flow(call.env, call.caller, _id(call), dry_run=dry_run)
     body: dict[str, Any] = {
         "success": True,
@@ -125,6 +186,7 @@ async def claim_unplaced(call: Call) -> Reply:
     return Reply(200, dump(body))
 
 
+@described("List payment methods", "payment methods")
 async def get_list(call: Call) -> Reply:
     """List the numbers."""
 
@@ -138,6 +200,7 @@ async def get_list(call: Call) -> Reply:
     return ok(await call.env.store.read(job))
 
 
+@described("Get a payment method", "payment method", errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND,))
 async def get_one(call: Call) -> Reply:
     """Return one number."""
     return ok(await _record(call, _id(call)))
@@ -160,6 +223,7 @@ async def _record(call: Call, method_id: str) -> dict[str, Any]:
     return await call.env.store.read(job)
 
 
+@described("List phones and SIMs", "phones")
 async def get_sims(call: Call) -> Reply:
     """List phones and slots to choose from."""
 

@@ -1,8 +1,8 @@
 """POST /v1/open-collections/replay: send an endpoint what it should have had."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from daemon.api.described import described
 from daemon.api.endpoints import needs_open_collections
 from daemon.api.fields import Fields, ignored
 from daemon.api.idempotency import claim
@@ -14,7 +14,6 @@ from daemon.core.requests import CallMeta
 from daemon.flows.replay import ReplayRequest
 from daemon.flows.replay import replay as flow
 from daemon.wire import ErrorCode
-from parsers import when
 
 KNOWN: Final = (
     "endpoint_id", "from", "to", "dry_run", "include_failed", "include_historical", "cursor",
@@ -22,27 +21,14 @@ KNOWN: Final = (
 CURSOR_CHARACTERS_MAX: Final = 300
 
 
-async def replay(call: Call) -> Reply:
-    """Queue what was not delivered; a dry run only counts."""
-    needs_open_collections(call)
-    body = await read_object(call.scope, call.receive)
-    asked = read(body)
-    idempotency = None if asked.dry_run else claim(call, body)
-    meta = CallMeta(call.request_id, idempotency, tuple(ignored(Fields(body).unknown(KNOWN))))
-    async with call.service.inflight.alone(idempotency):
-        answer = await flow(call.env, call.caller, asked, meta)
-    return finished(answer)
-
-
-def read(body: Mapping[str, Any]) -> ReplayRequest:
+def read(fields: Fields) -> ReplayRequest:
     """Read the body.
 
     Raises:
         Refusal: VALIDATION_ERROR, naming every wrong field; REPLAY_WINDOW_TOO_LARGE.
     """
-    fields = Fields(body)
     endpoint_id = fields.uuid("endpoint_id", required=True)
-    since, until = _time(fields, "from"), _time(fields, "to")
+    since, until = fields.time("from", required=True), fields.time("to", required=True)
     if since is not None and until is not None and since >= until:
         fields.fail("to", "out_of_range", "must be later than `from`")
     dry_run = fields.boolean("dry_run", default=False)
@@ -60,14 +46,34 @@ def read(body: Mapping[str, Any]) -> ReplayRequest:
     )
 
 
-def _time(fields: Fields, name: str) -> int | None:
-    text = fields.text(name, required=True)
-    if text is None:
-        return None
-    found = when.read_iso(text)
-    if found is None:
-        fields.fail(name, "invalid", "must be ISO 8601 with a zone, such as 2026-01-31T08:00:00Z")
-    return found
+@described(
+    "Replay payments",
+    "replay",
+    reads=read,
+    errors=(
+        ErrorCode.OPEN_COLLECTIONS_DISABLED,
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.ENDPOINT_NOT_FOUND,
+        ErrorCode.REPLAY_WINDOW_TOO_LARGE,
+    ),
+    example={
+        "endpoint_id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f",
+        "from": "2026-11-20T00:00:00Z",
+        "to": "2026-11-21T00:00:00Z",
+        "dry_run": True,
+    },
+    idempotent=True,
+)
+async def replay(call: Call) -> Reply:
+    """Queue what was not delivered; a dry run only counts."""
+    needs_open_collections(call)
+    body = await read_object(call.scope, call.receive)
+    asked = read(Fields(body))
+    idempotency = None if asked.dry_run else claim(call, body)
+    meta = CallMeta(call.request_id, idempotency, tuple(ignored(Fields(body).unknown(KNOWN))))
+    async with call.service.inflight.alone(idempotency):
+        answer = await flow(call.env, call.caller, asked, meta)
+    return finished(answer)
 
 
 def _after(fields: Fields, endpoint_id: str | None, since: int | None, until: int | None) -> int:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from daemon.api.described import described
 from daemon.api.fields import Query, read_uuid
 from daemon.api.service import Call, Reply, ok
 from daemon.core.errors import Refusal
@@ -11,17 +12,22 @@ from daemon.wire import ErrorCode
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
-OFFSET_MAX: Final = 1_000_000_000_000
 STATES: Final = ("open", "all")
 
 
+def read(query: Query) -> tuple[int, int, str | None]:
+    """Read the query: the page, and the state of what is listed, None for any."""
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
+    state = None if query.word("state", STATES) == "all" else "open"
+    query.done()
+    return limit, offset, state
+
+
+@described("List reviews", "reviews", query=read)
 async def get_list(call: Call) -> Reply:
     """List reviews, newest first: those that wait, or with `state=all` every one."""
     query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
-    state = None if query.word("state", STATES) == "all" else "open"
-    query.done()
+    limit, offset, state = read(query)
     now, mode = call.env.clock.now_us(), call.caller.mode
     found, total = await call.env.store.read(
         lambda reader: evidence.page(
@@ -33,6 +39,7 @@ async def get_list(call: Call) -> Reply:
     )
 
 
+@described("Get a review", "review", errors=(ErrorCode.REVIEW_NOT_FOUND,))
 async def get_one(call: Call) -> Reply:
     """Return one review."""
     review_id, mode = read_uuid(call.path("id")), call.caller.mode

@@ -1,11 +1,10 @@
 """POST /v1/test/payments: a made-up SMS through the real parser, in test mode (decisions.md section 8)."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
+from daemon.api.described import described
 from daemon.api.fields import Fields, ignored
 from daemon.api.read_json import read_object
-from daemon.api.reconcile import read_provider
 from daemon.api.service import Call, Reply, ok
 from daemon.core import local_shapes, sandbox
 from daemon.core.errors import Refusal
@@ -16,8 +15,6 @@ from daemon.flows.simulate import MadeUp, SimulateRequest, make_up
 from daemon.store import evidence, lists, reviews, transactions
 from daemon.store.engine import Reader
 from daemon.wire import ErrorCode, MessageState, Mode
-from parsers import when
-from parsers.money import read_api_amount
 
 KNOWN: Final = (
     "provider",
@@ -38,39 +35,18 @@ TYPED_CHARACTERS_MAX: Final = 60
 NAME_CHARACTERS_MAX: Final = 60
 
 
-async def create(call: Call) -> Reply:
-    """Let the sandbox's network send a receipt, and say what became of it.
-
-    Answers `{success, data: {message, transaction, review}}`: the SMS as it was understood, the transaction that it
-    verified (or that was named), and the review that it waits in; null where there is none.
-    """
-    if call.caller.mode is Mode.LIVE:
-        raise Refusal(
-            ErrorCode.SESSION_REQUIRED, "A live key may not make up payments: use a test key."
-        )
-    body = await read_object(call.scope, call.receive)
-    made = await make_up(call.env, read(body))
-    taken = await ingest(call.env, made.source, made.parts)
-    message_id = taken.concluded[0][0] if taken.concluded else None
-    now = call.env.clock.now_us()
-    data = await call.env.store.read(lambda reader: _became(reader, made, message_id, now))
-    warnings = ignored(Fields(body).unknown(KNOWN))
-    return ok(data, {"warnings": warnings} if warnings else None)
-
-
-def read(body: Mapping[str, Any]) -> SimulateRequest:
+def read(fields: Fields) -> SimulateRequest:
     """Read the body.
 
     Raises:
         Refusal: VALIDATION_ERROR, naming every wrong field.
     """
-    fields = Fields(body)
-    provider = read_provider(fields, "provider") or sandbox.PROVIDERS[0]
-    if provider not in sandbox.PROVIDERS:
-        fields.fail("provider", "invalid", f"the sandbox has {', '.join(sandbox.PROVIDERS)}")
+    provider = fields.provider("provider", sandbox.PROVIDERS) or sandbox.PROVIDERS[0]
     text = fields.text("text", most=TEXT_CHARACTERS_MAX, lines=True)
     reference = fields.text("reference")
-    amount = _amount(fields, required=text is None and reference is None)
+    amount = fields.amount("amount")
+    if text is None and reference is None and not fields.given("amount"):
+        fields.fail("amount", "required", "this field is required")
     found = SimulateRequest(
         provider=provider,
         reference=reference,
@@ -82,30 +58,40 @@ def read(body: Mapping[str, Any]) -> SimulateRequest:
         late=fields.boolean("late", default=False),
         sender=fields.text("sender", most=SENDER_CHARACTERS_MAX),
         text=text,
-        sent_at=_time(fields),
+        sent_at=fields.time("sent_at"),
     )
     fields.done()
     return found
 
 
-def _amount(fields: Fields, *, required: bool) -> int | None:
-    text = fields.text("amount", required=required)
-    if text is None:
-        return None
-    amount = read_api_amount(text)
-    if amount is None:
-        fields.fail("amount", "invalid", "must be a decimal such as 12.50")
-    return amount
+@described(
+    "Make a test payment",
+    "sandbox outcome",
+    reads=read,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.TRANSACTION_NOT_FOUND,
+    ),
+    example={"reference": "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"},
+)
+async def create(call: Call) -> Reply:
+    """Let the sandbox's network send a receipt, and say what became of it.
 
-
-def _time(fields: Fields) -> int | None:
-    text = fields.text("sent_at")
-    if text is None:
-        return None
-    found = when.read_iso(text)
-    if found is None:
-        fields.fail("sent_at", "invalid", "must be ISO 8601 with a zone")
-    return found
+    Answers `{success, data: {message, transaction, review}}`: the SMS as it was understood, the transaction that it
+    verified (or that was named), and the review that it waits in; null where there is none.
+    """
+    if call.caller.mode is Mode.LIVE:
+        raise Refusal(
+            ErrorCode.SESSION_REQUIRED, "A live key may not make up payments: use a test key."
+        )
+    body = await read_object(call.scope, call.receive)
+    made = await make_up(call.env, read(Fields(body)))
+    taken = await ingest(call.env, made.source, made.parts)
+    message_id = taken.concluded[0][0] if taken.concluded else None
+    now = call.env.clock.now_us()
+    data = await call.env.store.read(lambda reader: _became(reader, made, message_id, now))
+    warnings = ignored(Fields(body).unknown(KNOWN))
+    return ok(data, {"warnings": warnings} if warnings else None)
 
 
 def _became(reader: Reader, made: MadeUp, message_id: str | None, now: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from daemon.api.described import described
 from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
 from daemon.core import journal
@@ -14,15 +15,25 @@ from daemon.wire import ErrorCode
 
 LIMIT: Final = 100
 LIMIT_MAX: Final = 500
-OFFSET_MAX: Final = 1_000_000_000_000
 
 
+def read(query: Query) -> tuple[int, int]:
+    """Read the query: the size of the page, and what comes before it."""
+    page = query.page(LIMIT, LIMIT_MAX)
+    query.done()
+    return page
+
+
+@described(
+    "List a transaction's events",
+    "transaction events",
+    query=read,
+    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
+)
 async def get_list(call: Call) -> Reply:
     """List the journal of one request or holder."""
     query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
-    query.done()
+    limit, offset = read(query)
     transaction_id = split_reference(call.path("reference"))
     mode = call.caller.mode
 

@@ -1,5 +1,6 @@
 """GET of transactions: one by its reference, its code or the caller's own reference, and the list."""
 
+from daemon.api.described import described
 from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
 from daemon.core import shapes, transaction_shapes
@@ -7,8 +8,7 @@ from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.store import lists
 from daemon.store.transaction_list import Found, TransactionFilter, transactions
-from daemon.wire import ErrorCode, TransactionStatus
-from parsers.phone import read_phone
+from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.svc_code import normalize_code
 
 PER_PAGE = 50
@@ -18,21 +18,28 @@ PAGE_MAX = 1_000_000_000
 """Far past the end of any list, and its offset still fits an integer of the database."""
 
 
-async def get_list(call: Call) -> Reply:
-    """List transactions, newest first."""
-    query = Query(call.query)
+def read(query: Query, mode: Mode | None = None) -> tuple[int, int, TransactionFilter]:
+    """Read the query: the page, its size, and what is listed."""
     page = query.number("page", 1, high=PAGE_MAX)
     per_page = query.number("per_page", PER_PAGE, high=PER_PAGE_MAX)
     status = query.word("status", list(TransactionStatus))
     wanted = TransactionFilter(
-        mode=call.caller.mode,
+        mode=mode,
         origin=query.word("origin", ("request", "open", "all")) or "request",
         status=None if status is None else TransactionStatus(status),
         since=query.time("from"),
         until=query.time("to"),
-        phone_number=_phone(query),
+        phone_number=query.phone("phone_number"),
     )
     query.done()
+    return page, per_page, wanted
+
+
+@described("List transactions", "transactions", query=read)
+async def get_list(call: Call) -> Reply:
+    """List transactions, newest first."""
+    query = Query(call.query)
+    page, per_page, wanted = read(query, call.caller.mode)
     now = call.env.clock.now_us()
     found, total = await call.env.store.read(
         lambda reader: transactions(
@@ -45,17 +52,7 @@ async def get_list(call: Call) -> Reply:
     return ok(items, query.meta(), pagination=shapes.pagination(page, per_page, total))
 
 
-def _phone(query: Query) -> str | None:
-    # A `+` that was not escaped has become a space.
-    text: str | None = query.body.get("phone_number")
-    if text is None:
-        return None
-    found = read_phone(text.strip())
-    if found is None:
-        query.fail("phone_number", "invalid", "is no valid phone number")
-    return found
-
-
+@described("Get a transaction", "transaction", errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
 async def get_one(call: Call) -> Reply:
     """Return one transaction by its reference."""
     transaction_id = split_reference(call.path("reference"))
@@ -66,6 +63,9 @@ async def get_one(call: Call) -> Reply:
     return _one(call, found)
 
 
+@described(
+    "Get a transaction by its code", "transaction", errors=(ErrorCode.TRANSACTION_NOT_FOUND,)
+)
 async def get_by_code(call: Call) -> Reply:
     """Return the newest request that has or had this code."""
     code, mode = normalize_code(call.path("svc_code")), call.caller.mode
@@ -73,6 +73,11 @@ async def get_by_code(call: Call) -> Reply:
     return _one(call, found)
 
 
+@described(
+    "Get a transaction by client reference",
+    "transaction by client reference",
+    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
+)
 async def get_by_client_reference(call: Call) -> Reply:
     """Return the best request with the caller's own reference; `meta.matches` counts them."""
     reference, mode = call.path("client_ref"), call.caller.mode

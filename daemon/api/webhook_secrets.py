@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from daemon.api.described import described
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.fields import Fields, ignored
 from daemon.api.read_json import read_object
@@ -19,6 +20,29 @@ _NO_STORE: Final = (b"cache-control", b"no-store")
 UNTIL: Final = "previous_secret_expires_at"
 
 
+def read(fields: Fields) -> tuple[str | None, bool]:
+    """Read the account password, and whether the old secrets end now."""
+    given = fields.secret("password")
+    leaked = fields.boolean("expire_previous", default=False)
+    fields.done()
+    return given, leaked
+
+
+@described(
+    "Reveal an endpoint's secret",
+    "secret",
+    reads=read,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+        ErrorCode.OPEN_COLLECTIONS_DISABLED,
+        ErrorCode.ENDPOINT_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+    ),
+    example={"password": "correct horse battery"},
+)
 async def reveal_endpoint(call: Call) -> Reply:
     """Show an endpoint's signing secret."""
     endpoint, _fields, warnings = await _confirmed(call, of_endpoint=True)
@@ -26,12 +50,40 @@ async def reveal_endpoint(call: Call) -> Reply:
     return _revealed(await reveal(call.env, call.caller, endpoint.id), warnings)
 
 
+@described(
+    "Reveal the account's webhook secret",
+    "secret",
+    reads=read,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+    ),
+    example={"password": "correct horse battery"},
+)
 async def reveal_account(call: Call) -> Reply:
     """Show the secret that signs for requests' own webhooks and the default one."""
     _endpoint, _fields, warnings = await _confirmed(call, of_endpoint=False)
     return _revealed(await reveal(call.env, call.caller, ACCOUNT), warnings)
 
 
+@described(
+    "Rotate an endpoint's secret",
+    "rotated endpoint secret",
+    reads=read,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+        ErrorCode.OPEN_COLLECTIONS_DISABLED,
+        ErrorCode.ENDPOINT_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.ROTATION_LIMIT,
+    ),
+    example={"password": "correct horse battery"},
+)
 async def rotate_endpoint(call: Call) -> Reply:
     """Give an endpoint a new secret, shown this once."""
     endpoint, leaked, warnings = await _confirmed(call, of_endpoint=True)
@@ -40,6 +92,19 @@ async def rotate_endpoint(call: Call) -> Reply:
     return _rotated(collection_shapes.endpoint(endpoint), shown, warnings)
 
 
+@described(
+    "Rotate the account's webhook secret",
+    "rotated account secret",
+    reads=read,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+        ErrorCode.ROTATION_LIMIT,
+    ),
+    example={"password": "correct horse battery"},
+)
 async def rotate_account(call: Call) -> Reply:
     """Give the account a new webhook secret, shown this once."""
     _endpoint, leaked, warnings = await _confirmed(call, of_endpoint=False)
@@ -64,11 +129,7 @@ async def _confirmed(
         endpoint = await find(call)
     body = await read_object(call.scope, call.receive)
     fields = Fields(body)
-    given = fields.value("password")
-    if given is not None and not isinstance(given, str):
-        fields.fail("password", "wrong_type", "must be a string")
-    leaked = fields.boolean("expire_previous", default=False)
-    fields.done()
+    given, leaked = read(fields)
     await password.confirm(call.env, call.caller, given)
     warnings = ignored(fields.unknown(("password", "expire_previous")))
     return endpoint, leaked, {"warnings": warnings} if warnings else None

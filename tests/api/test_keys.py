@@ -93,7 +93,7 @@ async def test_all_that_is_wrong_is_said_at_once(api: FakeApi) -> None:
     body = {"name": "x", "kind": "publishable", "scopes": ["transactions:read"]}
     assert details(await api.local.post(KEYS, json=body)) == {"scopes": "invalid"}
     assert details(await api.local.post(KEYS, json={"name": "x", "scopes": []})) == {
-        "scopes": "wrong_type"
+        "scopes": "out_of_range"
     }
 
 

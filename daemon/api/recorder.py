@@ -1,0 +1,267 @@
+"""Learns what an operation takes by running its reader: each field that is asked for is written down with its limits.
+
+So the description cannot say anything else than what is checked. What is written down never forbids what is taken: an
+absent field may be null (and an empty text where it counts as absent), blanks are trimmed before a word is compared, and
+a list's size that is lowered has no maximum.
+"""
+
+from collections.abc import Callable, Collection
+
+from daemon.api.fields import TEXT_CHARACTERS_MAX, Fields, Query
+from daemon.core.providers import known
+from daemon.core.schema import Schema
+
+
+class Recorded(Exception):
+    """The reader has asked for everything."""
+
+
+class Notes:
+    """What is written down of one object."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Schema | Notes] = {}
+        self.required: list[str] = []
+        self.closed = False
+
+    def add(self, name: str, schema: Schema, *, required: bool) -> None:
+        """Write a member down."""
+        if required:
+            self.required.append(name)
+        elif "type" in schema:
+            schema = {**schema, "type": [*_list(schema["type"]), "null"]}
+            if "enum" in schema:
+                schema["enum"] = [*schema["enum"], None]
+        self.members[name] = schema
+
+    def schema(self) -> Schema:
+        """Return the object's schema."""
+        members = {
+            name: each if isinstance(each, dict) else {**each.schema(), "type": ["object", "null"]}
+            for name, each in self.members.items()
+        }
+        found: Schema = {"type": "object", "properties": members}
+        if self.required:
+            found["required"] = self.required
+        if self.closed:
+            found["additionalProperties"] = False
+        return found
+
+
+class Recorder(Fields):
+    """Stands for a body, and notes what is asked of it."""
+
+    def __init__(self, notes: Notes | None = None) -> None:
+        super().__init__({})
+        self.notes = notes or Notes()
+
+    def _note(self, name: str, schema: Schema, *, required: bool = False) -> None:
+        self.notes.add(name, schema, required=required)
+
+    def done(self) -> None:
+        """End the reader."""
+        raise Recorded
+
+    def refuse_unknown(self, known: Collection[str]) -> None:  # noqa: ARG002 -- the signature of Fields
+        """Note that no other member may be there."""
+        self.notes.closed = True
+
+    def inside(self, name: str) -> "Recorder":
+        """Note an object and return what notes its members."""
+        inner = Recorder()
+        self.notes.members[name] = inner.notes
+        return inner
+
+    def value(self, name: str, *, required: bool = False) -> None:
+        """Note a member of any kind."""
+        self._note(name, {}, required=required)
+
+    def text(
+        self,
+        name: str,
+        *,
+        required: bool = False,
+        most: int = TEXT_CHARACTERS_MAX,
+        lines: bool = False,  # noqa: ARG002 -- the signature of Fields
+        blank: bool = True,
+    ) -> None:
+        """Note a string."""
+        schema: Schema = {"type": "string", "maxLength": most}
+        if required or not blank:
+            schema["minLength"] = 1
+        self._note(name, schema, required=required)
+
+    def boolean(self, name: str, default: bool) -> bool:  # noqa: FBT001 -- the signature of Fields
+        """Note true or false."""
+        self._note(name, {"type": "boolean", "default": default})
+        return default
+
+    def switch(self, name: str) -> None:
+        """Note true or false."""
+        self._note(name, {"type": "boolean"})
+
+    def integer(self, name: str, low: int, high: int, *, required: bool = False) -> None:
+        """Note a whole number."""
+        self._note(name, {"type": "integer", "minimum": low, "maximum": high}, required=required)
+
+    def object(self, name: str, *, most_bytes: int | None = None) -> None:
+        """Note an object that may hold anything."""
+        schema: Schema = {"type": "object", "additionalProperties": True}
+        if most_bytes is not None:
+            schema["x-maxBytes"] = most_bytes
+        self._note(name, schema)
+
+    def secret(self, name: str, *, required: bool = False) -> None:
+        """Note a string that is taken as it is."""
+        self._note(name, {"type": "string", "format": "password"}, required=required)
+
+    def word(self, name: str, words: Collection[str]) -> None:
+        """Note one of some words."""
+        self._note(name, _word(words))
+
+    def words(
+        self,
+        name: str,
+        words: Collection[str] | None,
+        *,
+        most: int,
+        required: bool = False,
+        must: str | None = None,
+    ) -> None:
+        """Note a list of strings."""
+        items: Schema = {"type": "string"} if words is None else _word(words)
+        schema: Schema = {"type": "array", "items": items, "minItems": 1, "maxItems": most}
+        if must is not None:
+            schema["contains"] = {"const": str(must)}
+        self._note(name, schema, required=required)
+
+    def amount(
+        self, name: str, currency: str = "GHS", *, required: bool = False, number: bool = False
+    ) -> None:
+        """Note a decimal."""
+        assert currency
+        schema: Schema = {"type": "string", "pattern": r"^[0-9]{1,13}(\.[0-9]{1,2})?$"}
+        if number:
+            schema = {"type": ["string", "number"], "pattern": schema["pattern"]}
+        self._note(name, schema, required=required)
+
+    def provider(
+        self, name: str, among: Collection[str] | None = None, *, required: bool = False
+    ) -> None:
+        """Note a provider; its aliases are not told."""
+        text = f"one of {', '.join(among or known())}, or an alias"
+        schema: Schema = {"type": "string", "maxLength": TEXT_CHARACTERS_MAX, "description": text}
+        self._note(name, schema, required=required)
+
+    def time(self, name: str, *, required: bool = False) -> None:
+        """Note a time."""
+        self._note(name, _time(), required=required)
+
+    def phone(self, name: str, *, required: bool = False) -> None:
+        """Note a phone number."""
+        self._note(name, {"type": "string", "maxLength": TEXT_CHARACTERS_MAX}, required=required)
+
+    def uuid(self, name: str, *, required: bool = False) -> None:
+        """Note a UUID."""
+        self._note(name, {"type": "string", "format": "uuid"}, required=required)
+
+
+class QueryRecorder(Query):
+    """Stands for a query string, and notes what is asked of it."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.notes = Notes()
+
+    def done(self) -> None:
+        """End the reader."""
+        raise Recorded
+
+    def _note(self, name: str, schema: Schema, *, required: bool = False) -> None:
+        self.notes.members[name] = schema
+        if required:
+            self.notes.required.append(name)
+
+    def value(self, name: str, *, required: bool = False) -> None:
+        """Note a parameter."""
+        self._note(name, {"type": "string"}, required=required)
+
+    def number(self, name: str, default: int, *, low: int = 1, high: int | None = None) -> int:
+        """Note a whole number."""
+        schema: Schema = {"type": "integer", "minimum": low, "default": default}
+        if high is not None and high < 1_000_000:
+            schema["description"] = (
+                f"at most {high}; more is lowered to it, and `meta.warnings` says so"
+            )
+        self._note(name, schema)
+        return default
+
+    def text(
+        self,
+        name: str,
+        *,
+        required: bool = False,
+        most: int = TEXT_CHARACTERS_MAX,
+        lines: bool = False,  # noqa: ARG002 -- the signature of Fields
+        blank: bool = True,  # noqa: ARG002 -- the same
+    ) -> None:
+        """Note a string."""
+        self._note(name, {"type": "string", "maxLength": most}, required=required)
+
+    def word(self, name: str, words: Collection[str]) -> None:
+        """Note one of some words."""
+        self._note(name, _word(words))
+
+    def time(self, name: str, *, required: bool = False) -> None:
+        """Note a time."""
+        self._note(name, _time(), required=required)
+
+    def phone(self, name: str, *, required: bool = False) -> None:
+        """Note a phone number."""
+        self._note(name, {"type": "string"}, required=required)
+
+    def uuid(self, name: str, *, required: bool = False) -> None:
+        """Note a UUID."""
+        self._note(name, {"type": "string", "format": "uuid"}, required=required)
+
+    def flag(self, name: str) -> bool:
+        """Note a switch."""
+        self._note(
+            name, {"type": "string", "enum": ["true", "false", "1", "0"], "default": "false"}
+        )
+        return False
+
+
+def body_of(reader: Callable[[Fields], object]) -> Schema:
+    """Return the schema of what a reader takes."""
+    recorder = Recorder()
+    _run(lambda: reader(recorder))
+    return recorder.notes.schema()
+
+
+def query_of(reader: Callable[[Query], object]) -> Schema:
+    """Return the schema of the parameters that a reader takes, as members of one object."""
+    recorder = QueryRecorder()
+    _run(lambda: reader(recorder))
+    return recorder.notes.schema()
+
+
+def _run(reader: Callable[[], object]) -> None:
+    try:
+        reader()
+    except Recorded:
+        return
+    raise AssertionError("a reader ends with `done`")
+
+
+def _word(words: Collection[str]) -> Schema:
+    return {"type": "string", "enum": [str(each) for each in words]}
+
+
+def _time() -> Schema:
+    text = "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z"
+    return {"type": "string", "maxLength": TEXT_CHARACTERS_MAX, "description": text}
+
+
+def _list(kind: str | list[str]) -> list[str]:
+    return [kind] if isinstance(kind, str) else kind
