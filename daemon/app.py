@@ -16,14 +16,19 @@ from daemon.api.places import ListenError
 from daemon.config import Config, ConfigError, Webhooks, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
-from daemon.flows import send_text
+from daemon.flows import send_text, smtp_password
 from daemon.flows.note_key_use import note_key_use
+from daemon.flows.notice_sms import OwnerSms
 from daemon.lock import HomeLock, Locked
 from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
+from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
 from daemon.loops.sweep import sweep
 from daemon.loops.templates import watch_templates
+from daemon.notices.channels import Channel
+from daemon.notices.desktop import Desktop
+from daemon.notices.email import Email
 from daemon.own_wordings import FOLDER, OwnWordings
 from daemon.secrets import Vault
 from daemon.store import presence, shop
@@ -32,6 +37,7 @@ from daemon.store.migrate import DatabaseDamaged, DatabaseNewer
 from daemon.system import Clock, SystemClock, SystemEntropy
 from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.sender import Sender
+from parsers.phone import read_phone
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -174,8 +180,13 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         loop.add_signal_handler(number, stopping.set)
     ports = Ports(env, log, options.modems)
     deliver = DeliverLoop(env, _sender_maker(env.config.webhooks), log)
+    channels = _channels(env)
     hooks = api.Hooks(
-        on_shutdown=stopping.set, phone_states=ports.conditions, inspect=ports.inspect, log=log
+        channels=tuple(channels),
+        on_shutdown=stopping.set,
+        phone_states=ports.conditions,
+        inspect=ports.inspect,
+        log=log,
     )
     listeners = Listeners(
         socket_path=places.socket,
@@ -201,6 +212,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         asyncio.create_task(deliver.run(), name="deliver"),
         asyncio.create_task(ports.run(), name="ports"),
         asyncio.create_task(sweep(env, log), name="sweep"),
+        asyncio.create_task(NoticeLoop(env, channels, log).run(), name="notices"),
         asyncio.create_task(watch_templates(env.own, log), name="templates"),
     ]
     stopped = asyncio.create_task(stopping.wait(), name="stop")
@@ -224,6 +236,20 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         for task in [*tasks, stopped]:
             task.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)
+
+
+def _channels(env: Env) -> dict[str, Channel]:
+    """Return the ways to the owner that the settings name."""
+    found: dict[str, Channel] = {}
+    smtp = env.config.smtp
+    if smtp.host and smtp.to:
+        found["email"] = Email(smtp, env.clock, lambda: smtp_password.current(env))
+    if env.config.notices.desktop:
+        found["desktop"] = Desktop()
+    number = read_phone(env.config.notices.sms_to)
+    if number is not None:
+        found["sms"] = OwnerSms(env, number)
+    return found
 
 
 def _own_wordings(places: wire.Places) -> OwnWordings:

@@ -18,6 +18,7 @@ from daemon.core.delivery import SCHEDULE_S
 from daemon.core.errors import MomoError
 from daemon.core.texting import CODE_TEXT, RECEIPT_TEXT, STEPS, TextKind, template_fault
 from daemon.wire import DEFAULT_HTTP, HOME_VARIABLE
+from parsers.phone import read_phone
 
 SYSTEM_PATH: Final = "/etc/momo/momo.toml"
 """Settings for all shops of a machine; not looked at when `MOMO_HOME` is set (cli.md section 1.6)."""
@@ -89,7 +90,16 @@ class Smtp:
     port: int = 587
     from_: str = ""
     to: str = ""
+    user: str = ""
     starttls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """How the owner is told what happened, besides e-mail."""
+
+    desktop: bool = False
+    sms_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +167,7 @@ class Config:
     modems: Modems = field(default_factory=Modems)
     limits: Limits = field(default_factory=Limits)
     smtp: Smtp = field(default_factory=Smtp)
+    notices: Notices = field(default_factory=Notices)
     open_collections: OpenCollections = field(default_factory=OpenCollections)
     transactions: Transactions = field(default_factory=Transactions)
     sms: Sms = field(default_factory=Sms)
@@ -235,6 +246,11 @@ def _file(value: str) -> str:
     return "" if Path(value).is_file() else f"names a file that is not there: {value}"
 
 
+def _phone(value: str) -> str:
+    good = not value or read_phone(value) is not None
+    return "" if good else "takes a phone number, such as 0244124567"
+
+
 _RULES: Final[dict[str, Rule]] = {
     "http.bind": _address,
     "http.public_base_url": _url("http", "https"),
@@ -262,6 +278,7 @@ _RULES: Final[dict[str, Rule]] = {
     "limits.reconcile_misses_15min": _between(1, 1_000),
     "limits.connections": _between(1, 65_535),
     "smtp.port": _between(1, 65_535),
+    "notices.sms_to": _phone,
     "transactions.late_policy": _one_of("accept", "review", "reject"),
     "transactions.code_sms_at": _one_of("both", "request", "verified", "never"),
     "sms.code_text": _template(TextKind.CODE),

@@ -21,6 +21,7 @@ from daemon.api import (
     local_doctor,
     local_messages,
     local_modems,
+    local_notices,
     local_sims,
     local_status,
     local_templates,
@@ -39,6 +40,7 @@ from daemon.api import (
 from daemon.api.application import Application
 from daemon.api.auth import Doorkeeper
 from daemon.api.cancel import cancel
+from daemon.api.description import Description
 from daemon.api.envelope import VERSION, Envelope
 from daemon.api.initialize import initialize
 from daemon.api.reconcile import reconcile
@@ -74,6 +76,7 @@ def build(env: Env, hooks: Hooks) -> Application:
     _add_access(routes)
     _add_open_collections(routes)
     _add_local(routes)
+    _add_description(routes)
     router = Router(routes.all, redirect_slashes=False, default=no_such_route)
     return Application(Envelope(_with_health(router), service, _hosts(env)), service)
 
@@ -178,7 +181,17 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)
     routes.add(Path.LOCAL_TEMPLATES, {"GET": op(local_templates.get_list)}, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)
+    routes.add(Path.LOCAL_NOTICES, {"GET": op(local_notices.get_list)}, local=True)
+    routes.add(Path.LOCAL_NOTICES_SEEN, {"POST": op(local_notices.see)}, local=True)
+    routes.add(Path.LOCAL_NOTICES_TEST, {"POST": op(local_notices.test)}, local=True)
+    routes.add(Path.LOCAL_SMTP_PASSWORD, {"POST": op(local_notices.set_password)}, local=True)
     routes.add(Path.LOCAL_SETUP, {"POST": op(local_control.setup)}, local=True)
+
+
+def _add_description(routes: Routes) -> None:
+    description = Description(routes)
+    routes.add(Path.OPENAPI, {"GET": public(description.document)})
+    routes.add(Path.DOCS, {"GET": public(description.page)})
 
 
 def _with_health(app: ASGIApp) -> ASGIApp:

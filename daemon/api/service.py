@@ -49,6 +49,7 @@ class Hooks:
         on_shutdown: Begins to stop the daemon; returns at once.
         phone_states: What each phone's loop says of itself.
         inspect: Asks a phone, by its device id, how it fares now; False when it does not say.
+        channels: The ways to the owner that the settings name, such as `email`.
         resolver: Looks up the hosts of webhook addresses; None is the system's.
         log: Where our own faults are written.
     """
@@ -57,6 +58,7 @@ class Hooks:
     phone_states: Callable[[], Sequence[Condition]] = tuple
     inspect: Callable[[str], Awaitable[bool]] = nobody_answers
     resolver: Resolver | None = None
+    channels: tuple[str, ...] = ()
     log: ErrorLog = field(default_factory=PlainLog)
 
 

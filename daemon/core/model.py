@@ -343,3 +343,27 @@ class Event:
     message_id: str | None
     endpoint_id: str | None
     data: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeRow:
+    """One cause in one hour.
+
+    Attributes:
+        count: How often it happened.
+        told: How many of those have gone out, or were shown and so need not.
+    """
+
+    seq: int
+    id: str
+    cause: str
+    kind: str
+    urgent: bool
+    text: str
+    next: str
+    count: int
+    told: int
+    first_at: int
+    last_at: int
+    seen_at: int | None
+    recovered_at: int | None

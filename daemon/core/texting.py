@@ -12,10 +12,11 @@ from parsers.money import render
 
 
 class TextKind(StrEnum):
-    """The two SMS that one request may cause; each at most once."""
+    """The two SMS that one request may cause, each at most once; and what the owner is told."""
 
     CODE = "code"
     RECEIPT = "receipt"
+    NOTICE = "notice"
 
 
 CODE_TEXT: Final = (

@@ -61,6 +61,7 @@ def _pointless(tx: Tx, text: texts.Text, now: int) -> str:
     if text.expires_at <= now:
         return _TOO_LATE
     if text.kind is TextKind.CODE and not text.parts_sent:
+        assert text.transaction_id is not None, "a code is an order's"
         request = transactions.get(tx, text.transaction_id)
         if request is None or request.status is not TransactionStatus.PENDING:
             return "the order no longer waits for its payment"

@@ -23,6 +23,8 @@ from daemon.store.rows import columns, load, load_all, load_optional
 from daemon.wire import Mode
 
 TOPIC: Final = "sms_outbox"
+NOTICE_FOR_US: Final = 12 * limits.HOUR_US
+"""A notice that could not go out by then is old news."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Text:
 
     seq: int
     id: str
-    transaction_id: str
+    transaction_id: str | None
     kind: TextKind
     sim_seq: int
     number: str
@@ -124,6 +126,29 @@ def owe_receipt(
     )
 
 
+def owe_notice(tx: Tx, texting: Texting, text_id: str, number: str, body: str, now: int) -> bool:
+    """Queue an SMS to the owner, under the same limits; False when no line can send it now.
+
+    The same id again is the same SMS: it is queued once.
+    """
+    if tx.value("SELECT 1 FROM sms_outbox WHERE id = :id", {"id": text_id}) is not None:
+        return True
+    line = _line(tx, texting, number, now)
+    if line is None:
+        return False
+    return _queue(
+        tx,
+        None,
+        text_id=text_id,
+        kind=TextKind.NOTICE,
+        line=line,
+        number=number,
+        body=body,
+        expires_at=now + NOTICE_FOR_US,
+        now=now,
+    )
+
+
 def _wanted(texting: Texting, kind: TextKind, request: Transaction) -> str | None:
     """Return the number that gets this SMS, None when nobody does."""
     wants = texting.wants(
@@ -172,7 +197,7 @@ def _ready_lines(tx: Tx) -> list[TextLine]:
 
 def _queue(
     tx: Tx,
-    request: Transaction,
+    request: Transaction | None,
     *,
     text_id: str,
     kind: TextKind,
@@ -188,7 +213,7 @@ def _queue(
         "'queued', 0, 0, :now, :expires_at, :now, '') ON CONFLICT (transaction_id, kind) DO NOTHING RETURNING seq",
         {
             "id": text_id,
-            "transaction_id": request.id,
+            "transaction_id": None if request is None else request.id,
             "kind": kind,
             "sim_seq": line.sim_seq,
             "number": number,
@@ -198,13 +223,13 @@ def _queue(
         },
     )
     if queued is not None:
-        _tell(tx, "sms.queued", request.id, kind, now)
+        _tell(tx, "sms.queued", None if request is None else request.id, kind, now)
         tx.wake(TOPIC)
     return queued is not None
 
 
 def _tell(
-    tx: Tx, what: str, transaction_id: str, kind: TextKind, now: int, **facts: object
+    tx: Tx, what: str, transaction_id: str | None, kind: TextKind, now: int, **facts: object
 ) -> None:
     data: dict[str, Any] = {"kind": kind, **facts}
     events.add(tx, type=what, mode=Mode.LIVE, at=now, transaction_id=transaction_id, data=data)

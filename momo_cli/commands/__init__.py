@@ -34,6 +34,10 @@ COMMANDS: Final[dict[str, Info]] = {
     "messages reparse": Info(_ROOM + "messages_reparse", "Read unread SMS again", DAY),
     "messages sample": Info(_ROOM + "messages_sample", "Make a sample for the maintainers", DAY),
     "parse": Info(_ROOM + "parse", "Say what a pasted message says", DAY),
+    "notices list": Info(_ROOM + "notices_list", "List what you have to know", DAY),
+    "notices seen": Info(_ROOM + "notices_seen", "Note that you have seen them", DAY),
+    "notices test": Info(_ROOM + "notices_test", "Send yourself a test", DAY),
+    "notices password": Info(_ROOM + "notices_password", "Keep the mail password", DAY),
     "status": Info(_ROOM + "status", "Show how everything is", DAY),
     "lines": Info(_ROOM + "lines", "Show phones, SIMs and the numbers on them", LINES),
     "modems list": Info(_ROOM + "modems_list", "List the modems and how they fare", LINES),
@@ -114,6 +118,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "simulate": ("The sandbox: payment, sms", CARE),
     "keys": ("API keys: create, list, show, revoke", CARE),
     "password": ("The owner's password: set", CARE),
+    "notices": ("What you have to know: list, seen, test, password", DAY),
     "daemon": ("The daemon: run, start, stop, status", CARE),
 }
 """The first words of two-word commands: summary and panel."""

@@ -95,6 +95,9 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
             f"others may read what passes over http://{clean(data.get('http'))}",
             "momo help files",
         )
+    unseen = at(data, "notices.unseen")
+    if unseen:
+        yield f"{unseen} notice{'s' if unseen != 1 else ''} not seen yet", "momo notices list"
     if data.get("secrets") == "locked":
         yield "the secrets are locked: webhooks wait", "momo help files"
     if at(data, "queue.dead_letters"):

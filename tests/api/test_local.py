@@ -68,6 +68,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "endpoints": [{**endpoints[0], "queued": 2}],
         "queue": {"pending": 2, "retrying": 0, "failed": 0, "dead_letters": 0},
         "templates": {"files": 0, "wordings": 0, "problems": []},
+        "notices": {"unseen": 0, "urgent": 0},
         "phones": [],
         "db": {"path": api.shop.env.store.path, "schema": len(migrations()), "last_check": "ok"},
         "secrets": "unlocked",

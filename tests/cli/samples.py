@@ -548,3 +548,16 @@ HUNG: dict[str, Any] = {
         {"id": "modem.silent", "level": "warn", "text": "no message came", "fix": "send one"},
     ],
 }
+
+NOTICE: dict[str, Any] = {
+    "id": "7d1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f33",
+    "kind": "sim.silent",
+    "urgent": True,
+    "text": "A SIM that is usually busy has had no message for long. Is the network down?",
+    "next": "momo modems list",
+    "count": 2,
+    "first_at": "2026-11-20T08:00:00.000Z",
+    "last_at": "2026-11-20T09:00:00.000Z",
+    "seen_at": None,
+    "recovered_at": None,
+}

@@ -222,6 +222,20 @@ CASES = {
         ("POST", f"{ENDPOINT}/test"),
         Says({"success": True, "status_code": 200, "response_body": "ok", "message": "200."}),
     ),
+    "notices list": Case(
+        ("notices", "list"), ("GET", wire.Path.LOCAL_NOTICES), ok([samples.NOTICE]), ok([])
+    ),
+    "notices seen": Case(
+        ("notices", "seen"), ("POST", wire.Path.LOCAL_NOTICES_SEEN), ok({"seen": 2})
+    ),
+    "notices test": Case(
+        ("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]})
+    ),
+    "notices password": Case(
+        ("notices", "password", "--forget"),
+        ("POST", wire.Path.LOCAL_SMTP_PASSWORD),
+        ok({"set": False}),
+    ),
     "keys create": Case(
         ("keys", "create", "--name", "till"),
         ("POST", wire.Path.KEYS),

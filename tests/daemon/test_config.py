@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from daemon.config import Config, ConfigError, Http, check_exposure, load, parse
 
 EXAMPLES = {
+    "notices": 'desktop = true\nsms_to = "0244124567"',
     "http": 'bind = "0.0.0.0:80"\npublic_base_url = "https://pay.ama.example"\ninsecure_http = true',
     "webhooks": """
 allow_private_hosts = ["till.lan", "192.168.1.9"]

@@ -1,11 +1,11 @@
--- SMS that the shop owes its payers (decisions.md section 2). Each goes out at most once: `sending` is written down
+-- SMS that the shop owes its payers (decisions.md section 2), and those to its owner. Each goes out at most once: `sending` is written down
 -- before the phone is told, and what a crash finds there becomes `unknown` and is never sent again.
 
 CREATE TABLE sms_outbox (
     seq            INTEGER PRIMARY KEY,
     id             TEXT    NOT NULL UNIQUE,
-    transaction_id TEXT    NOT NULL REFERENCES transactions (id),
-    kind           TEXT    NOT NULL CHECK (kind IN ('code', 'receipt')),
+    transaction_id TEXT    REFERENCES transactions (id),   -- NULL: a notice to the owner
+    kind           TEXT    NOT NULL CHECK (kind IN ('code', 'receipt', 'notice')),
     sim_seq        INTEGER NOT NULL REFERENCES sims (seq),
     number         TEXT    NOT NULL,
     body           TEXT    NOT NULL,

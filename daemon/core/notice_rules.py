@@ -1,0 +1,189 @@
+"""Which lines of the journal the owner is told of without having asked, and how often. Pure.
+
+A cause is told of at once, then not again within the hour: what else happened by then comes in one digest. When it is
+over, that is told once too. So a night without a network is three messages in the morning, not three hundred.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.limits import HOUR_US, MINUTE_US
+from daemon.core.model import Event
+from daemon.core.notices import SENTENCES
+from daemon.core.reviews import explain
+
+Facts = Mapping[str, Any]
+
+QUIET_US: Final = HOUR_US
+"""One message for each cause in this time."""
+RETRIES_US: Final = (MINUTE_US, 5 * MINUTE_US, 15 * MINUTE_US, HOUR_US, 4 * HOUR_US, 12 * HOUR_US)
+"""The waits between the tries to send one; after the last the notice is shown by the CLI alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one type of line is told.
+
+    Attributes:
+        sentence: What happened, from the line's facts.
+        urgent: Money is at stake or stands still.
+        next: What to type; `{endpoint_id}` and the line's facts are filled in.
+        about: The facts that part one cause from another; the endpoint always does.
+        cause: The causes that share an end share this name; empty is the type itself.
+        ends: The line ends its cause, and is told only if the cause was.
+    """
+
+    sentence: Callable[[Facts], str]
+    urgent: bool = False
+    next: str = ""
+    about: tuple[str, ...] = ()
+    cause: str = ""
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One line, as the owner is told of it."""
+
+    cause: str
+    kind: str
+    text: str
+    next: str
+    urgent: bool
+    ends: bool
+
+
+def _plain(text: str) -> Callable[[Facts], str]:
+    return lambda _facts: text
+
+
+def _failing(facts: Facts) -> str:
+    count = facts.get("consecutive_failures")
+    return f"{count} deliveries in a row failed at {facts.get('url', 'an endpoint')}; after 20 it is paused."
+
+
+def _paused(facts: Facts) -> str:
+    where = facts.get("url", "An endpoint")
+    return (
+        f"{where} was paused after {facts.get('consecutive_failures', 20)} failures in a row. What it is owed waits and "
+        "nothing is lost."
+    )
+
+
+def _phone(what: str) -> Callable[[Facts], str]:
+    return lambda facts: f"The modem {facts.get('name') or facts.get('device_id') or ''} {what}"
+
+
+def _review(facts: Facts) -> str:
+    return f"A payment waits for you: {explain(str(facts['reason'])).why}"
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "endpoint.failing": Rule(
+        _failing, next="momo endpoints show {endpoint_id}", cause="endpoint.failing"
+    ),
+    "endpoint.auto_paused": Rule(
+        _paused, urgent=True, next="momo endpoints resume {endpoint_id}", cause="endpoint.paused"
+    ),
+    "endpoint.recovered": Rule(
+        lambda facts: f"{facts.get('url', 'An endpoint')} answers again.",
+        cause="endpoint.failing",
+        ends=True,
+    ),
+    "delivery.failed": Rule(
+        _plain("A webhook was given up: it is a dead letter now."),
+        next="momo dead-letters list",
+    ),
+    "review.opened": Rule(_review, urgent=True, next="momo review list", about=("reason",)),
+    "sim.silent": Rule(
+        _plain("A SIM that is usually busy has had no message for long. Is the network down?"),
+        urgent=True,
+        next="momo modems list",
+        about=("device_id", "slot_index"),
+        cause="sim.silent",
+    ),
+    "sim.heard_again": Rule(
+        _plain("The SIM gets messages again."),
+        about=("device_id", "slot_index"),
+        cause="sim.silent",
+        ends=True,
+    ),
+    "sim.locked": Rule(
+        _plain("A SIM asks for its PIN: no payment is read from it."),
+        urgent=True,
+        next="momo sims pin",
+        about=("device_id",),
+    ),
+    "sim.pin_wrong": Rule(
+        _plain("The stored PIN of a SIM is wrong. It was tried once and will not be tried again."),
+        urgent=True,
+        next="momo sims pin",
+        about=("device_id",),
+    ),
+    "modem.hung": Rule(
+        _phone("does not answer and could not be woken: unplug it and plug it in again."),
+        urgent=True,
+        next="momo modems list",
+        about=("device_id",),
+        cause="modem",
+    ),
+    "modem.answers": Rule(_phone("answers again."), about=("device_id",), cause="modem", ends=True),
+    "modem.hilink": Rule(
+        _phone("keeps its messages on its own web page, where nobody can read them."),
+        urgent=True,
+        next="momo doctor modem",
+        about=("device_id",),
+    ),
+    "modem.storage_high": Rule(
+        _phone("has its message storage nearly full: soon no payment message gets in."),
+        urgent=True,
+        next="momo modems list",
+        about=("device_id",),
+        cause="modem.storage",
+    ),
+    "modem.storage_low": Rule(
+        _phone("has room for messages again."),
+        about=("device_id",),
+        cause="modem.storage",
+        ends=True,
+    ),
+    "password.changed": Rule(_plain("The owner's password was changed.")),
+    **{
+        f"notice.{kind}": Rule(
+            sentence,
+            urgent=kind not in {"receipt_restored", "balance_warning"},
+            next="momo review list" if kind == "receipt_held" else "momo tx list",
+        )
+        for kind, sentence in SENTENCES.items()
+    },
+}
+"""Type of the line -> how it is told. What is not here is for who looks, not for who sleeps."""
+
+
+def tell(event: Event, facts: Facts) -> Told | None:
+    """Return how the owner is told of a line of the journal, None when it is not."""
+    rule = RULES.get(event.type)
+    if rule is None or event.mode != "live":
+        return None
+    known = {"endpoint_id": event.endpoint_id or "", **facts}
+    about = [str(known.get(name)) for name in ("endpoint_id", *rule.about) if known.get(name)]
+    return Told(
+        cause=":".join((rule.cause or event.type, *about)),
+        kind=event.type,
+        text=rule.sentence(facts),
+        next=_filled(rule.next, known),
+        urgent=rule.urgent,
+        ends=rule.ends,
+    )
+
+
+def retry_at(tries: int, now_us: int) -> int | None:
+    """Return when a message that failed so many times is tried again, None when it is not."""
+    return None if tries > len(RETRIES_US) else now_us + RETRIES_US[tries - 1]
+
+
+def _filled(command: str, known: Facts) -> str:
+    for name, value in known.items():
+        command = command.replace(f"{{{name}}}", str(value))
+    return command

@@ -1,0 +1,136 @@
+"""Gather what the owner has to be told from the journal, and keep what goes out about it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.core.model import Event, NoticeRow
+from daemon.core.notice_rules import RULES, Told, retry_at, tell
+from daemon.env import Env
+from daemon.store import endpoints, events, notice_outbox
+from daemon.store.engine import Reader, Tx
+from daemon.store.notice_outbox import Send
+
+BATCH = 500
+"""Lines of the journal read at a time."""
+SENDS = 10
+"""Messages sent at a time."""
+SUBJECT_CHARACTERS_MAX = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one look at the journal found.
+
+    Attributes:
+        cursor: How far it was read.
+        more: There is more to read at once.
+        news: How many messages were queued.
+    """
+
+    cursor: int
+    more: bool
+    news: int
+
+
+async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
+    """Read the journal after a line, note what the owner must be told, and queue it for each channel.
+
+    Nothing is written where nothing is to be told, so that a busy shop's payments do not wait for it; the cursor on the
+    disk then stays behind, which costs one longer look after a restart.
+
+    Raises:
+        Unavailable: Nothing was written; the next look finds the same.
+    """
+    found = await env.store.read(lambda reader: _read(reader, after))
+    cursor = found[-1].seq if found else after
+    more = len(found) == BATCH
+    if not any(event.type in RULES for event in found):
+        return Gathered(cursor, more, 0)
+
+    def job(tx: Tx) -> int:
+        news = sum(_note(tx, env, event, channels) for event in found)
+        notice_outbox.move_cursor(tx, cursor)
+        return news
+
+    return Gathered(cursor, more, await env.store.write(job))
+
+
+async def digest(env: Env, channels: Sequence[str]) -> int:
+    """Queue one message about everything that came up again since it was told; returns how many causes."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> int:
+        rows = notice_outbox.take_digest(tx, now)
+        if rows:
+            body = "\n\n".join(_again(row) for row in rows)
+            subject = _subject(f"{sum(row.count - 1 for row in rows)} more notices")
+            _queue(tx, env, channels, subject, body, now)
+        return len(rows)
+
+    return await env.store.write(job)
+
+
+async def queue_test(env: Env, channels: Sequence[str]) -> list[str]:
+    """Queue a message that says nothing but that it arrived; returns the channels."""
+    now = env.clock.now_us()
+    subject, body = _subject("a test"), "This arrived, so notices from your shop will too."
+    await env.store.write(lambda tx: _queue(tx, env, channels, subject, body, now))
+    return list(channels)
+
+
+async def due(env: Env) -> list[Send]:
+    """Return the messages that are due now."""
+    now = env.clock.now_us()
+    return await env.store.read(lambda reader: notice_outbox.due(reader, now, SENDS))
+
+
+async def tried(env: Env, send: Send, error: str | None) -> None:
+    """Write down what came of a try; `error` is None when it is out."""
+    now = env.clock.now_us()
+    again = None if error is None else retry_at(send.tries + 1, now)
+    await env.store.write(
+        lambda tx: notice_outbox.tried(tx, send.id, due_at=again, error=error, now=now)
+    )
+
+
+def _read(reader: Reader, after: int) -> list[Event]:
+    return events.after(reader, after, limit=BATCH)
+
+
+def _note(tx: Tx, env: Env, event: Event, channels: Sequence[str]) -> int:
+    facts = json.loads(event.data)
+    if event.endpoint_id is not None:
+        endpoint = endpoints.get(tx, event.endpoint_id)
+        if endpoint is not None:
+            facts["url"] = endpoint.url
+    told = tell(event, facts)
+    if told is None:
+        return 0
+    if told.ends:
+        fresh = notice_outbox.recover(tx, told.cause, event.at)
+    else:
+        fresh = notice_outbox.happened(tx, env.new_id(), told, event.at)
+    if fresh:
+        _queue(tx, env, channels, _subject(told.text), _first(told), env.clock.now_us())
+    return int(fresh)
+
+
+def _queue(tx: Tx, env: Env, channels: Sequence[str], subject: str, body: str, now: int) -> None:
+    for channel in channels:
+        notice_outbox.queue(tx, env.new_id(), channel=channel, subject=subject, body=body, now=now)
+
+
+def _subject(text: str) -> str:
+    line = text if len(text) <= SUBJECT_CHARACTERS_MAX else f"{text[:SUBJECT_CHARACTERS_MAX]}…"
+    return f"momo: {line}"
+
+
+def _first(told: Told) -> str:
+    return f"{told.text}\n\n{told.next}" if told.next else told.text
+
+
+def _again(row: NoticeRow) -> str:
+    times = row.count - 1
+    said = f"{times} more time{'s' if times > 1 else ''}: {row.text}"
+    return f"{said}\n{row.next}" if row.next else said

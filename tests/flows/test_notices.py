@@ -1,0 +1,185 @@
+"""What the owner is told: at once, then not again within the hour, then once that it is over."""
+
+from typing import Any
+
+import pytest
+
+from daemon.core.model import NoticeRow
+from daemon.flows import notices
+from daemon.flows.notice_sms import OwnerSms
+from daemon.notices.channels import NotSent
+from daemon.store import events, notice_outbox
+from daemon.store.engine import Tx
+from daemon.wire import Mode
+from tests.fakes.shop import FakeShop
+
+EMAIL = ["email"]
+ENDPOINT = "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"
+
+
+async def happens(shop: FakeShop, kind: str, mode: Mode = Mode.LIVE, **facts: Any) -> None:
+    now = shop.clock.now_us()
+    endpoint = facts.pop("endpoint_id", None)
+
+    def job(tx: Tx) -> None:
+        events.add(tx, type=kind, mode=mode, at=now, endpoint_id=endpoint, data=facts)
+
+    await shop.env.store.write(job)
+
+
+async def told(shop: FakeShop) -> list[str]:
+    """Gather, and return the subjects of what is due now; it counts as sent."""
+    after = await shop.env.store.read(notice_outbox.cursor)
+    await notices.gather(shop.env, after, EMAIL)
+    await notices.digest(shop.env, EMAIL)
+    sends = await notices.due(shop.env)
+    for send in sends:
+        await notices.tried(shop.env, send, None)
+    return [send.subject for send in sends]
+
+
+async def rows(shop: FakeShop) -> list[NoticeRow]:
+    found, _ = await shop.env.store.read(
+        lambda reader: notice_outbox.page(reader, unseen=False, limit=100, offset=0)
+    )
+    return found
+
+
+async def test_a_cause_is_told_at_once_and_the_rest_of_its_hour_in_one_digest(
+    shop: FakeShop,
+) -> None:
+    await happens(shop, "modem.hung", device_id="a")
+    (first,) = await told(shop)
+    assert "does not answer" in first
+    for _ in range(3):
+        shop.clock.advance(600)
+        await happens(shop, "modem.hung", device_id="a")
+        assert await told(shop) == []
+    shop.clock.advance(1801)
+    assert await told(shop) == ["momo: 3 more notices"]
+    shop.clock.advance(60)
+    assert await told(shop) == []
+    await happens(shop, "modem.hung", device_id="a")
+    assert len(await told(shop)) == 1
+
+
+async def test_two_phones_are_two_causes(shop: FakeShop) -> None:
+    await happens(shop, "modem.hung", device_id="a")
+    await happens(shop, "modem.hung", device_id="b")
+    assert len(await told(shop)) == 2
+
+
+async def test_the_end_of_a_cause_is_told_once_and_only_if_the_cause_was(shop: FakeShop) -> None:
+    await happens(shop, "sim.heard_again", device_id="a", slot_index=0)
+    assert await told(shop) == []
+    await happens(shop, "sim.silent", device_id="a", slot_index=0)
+    assert len(await told(shop)) == 1
+    await happens(shop, "sim.heard_again", device_id="a", slot_index=0)
+    assert await told(shop) == ["momo: The SIM gets messages again."]
+    await happens(shop, "sim.heard_again", device_id="a", slot_index=0)
+    assert await told(shop) == []
+    (row,) = await rows(shop)
+    assert row.recovered_at is not None
+    # It begins again: that is a new cause, told at once.
+    await happens(shop, "sim.silent", device_id="a", slot_index=0)
+    assert len(await told(shop)) == 1
+
+
+async def test_what_is_no_news_costs_no_write_and_the_sandbox_wakes_nobody(shop: FakeShop) -> None:
+    await happens(shop, "transaction.verified")
+    await happens(shop, "modem.hung", Mode.TEST, device_id="a")
+    await happens(shop, "transaction.verified")
+    assert await told(shop) == []
+    assert await rows(shop) == []
+
+
+async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
+    await happens(shop, "modem.hung", device_id="a")
+    await happens(shop, "review.opened", reason="late")
+    assert len(await told(shop)) == 2
+    # The cursor on the disk is what a new process begins with.
+    assert await told(shop) == []
+    assert [row.count for row in await rows(shop)] == [1, 1]
+
+
+async def test_without_a_channel_it_is_kept_to_be_seen(shop: FakeShop) -> None:
+    await happens(shop, "password.changed")
+    await notices.gather(shop.env, 0, [])
+    assert await notices.due(shop.env) == []
+    assert await shop.env.store.read(notice_outbox.unseen) == (1, 0)
+    now = shop.clock.now_us()
+    assert await shop.env.store.write(lambda tx: notice_outbox.see(tx, None, now)) == 1
+    assert await shop.env.store.read(notice_outbox.unseen) == (0, 0)
+
+
+async def test_a_seen_notice_is_new_again_when_it_happens_again(shop: FakeShop) -> None:
+    await happens(shop, "modem.hung", device_id="a")
+    await told(shop)
+    now = shop.clock.now_us()
+    await shop.env.store.write(lambda tx: notice_outbox.see(tx, None, now))
+    shop.clock.advance(60)
+    await happens(shop, "modem.hung", device_id="a")
+    await told(shop)
+    assert await shop.env.store.read(notice_outbox.unseen) == (1, 1)
+
+
+async def test_a_message_that_does_not_go_out_is_tried_for_17_hours_and_then_given_up(
+    shop: FakeShop,
+) -> None:
+    await happens(shop, "password.changed")
+    await notices.gather(shop.env, 0, EMAIL)
+    tries = 0
+    while True:
+        sends = await notices.due(shop.env)
+        for send in sends:
+            tries += 1
+            await notices.tried(shop.env, send, "no route")
+        due_at = await shop.env.store.read(notice_outbox.next_due)
+        if due_at is None:
+            break
+        shop.clock.advance((due_at - shop.clock.now_us()) / 1_000_000)
+    assert tries == 7
+    failed = await shop.env.store.read(notice_outbox.last_failed)
+    assert failed is not None
+    assert failed.error == "no route"
+    assert len(await rows(shop)) == 1
+
+
+async def test_a_paused_endpoint_is_named_with_what_to_type(shop: FakeShop) -> None:
+    await happens(shop, "endpoint.auto_paused", endpoint_id=ENDPOINT, consecutive_failures=20)
+    await told(shop)
+    (row,) = await rows(shop)
+    assert row.urgent
+    assert row.next == f"momo endpoints resume {ENDPOINT}"
+    (body,) = await shop.values("SELECT body FROM notice_sends")
+    assert row.next in body
+
+
+async def test_money_that_no_message_told_of_is_named_with_its_amount(shop: FakeShop) -> None:
+    await happens(shop, "notice.money_missing", gap_minor=3000, currency="GHS")
+    (subject,) = await told(shop)
+    assert "GHS 30.00" in subject
+
+
+async def test_the_owner_can_be_told_by_sms_from_the_shops_own_line(shop: FakeShop) -> None:
+    sms = OwnerSms(shop.env, "+233244000999")
+    await sms.send(
+        "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f77", "momo: The SIM is silent.", "x\n\nmomo lines"
+    )
+    # The same message again is the same SMS.
+    await sms.send(
+        "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f77", "momo: The SIM is silent.", "x\n\nmomo lines"
+    )
+    assert await shop.values("SELECT number || '|' || body FROM sms_outbox") == [
+        "+233244000999|momo: The SIM is silent.\nmomo lines"
+    ]
+    for number in range(2):
+        await sms.send(f"6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f8{number}", "momo: x", "y")
+    with pytest.raises(NotSent, match="limits are reached"):
+        await sms.send("6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f99", "momo: x", "y")
+
+
+async def test_without_a_phone_no_sms_is_promised(shop: FakeShop) -> None:
+    await shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 0"))
+    with pytest.raises(NotSent, match="no line can send"):
+        await OwnerSms(shop.env, "+233244000999").send("a", "momo: x", "y")

@@ -1,0 +1,78 @@
+"""The notice loop: from a line of the journal to a message to the owner, and on when a channel fails."""
+
+import asyncio
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.log import Log
+from daemon.loops.notices import NoticeLoop
+from daemon.notices.channels import NotSent
+from daemon.store import events, notice_outbox
+from daemon.store.engine import Tx
+from daemon.wire import Mode
+from tests.fakes.shop import FakeShop
+
+
+@dataclass
+class FakeChannel:
+    """Keeps what was sent; fails as long as it is told to."""
+
+    fails: bool = False
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+
+    async def send(self, message_id: str, subject: str, body: str) -> None:
+        self.tried.append(message_id)
+        if self.fails:
+            raise NotSent("no route")
+        self.sent.append((subject, body))
+
+
+async def happens(shop: FakeShop, kind: str, **facts: Any) -> None:
+    now = shop.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        events.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts)
+
+    await shop.env.store.write(job)
+
+
+async def until(ready: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not ready():  # noqa: ASYNC110 -- what is waited for is a plain list
+            await asyncio.sleep(0.01)
+
+
+async def test_what_happens_while_it_runs_goes_out_over_every_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.loops.notices.SETTLE_S", 0.0)
+    shop = await FakeShop.make(tmp_path)
+    email, desktop, broken = FakeChannel(), FakeChannel(), FakeChannel(fails=True)
+    channels = {"email": email, "desktop": desktop, "sms": broken}
+    await happens(shop, "password.changed")
+    task = asyncio.create_task(NoticeLoop(shop.env, channels, Log(io.StringIO())).run())
+    await until(lambda: email.sent and desktop.sent and broken.tried)
+    await happens(shop, "modem.hung", device_id="a")
+    await until(lambda: len(email.sent) == 2 and len(desktop.sent) == 2)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert "password was changed" in email.sent[0][1]
+    assert "momo modems list" in email.sent[1][1]
+    # One that fails stops no other, and is tried again with the same id when it is due.
+    assert broken.sent == []
+    broken.fails = False
+    shop.clock.advance(61)
+    again = asyncio.create_task(NoticeLoop(shop.env, channels, Log(io.StringIO())).run())
+    await until(lambda: len(broken.sent) == 2)
+    again.cancel()
+    await asyncio.gather(again, return_exceptions=True)
+    assert set(broken.tried[-2:]) <= set(broken.tried[:-2])
+    assert len(email.sent) == 2
+    assert await shop.env.store.read(notice_outbox.next_due) is None
+    shop.close()
