@@ -116,12 +116,13 @@ class Terminal:
         import termios  # noqa: PLC0415  # only one question is answered with a key
         import tty  # noqa: PLC0415
 
-        self.stderr.write(self.plain(question))
-        self.stderr.flush()
         descriptor = self.stdin.fileno()
         before = termios.tcgetattr(descriptor)
         try:
+            # Before the question: it throws away what was typed until now, and an early answer must not be among it.
             tty.setcbreak(descriptor)
+            self.stderr.write(self.plain(question))
+            self.stderr.flush()
             key = os.read(descriptor, 1).decode("ascii", "replace")
         finally:
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,11 +1,17 @@
 """Taking a suggested order: with one key on a terminal, with --suggested in a script; and names that were approved."""
 
 import json
+import os
+import pty
+from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import pytest
 
 from daemon import wire
+from momo_cli.flags import Flags
+from momo_cli.terminal import open_terminal
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.cli.test_review_decisions import ID, ONE, decided, on_terminal, posted
@@ -119,6 +125,33 @@ def test_a_person_decides_with_one_key(
     assert posted(near) == sent
     assert b"two characters swapped" in shown
     assert json.loads(out)["data"]["state"] == ("approved" if code == 0 else "open")
+
+
+class Quick(StringIO):
+    """A screen before a person who presses the key in the very moment in which the question is there."""
+
+    def __init__(self, keyboard: int) -> None:
+        super().__init__()
+        self.keyboard = keyboard
+
+    def flush(self) -> None:
+        if self.getvalue().endswith("? "):
+            os.write(self.keyboard, b"1")
+
+
+def test_a_key_that_is_pressed_at_once_is_not_lost_and_one_from_before_the_question_is(
+    shop: Shop,
+) -> None:
+    master, slave = pty.openpty()
+    try:
+        with open(slave, closefd=False) as stdin:
+            terminal = open_terminal(Flags(), shop.environ)
+            os.write(master, b"k")
+            terminal = replace(terminal, stdin=stdin, stderr=Quick(master))
+            assert terminal.ask_key("Which? ", "--suggested") == "1"
+    finally:
+        os.close(slave)
+        os.close(master)
 
 
 def test_init_sends_the_name_that_is_expected(api: FakeApi, momo: Momo) -> None:
