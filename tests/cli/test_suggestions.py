@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import select
 from dataclasses import replace
 from io import StringIO
 from typing import Any
@@ -146,7 +147,8 @@ def test_a_key_that_is_pressed_at_once_is_not_lost_and_one_from_before_the_quest
     try:
         with open(slave, closefd=False) as stdin:
             terminal = open_terminal(Flags(), shop.environ)
-            os.write(master, b"k")
+            os.write(master, b"k\n")
+            assert select.select([slave], [], [], 10)[0]
             terminal = replace(terminal, stdin=stdin, stderr=Quick(master))
             assert terminal.ask_key("Which? ", "--suggested") == "1"
     finally:
