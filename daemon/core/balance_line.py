@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from parsers import reading as readings
@@ -176,8 +177,12 @@ def _leaves(reading: readings.NotPayment) -> bool:
     return reading.kind in _LEAVES
 
 
+@lru_cache(maxsize=1_024)
 def id_number(telco_id: str | None) -> int | None:
-    """Return the ID as a number that rises with time, None for a form without an order."""
+    """Return the ID as a number that rises with time, None for a form without an order.
+
+    Asked some 40 times for each receipt, mostly about the same neighbours: so it remembers.
+    """
     if telco_id is None:
         return None
     text = telco_id.strip().upper()
