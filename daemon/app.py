@@ -13,7 +13,7 @@ from daemon import wire
 from daemon.api import app as api
 from daemon.api.listeners import Listeners
 from daemon.api.places import ListenError
-from daemon.config import Config, ConfigError, Webhooks, check_exposure, load
+from daemon.config import Config, ConfigError, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
 from daemon.flows import send_text, smtp_password
@@ -29,6 +29,7 @@ from daemon.loops.templates import watch_templates
 from daemon.notices.channels import Channel
 from daemon.notices.desktop import Desktop
 from daemon.notices.email import Email
+from daemon.pages.site import Site
 from daemon.own_wordings import FOLDER, OwnWordings
 from daemon.secrets import Vault
 from daemon.store import presence, shop
@@ -37,6 +38,7 @@ from daemon.store.migrate import DatabaseDamaged, DatabaseNewer
 from daemon.system import Clock, SystemClock, SystemEntropy
 from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.sender import Sender
+from daemon.webhooks.targets import Targets
 from parsers.phone import read_phone
 
 EXIT_OK = 0
@@ -179,7 +181,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     ports = Ports(env, log, options.modems)
-    deliver = DeliverLoop(env, _sender_maker(env.config.webhooks), log)
+    deliver = DeliverLoop(env, _sender_maker(env), log)
     channels = _channels(env)
     hooks = api.Hooks(
         channels=tuple(channels),
@@ -206,7 +208,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         ) from error
     # Port 0 has become a real one by now.
     env = replace(env, http_address=listeners.http_address)
-    app = api.build(env, hooks)
+    app = api.build(env, replace(hooks, pages=Site(env)))
     tasks = [
         asyncio.create_task(listeners.serve(app), name="listeners"),
         asyncio.create_task(deliver.run(), name="deliver"),
@@ -259,19 +261,21 @@ def _own_wordings(places: wire.Places) -> OwnWordings:
     return own
 
 
-def _sender_maker(settings: Webhooks) -> Callable[[], Sender]:
+def _sender_maker(env: Env) -> Callable[[], Targets]:
     """Return what makes a worker's door to the receivers, by the settings."""
+    settings = env.config.webhooks
     policy = AddressPolicy.from_settings(
         hosts=settings.allow_private_hosts, cidrs=settings.allow_private_cidrs
     )
 
-    def make() -> Sender:
-        return Sender(
+    def make() -> Targets:
+        https = Sender(
             policy,
             settings.ca_file or None,
             connect_timeout_s=settings.connect_timeout_s,
             timeout_s=settings.timeout_s,
         )
+        return Targets(https, env.live, home=env.home, timeout_s=settings.timeout_s)
 
     return make
 

@@ -1,5 +1,6 @@
 """What every flow is given: the doors it may use. Nothing here decides anything."""
 
+import os
 from dataclasses import dataclass, field
 
 from daemon.config import Config
@@ -11,6 +12,7 @@ from daemon.secrets import Vault
 from daemon.store.engine import Store
 from daemon.store.outbox import Outbox
 from daemon.system import Clock, Entropy
+from daemon.webhooks.live import Live
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Env:
         vault: Seals and opens secrets; may be locked, which never stops reading SMS.
         account_key: Keys the HMAC of webhook ids; empty until the shop is set up.
         key_use: When API keys were last used, until it is written down.
+        live: The `momo listen` that are connected.
         own: The shop's own wordings, as they are on the disk now.
         http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
     """
@@ -38,6 +41,12 @@ class Env:
     http_address: str = ""
     key_use: KeyUse = field(default_factory=KeyUse)
     own: OwnWordings = field(default_factory=OwnWordings)
+    live: Live = field(default_factory=Live)
+
+    @property
+    def home(self) -> str:
+        """The folder of the database."""
+        return os.path.dirname(self.store.path)  # noqa: PTH120 - pathlib is not needed here
 
     @property
     def public_base_url(self) -> str:

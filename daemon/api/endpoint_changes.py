@@ -62,7 +62,7 @@ async def update(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     changes = read(Fields(body))
     if changes.url is not None:
-        await webhook_url.check(call.service, changes.url)
+        await webhook_url.check_endpoint(call, changes.url)
     changed = await flow.update(call.env, call.caller, endpoint.id, changes)
     meta: dict[str, Any] = {} if changed.queued is None else {"queued": changed.queued}
     told = [*ignored(Fields(body).unknown((*KNOWN, "is_sandbox"))), *changed.warnings]

@@ -11,6 +11,7 @@ from daemon.core.delivery import AttemptResult, Outcome, classify
 from daemon.core.diagnosis import explain
 from daemon.flows.endpoint_test import send
 from daemon.webhooks.sender import Sender
+from daemon.webhooks.targets import Targets
 from daemon.wire import ErrorCode
 
 
@@ -54,7 +55,7 @@ def answer(outcome: Outcome) -> bytes:
 
 
 @asynccontextmanager
-async def _sender(call: Call) -> AsyncIterator[Sender]:
+async def _sender(call: Call) -> AsyncIterator[Targets]:
     """A door of its own for one POST: a test does not wait for the workers of the delivery loop."""
     settings = call.env.config.webhooks
     sender = Sender(
@@ -65,6 +66,6 @@ async def _sender(call: Call) -> AsyncIterator[Sender]:
         resolver=call.service.resolver,
     )
     try:
-        yield sender
+        yield Targets(sender, call.env.live, home=call.env.home, timeout_s=settings.timeout_s)
     finally:
         await sender.aclose()

@@ -78,7 +78,7 @@ async def create(call: Call) -> Reply:
             lambda reader: idempotency.find(reader, asked, since) is not None
         )
         if not known:
-            await webhook_url.check(call.service, new.url)
+            await webhook_url.check_endpoint(call, new.url)
         answer = await flow(
             call.env,
             call.caller,

@@ -28,6 +28,8 @@ STANDARD_ID_HEADER: Final = "webhook-id"
 STANDARD_TIMESTAMP_HEADER: Final = "webhook-timestamp"
 STANDARD_SIGNATURE_HEADER: Final = "webhook-signature"
 
+LOCAL_SCHEMES: Final = ("exec:/", "spool:/", "listen:")
+"""Targets on this machine; everything else is https."""
 _BASE36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _PARTS: Final = re.compile(
     r"https://(\[[^\]/?#]*\]|[^:/?#@]+)(?::([0-9]*))?([^?#]*)(\?[^#]*)?", re.IGNORECASE
@@ -114,13 +116,16 @@ def normalise_url(url: str) -> str:
     """Return one spelling for all spellings of an https URL that mean the same by RFC 3986 section 6.2.
 
     Scheme and host in lower case, no default port, no empty or dot path segments at the root, escapes in one
-    form. A path's case, a trailing slash and the query are the receiver's business and stay.
+    form. A path's case, a trailing slash and the query are the receiver's business and stay. The address of a target
+    on this machine is returned as it is.
 
     Raises:
-        ValueError: It is not an https URL with a host (`webhooks.addresses.check_url` says why).
+        ValueError: It is neither that nor an https URL with a host (`webhooks.addresses.check_url` says why).
     """
     match = _PARTS.fullmatch(url)
     if match is None:
+        if url.startswith(LOCAL_SCHEMES):
+            return url  # it has one spelling (`webhooks.local_places`)
         raise ValueError("not an https URL")
     host, port, path, query = match.groups(default="")
     host = host.lower()

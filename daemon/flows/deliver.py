@@ -27,7 +27,7 @@ from daemon.env import Env
 from daemon.secrets import SecretsLocked
 from daemon.store import dead_letters, deliveries, endpoints, events, webhook_secrets
 from daemon.store.engine import Tx
-from daemon.webhooks.sender import Sender
+from daemon.webhooks.targets import Target
 from daemon.wire import DeliveryStatus
 
 
@@ -93,7 +93,7 @@ async def lease(env: Env, *, limit: int, per_endpoint: int, running: Running) ->
     return await env.store.write(job)
 
 
-async def attempt(env: Env, sender: Sender, leased: Leased) -> Outcome | None:
+async def attempt(env: Env, sender: Target, leased: Leased) -> Outcome | None:
     """Sign and send one delivery; None when it must wait because the secrets are locked."""
     started = env.clock.now_us()
     delivery = leased.delivery

@@ -9,11 +9,11 @@ from daemon.core.webhook_headers import Sent, headers
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
 from daemon.store import webhook_secrets
-from daemon.webhooks.sender import Sender
+from daemon.webhooks.targets import Target
 from daemon.wire import EventKind
 
 
-async def send(env: Env, endpoint: Endpoint, sender: Sender) -> Outcome:
+async def send(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
     """Sign and send a `transaction.forwarded` with `test: true`; also to a paused endpoint. Nothing is written down.
 
     Raises:

@@ -14,7 +14,7 @@ from daemon.env import Env
 from daemon.flows import deliver
 from daemon.log import Log
 from daemon.store import deliveries
-from daemon.webhooks.sender import Sender
+from daemon.webhooks.targets import Target
 
 LOOK_AGAIN_S: Final = 30.0
 """The loop looks at the outbox at least this often, whatever its timers say (a laptop that slept)."""
@@ -32,7 +32,7 @@ STOP_S: Final = 16.0
 class DeliverLoop:
     """Leases due deliveries and attempts them, `workers` at a time and `per_endpoint` for each endpoint."""
 
-    def __init__(self, env: Env, make_sender: Callable[[], Sender], log: Log) -> None:
+    def __init__(self, env: Env, make_sender: Callable[[], Target], log: Log) -> None:
         settings = env.config.webhooks
         self._env = env
         self._make_sender = make_sender
@@ -44,7 +44,7 @@ class DeliverLoop:
         )
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], tuple[str, bool]] = {}
-        self._idle: list[tuple[str, Sender]] = []
+        self._idle: list[tuple[str, Target]] = []
         self._answered: dict[str, float] = {}
         self._hosts: set[str] = set()
         self._stopping = False
@@ -156,7 +156,7 @@ class DeliverLoop:
         finally:
             self._idle.append((leased.endpoint.id, sender))
 
-    def _take_sender(self, endpoint_id: str) -> Sender:
+    def _take_sender(self, endpoint_id: str) -> Target:
         """Return an idle sender, the one that last served this endpoint if there is one: its connection is warm."""
         for index, (served, sender) in enumerate(self._idle):
             if served == endpoint_id:
@@ -170,8 +170,9 @@ class DeliverLoop:
         """Say whether a failure to reach this host may be our own link's."""
         host = urlsplit(url).hostname or ""
         now = self._env.clock.monotonic()
-        self._hosts.add(host)
-        if connected:
+        if host:  # a target on this machine says nothing of our link
+            self._hosts.add(host)
+        if host and connected:
             self._answered[host] = now
         answered = any(
             other != host and now - at <= ANSWERED_S for other, at in self._answered.items()

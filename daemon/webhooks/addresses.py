@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from daemon.core.signing import LOCAL_SCHEMES
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -37,6 +39,8 @@ class Reason(StrEnum):
     UNRESOLVABLE = "unresolvable"
     PRIVATE_ADDRESS = "private_address"
     METADATA_ADDRESS = "metadata_address"
+    LOCAL_TARGET = "local_target"
+    UNTRUSTED_TARGET = "untrusted_target"
 
 
 EXPLANATIONS: Final[dict[Reason, str]] = {
@@ -51,6 +55,9 @@ EXPLANATIONS: Final[dict[Reason, str]] = {
     Reason.UNRESOLVABLE: "the host's address could not be found",
     Reason.PRIVATE_ADDRESS: "the host stands for an address that is not on the public internet; "
     "`[webhooks] allow_private_hosts` in config.toml can allow it by name",
+    Reason.LOCAL_TARGET: "a command or folder of this machine is given by its owner alone, on the machine itself: "
+    "momo endpoints add exec:/path/command",
+    Reason.UNTRUSTED_TARGET: "what it names is not there, or others could have put it there",
     Reason.METADATA_ADDRESS: "the host stands for a cloud's metadata address, which is never called",
 }
 """One sentence per reason, for people."""
@@ -225,6 +232,8 @@ def check_url(url: str) -> Reason | None:  # noqa: PLR0911 - one return per reas
     """Say why the text of a URL is refused, None when it is fine. Looks nothing up."""
     if len(url) > URL_CHARACTERS_MAX:
         return Reason.TOO_LONG
+    if url.startswith(LOCAL_SCHEMES):
+        return Reason.LOCAL_TARGET
     match = _URL.fullmatch(url)
     if not _PRINTABLE.fullmatch(url) or match is None:
         return Reason.MALFORMED

@@ -1,4 +1,4 @@
-"""Send payments to an https address. The signing secret is shown once, here.
+"""Send payments to an https address, or to a command or folder here. The signing secret is shown once, here.
 
 With --secret-file the secret goes into that file (which must not exist yet; mode 0600) and is null
 in the output.
@@ -22,6 +22,8 @@ EXAMPLES: Final = """\
   momo endpoints add https://shop.example/hook
   momo endpoints add https://shop.example/hook --secret-file hook.secret --quiet
   momo endpoints add https://test.shop.example/hook --sandbox --json
+  momo endpoints add exec:/home/ama/bin/book-payment
+  momo endpoints add spool:/home/ama/payments
 """
 VIEW: Final = View(
     fields=(
@@ -45,7 +47,7 @@ class Options:
 
 
 def command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="An https address.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="An https address, exec:/path/command or spool:/folder.")],
     description: Annotated[str | None, typer.Option(help="A label.")] = None,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Only test payments go there.")

@@ -46,11 +46,13 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     path = path_of(Path.ENDPOINT, id=options.endpoint)
     if not terminal.flags.yes:
         seen = client.get(path)
-        host = urlsplit(str(seen.data.get("url"))).hostname or ""
+        url = str(seen.data.get("url"))
+        # A command or folder has no host: its whole address is typed.
+        host = urlsplit(url).hostname or url
         typed = options.confirm
         if typed is None:
             typed = terminal.ask(f"Type {clean(host)} to delete it: ", "--confirm")
-        if typed.strip().lower() != host:
+        if host not in (typed.strip(), typed.strip().lower()):
             return Answer(
                 document=seen.text,
                 rows=[{"id": options.endpoint, "deleted": False, "undelivered": None}],
