@@ -78,7 +78,8 @@ def build(env: Env, hooks: Hooks) -> Application:
     _add_local(routes)
     _add_description(routes)
     router = Router(routes.all, redirect_slashes=False, default=no_such_route)
-    return Application(Envelope(_with_health(router), service, _hosts(env)), service)
+    application = Envelope(_with_health(router), service, _hosts(env))
+    return Application(application, service, routes.operations)
 
 
 def _add_transactions(routes: Routes) -> None:

@@ -65,5 +65,6 @@ def described(title: str, answer: str, **more: Any) -> Callable[[Handler], Handl
     return keep
 
 
-def nothing(_fields: Fields) -> None:
+def nothing(fields: Fields) -> None:
     """Read no field: for operations whose body may be left out and holds nothing."""
+    fields.done()

@@ -108,8 +108,11 @@ class Routes:
         self._service = service
         self._door = door
         self.all: list[Route] = []
+        self.operations: dict[str, Mapping[str, Operation]] = {}
+        """What is served, by path, for the API's description."""
 
     def add(self, path: str, operations: Mapping[str, Operation], *, local: bool = False) -> None:
         """Serve a path."""
         resource = Resource(self._service, self._door, operations, local=local)
         self.all.append(Route(path, resource))
+        self.operations[path] = operations

@@ -48,7 +48,8 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
         {}, {"reason": text("reversed", "the network took the payment back")}
     ),
     ErrorCode.TRANSACTION_ID_ALREADY_USED: Extras(
-        {"expected_amount": maybe(AMOUNT)}, {"used_by_reference": maybe(REFERENCE)}
+        {"expected_amount": maybe(AMOUNT)},
+        {"used_by_reference": maybe(REFERENCE), "payment_id": ID},
     ),
     ErrorCode.ALREADY_VERIFIED: Extras(
         {

@@ -468,7 +468,12 @@ SHAPES: Final[dict[str, Schema]] = {
             "duration_ms": maybe(whole(140)),
             "response_status_code": maybe(whole(200)),
             "error": ERROR,
-            "counted": flag("it used up a step of the retries", example=True),
+            "counted": maybe(
+                flag(
+                    "it counts towards the endpoint's failures; null while it is under way",
+                    example=True,
+                )
+            ),
         }
     ),
     "DeadLetter": shape(DEAD_LETTER),

@@ -15,6 +15,7 @@ from daemon.store.outbox import Outbox
 from daemon.system import Entropy
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers import svc_code
+from parsers.money import render
 
 _OPEN = (TransactionStatus.PENDING, TransactionStatus.MANUAL_REVIEW)
 """An expired or cancelled request no longer keeps others from expecting the same transaction ID."""
@@ -158,7 +159,8 @@ def _payment_expected(tx: Tx, mode: Mode, request: InitializeRequest, now: int) 
     found = payments.with_telco_id(tx, mode, telco_id)
     unused = [payment for payment in found if payment.standing != "used"]
     if found and not unused:
-        raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED)
+        expected = render(request.amount_minor, request.currency)
+        raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED, expected_amount=expected)
     fresh = [
         payment
         for payment in unused

@@ -13,6 +13,7 @@ import httpx
 
 from daemon import wire
 from daemon.api import app as api
+from daemon.api.application import Application
 from daemon.api.listeners import Listeners
 from daemon.config import Config
 from daemon.core.access import KEY_SCOPES, KeyKind, hash_key, make_key
@@ -22,6 +23,7 @@ from daemon.store import api_keys
 from daemon.store import shop as shops
 from daemon.store.engine import Tx
 from daemon.wire import Mode, Scope
+from tests.fakes.described import Described, described
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.shop import FakeShop
 
@@ -60,6 +62,10 @@ class FakeResolver:
 
 class FakeApi:
     """A running API."""
+
+    application: Application
+    described: Described
+    """Every answer to a client of this API is held to it."""
 
     def __init__(self, shop: FakeShop, listeners: Listeners, home: Path) -> None:
         self.shop = shop
@@ -110,6 +116,7 @@ class FakeApi:
         )
 
     async def _enter(self, client: httpx.AsyncClient) -> httpx.AsyncClient:
+        client.event_hooks = {"response": [self.described.check]}
         return await self._stack.enter_async_context(client)
 
     async def key(
@@ -161,7 +168,10 @@ async def running(
         resolver=made.resolver,
         log=made.log,
     )
-    task = asyncio.create_task(listeners.serve(api.build(shop.env, hooks)))
+    application = api.build(shop.env, hooks)
+    made.application = application
+    made.described = described(application.operations)
+    task = asyncio.create_task(listeners.serve(application))
     await listeners.ready()
     await made.open()
     try:

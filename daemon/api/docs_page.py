@@ -1,0 +1,126 @@
+"""The page /docs: the OpenAPI document as HTML, with a style of its own and no script."""
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import jinja2
+
+from daemon.core.schema import PLACE
+
+_LOADER: Final = jinja2.PackageLoader("daemon.api", "templates")
+STYLE: Final = _LOADER.get_source(jinja2.Environment(autoescape=True), "docs.css")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One member of a body, an answer, or one parameter."""
+
+    name: str
+    kind: str
+    required: bool
+    note: str
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """Return the page."""
+    environment = jinja2.Environment(
+        loader=_LOADER,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    shapes = document["components"]["schemas"]
+    environment.filters |= {
+        "prose": prose,
+        "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+        "rows": partial(rows, shapes=shapes),
+        "kind": partial(kind, shapes=shapes),
+    }
+    sections = [
+        (tag["name"], tag["description"], list(_operations(document, tag["name"])))
+        for tag in document["tags"]
+    ]
+    return environment.get_template("docs.html").render(
+        document=document,
+        sections=sections,
+        style=STYLE,
+    )
+
+
+def _operations(document: Mapping[str, Any], tag: str) -> Iterator[dict[str, Any]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if tag in operation["tags"]:
+                yield {"path": path, "method": method.upper(), **operation}
+
+
+def prose(text: str) -> str:
+    """Return text as HTML: paragraphs, with `code` and **strong** marked."""
+    made = html.escape(text)
+    made = re.sub(r"`([^`]+)`", r"<code>\1</code>", made)
+    made = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", made)
+    return "".join(f"<p>{part}</p>" for part in made.split("\n\n"))
+
+
+def rows(schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = "") -> Iterable[Row]:
+    """Return the members of an object, and of the objects in it, by their dotted names."""
+    found = _resolved(schema, shapes)
+    for name, each in found.get("properties", {}).items():
+        inner = _resolved(each, shapes)
+        required = name in found.get("required", ())
+        yield Row(
+            start + name,
+            kind(each, shapes),
+            required,
+            each.get("description", inner.get("description", "")),
+        )
+        if "items" in inner:
+            yield from rows(inner["items"], shapes, f"{start}{name}[].")
+        else:
+            yield from rows(inner, shapes, f"{start}{name}.")
+
+
+def kind(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> str:
+    """Say in a few words what a schema allows."""
+    found = _resolved(schema, shapes)
+    kinds = found.get("type", "any")
+    words = [kinds] if isinstance(kinds, str) else list(kinds)
+    if "anyOf" in schema and {"type": "null"} in schema["anyOf"] and "null" not in words:
+        words.append("null")
+    if "enum" in found:
+        words = [" | ".join("null" if each is None else str(each) for each in found["enum"])]
+    if "items" in found and "enum" not in found:
+        words[0] = f"array of {kind(found['items'], shapes)}"
+    limits = [
+        text.format(found[name])
+        for name, text in _LIMITS.items()
+        if name in found and not (name == "minLength" and found[name] == 1)
+    ]
+    return ", ".join([" or ".join(words), *limits])
+
+
+_LIMITS: Final = {
+    "format": "{}",
+    "minimum": "from {}",
+    "maximum": "to {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "maxItems": "at most {}",
+    "x-maxBytes": "at most {} bytes",
+    "default": "default {}",
+}
+
+
+def _resolved(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$ref" in schema:
+        found: Mapping[str, Any] = shapes[schema["$ref"].removeprefix(PLACE)]
+        return found
+    if "anyOf" in schema:
+        return _resolved(schema["anyOf"][0], shapes)
+    return schema

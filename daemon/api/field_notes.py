@@ -1,0 +1,103 @@
+"""What the API's description says of each field and parameter that a caller sends: a note and an example.
+
+By name, or by operation and name where one name means several things. The names, types and limits come from the code
+that reads them; a field without a row here fails the tests.
+"""
+
+from typing import Any, Final
+
+_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
+_REFERENCE: Final = "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"
+
+NOTES: Final[dict[str, tuple[str, Any]]] = {
+    # transactions
+    "amount": ("a decimal, 0.01 to 1000000.00, at most 2 decimals", "25.00"),
+    "reconcile_a_transaction.amount": ("a strict check: refused when it is not what was received", "25.00"),
+    "make_a_test_payment.amount": ("what is paid; the amount of `reference` when absent", "25.00"),
+    "phone_number": ("the customer's phone, local or E.164", "0241234567"),
+    "create_a_payment_method.phone_number": ("the merchant's number, local or E.164", "0241234567"),
+    "currency": ("what is paid in; `GHS` when absent", "GHS"),
+    "customer_name": ("shown on the checkout page", "Ama Mensah"),
+    "description": ("a label for people", "two loaves"),
+    "webhook_url": ("https; overrides the default webhook for this request; secret keys only", "https://shop.example/momo"),
+    "redirect_url": ("where the customer is sent after the hosted checkout", "https://shop.example/thanks"),
+    "idempotency_key": ("as the header `Idempotency-Key`", "order-1042"),
+    "client_reference": ("the caller's own id", "order-1042"),
+    "client_ref": ("the caller's own id; it may hold slashes", "order-1042"),
+    "meta": ("any JSON object, given back; at most 4 KB as compact JSON", {"table": 4}),
+    "expires_in_hours": ("24 when absent", 2),
+    "expected_telco_transaction_id": ("only a payment with this id of the network pays it", "0012345678"),
+    "expected_payer_phone": ("money from another number waits for a person", "0241234567"),
+    "expected_payer_name": ("the name that a receipt without a number must carry; with `expected_payer_phone`", "Ama Mensah"),
+    "send_sms_to_payer": ("the customer gets the payment code by SMS", True),
+    "transaction_id": ("the id in the customer's message from the network", "0012345678"),
+    "list_deliveries.transaction_id": ("of this transaction: its UUID or its reference", _ID),
+    "notes": ("free text, for the record", "she showed her phone"),
+    "provider": ("the mobile-money service", "momo_mtn"),
+    "reason": ("why, for the record", "ordered twice"),
+    "list_dead_letters.reason": ("why it was given up", "permanent_4xx"),
+    "reference": ("a request's `reference`", _REFERENCE),
+    "svc_code": ("the payment code; the newest request that has or had it", "A7K2M9"),
+    "page": ("from 1; a page past the end is an empty list", 1),
+    "per_page": ("entries of a page", 50),
+    "status": ("only this status", "SUCCESS"),
+    "list_deliveries.status": ("only this status", "delivered"),
+    "origin": ("requests, money without one (`open`), or all; requests when absent", "request"),
+    "from": ("from this time on", "2026-11-20T00:00:00Z"),
+    "to": ("before this time", "2026-11-21T00:00:00Z"),
+    "list_transactions.phone_number": ("of this payer", "0241234567"),
+    "list_approved_payers.phone_number": ("of this payer", "0241234567"),
+    "limit": ("entries of a page", 50),
+    "offset": ("entries to skip", 0),
+    "since": ("go on after this event; the header `Last-Event-ID` counts first", "412"),
+    # the sandbox
+    "payer_name": ("who pays", "Ama Mensah"),
+    "payer_phone": ("the payer's number", "0241234567"),
+    "reference_text": ("what the payer typed; the code of `reference` when absent", "A7K2M9"),
+    "make_a_test_payment.transaction_id": ("the network's id of the payment; a new one when absent", "0012345678"),
+    "make_a_test_payment.reference": ("pays this request: its reference or its code", _REFERENCE),
+    "late": ("as if the request had expired before", False),
+    "sender": ("who the SMS says that it is from; another one than the network's is not trusted", "MobileMoney"),
+    "text": ("the whole SMS, instead of one that is made of the other fields", None),
+    "sent_at": ("when the network sent it; now when absent", "2026-11-21T06:31:00Z"),
+    # numbers
+    "account_name": ("as the network shows it", "Ama Provisions"),
+    "merchant_code": ("of a merchant account", "123456"),
+    "sim": ("absent: the SIM is left alone; null: the number leaves its SIM; an object: it moves there", {"device_id": _ID, "slot_index": 0}),
+    "create_a_payment_method.sim": ("the SIM that the number is on", {"device_id": _ID, "slot_index": 0}),
+    "device_id": ("the phone", _ID),
+    "slot_index": ("the SIM's slot, from 0", 0),
+    "dry_run": ("only say what would be done", True),
+    # access
+    "name": ("what people call it", "web shop"),
+    "mode": ("live money or the sandbox; `live` when absent", "live"),
+    "kind": ("a publishable key may initialize and nothing else; `secret` when absent", "secret"),
+    "list_deliveries.kind": ("`all` lists the webhooks of requests and the default one too", "all"),
+    "scopes": ("what the key may do; everything when absent", ["transactions:read"]),
+    "expires_in_days": ("never when absent", 365),
+    "password": ("the account password", "correct horse battery"),
+    "change_the_password.password": ("the new one, at least 8 characters", "staple the correct horse"),
+    "current_password": ("the one until now", "correct horse battery"),
+    "expire_previous": ("the secret has leaked: end all old ones at once", False),
+    # reviews
+    "state": ("those that wait, or `all`", "all"),
+    "approve_a_review.reference": ("the request that the money pays; the one that it is held for when absent", _REFERENCE),
+    "approve_a_review.password": ("the account password, where the review says `needs_password`", None),
+    "id": ("its id", _ID),
+    # open collections
+    "url": ("https, publicly reachable", "https://shop.example/momo"),
+    "is_sandbox": ("it receives test payments only", False),
+    "is_active": ("false pauses delivery; true sends what waits", False),
+    "catch_all": ("it takes what no rule claims", True),
+    "events": ("what it hears of", ["transaction.forwarded", "transaction.completed"]),
+    "include_raw": ("payloads hold the text of the SMS", False),
+    "endpoint_id": ("the endpoint", _ID),
+    "event": ("only this kind", "transaction.forwarded"),
+    "webhook_id": ("only this one", "ocl_0123456789abcdefghijklmn"),
+    "include_failed": ("also what was given up; true when absent", True),
+    "include_historical": ("also messages that were there before the line was set up", False),
+    "cursor": ("`next_cursor` of the answer before, with the same window", None),
+    "include_replayed": ("also those that were replayed", False),
+    "error_code": ("only this error", "timeout"),
+    "dead_letter_ids": ("1 to 100 ids", [_ID]),
+}  # fmt: skip
