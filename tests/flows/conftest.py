@@ -1,15 +1,18 @@
-"""A small working shop for each test."""
+"""A small working shop for each test; whatever the test did to it, what always holds must hold afterwards."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.invariants import check_invariants
 from tests.fakes.shop import FakeShop
 
 
 @pytest.fixture
-async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+async def shop(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[FakeShop]:
     made = await FakeShop.make(tmp_path)
     yield made
     made.close()
+    if request.node.get_closest_marker("tampers") is None:
+        check_invariants(tmp_path / "momo.db")

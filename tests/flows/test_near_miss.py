@@ -245,6 +245,7 @@ async def test_names_of_orders_that_cannot_be_paid_any_more_are_forgotten(shop: 
     assert await shop.values("SELECT pair FROM request_names") == []
 
 
+@pytest.mark.tampers
 async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_through(
     shop: FakeShop,
 ) -> None:
@@ -297,6 +298,7 @@ async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_
     assert spent < 0.1
 
 
+@pytest.mark.tampers
 async def test_live_and_test_never_meet(shop: FakeShop) -> None:
     request = await shop.request(2500, customer_name="Yaw Owusu")
     await shop.env.store.write(

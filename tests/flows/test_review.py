@@ -449,6 +449,7 @@ async def test_the_refusals_of_reconcile(shop: FakeShop) -> None:
     assert (await only(shop)).state == "open"
 
 
+@pytest.mark.tampers
 async def test_live_and_test_never_meet(shop: FakeShop) -> None:
     request = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, request.svc_code)

@@ -1,0 +1,147 @@
+"""The questions of `tests/fakes/invariants.py` find what they ask for: each is shown a shop in which it is broken."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.invariants import QUESTIONS, broken_invariants
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import FakeShop
+
+COPY_MESSAGE = (
+    "INSERT INTO payments SELECT NULL, 'again', mode, provider, telco_transaction_id || '{suffix}', telco_id_as_read, "
+    "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, "
+    "payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven "
+    "FROM payments LIMIT 1"
+)
+PAID = "(SELECT id FROM transactions WHERE origin = 'request' AND payment_id IS NOT NULL)"
+OPEN = "(SELECT MIN(id) FROM transactions WHERE status = 'PENDING')"
+AGAIN = (
+    "INSERT INTO events (seq, type, mode, at, actor, transaction_id, payment_id, data) "
+    "SELECT seq + 100, '{type}', mode, at, actor, transaction_id, payment_id, data FROM events WHERE type = 'transaction.verified'"
+)
+SABOTAGE = {
+    "2: one SMS is stored once": (
+        "INSERT INTO sms_parts SELECT NULL, sim_key, sha256, pdu, message_id, position + 7, sent_at, storage, slot, "
+        "received_at FROM sms_parts LIMIT 1"
+    ),
+    "2: one SMS is one whole message": "UPDATE messages SET parts_seen = 1",
+    "2: one ID of a network is one payment": COPY_MESSAGE.format(suffix=""),
+    "3: a payment verifies at most one transaction": (
+        f"UPDATE transactions SET status = 'SUCCESS', payment_id = "
+        f"(SELECT payment_id FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
+    ),
+    "3: a payment that verified a request is held by none": (
+        f"UPDATE transactions SET held_payment_id = (SELECT payment_id FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
+    ),
+    "3: a verified transaction has its payment, and no other has one": (
+        f"UPDATE transactions SET status = 'SUCCESS' WHERE id = {OPEN}"
+    ),
+    "3: a merged holder's payment is its request's": (
+        "UPDATE transactions SET merged_into = 'nobody' WHERE origin = 'open'"
+    ),
+    "3: the status says what was paid": f"UPDATE transactions SET expected_minor = 7 WHERE id = {PAID}",
+    "4: a request is verified once, and the journal says when": AGAIN.format(
+        type="transaction.verified"
+    ),
+    "4: only what is verified is told as completed": (
+        f"UPDATE deliveries SET transaction_id = {OPEN} WHERE event = 'transaction.completed'"
+    ),
+    "4: what is verified is owed to whoever claims it, at that moment": (
+        "DELETE FROM deliveries WHERE event = 'transaction.forwarded'"
+    ),
+    "5: one webhook id is one address, kind and payment": "UPDATE deliveries SET webhook_id = 'ocl_'",
+    "5: one address, kind and payment is one webhook id": (
+        "INSERT INTO endpoints SELECT NULL, 'twin', kind, mode, url, url_normalised, description, events, catch_all, "
+        "include_raw, is_active, auto_paused_at, last_success_at, last_failure_at, consecutive_failures, link_failures, "
+        "created_at, updated_at, deleted_at FROM endpoints; "
+        "INSERT INTO deliveries SELECT NULL, id || 'x', 'ocl_other' || seq, 'twin', event, subject, revision, "
+        "transaction_id, test, body, status, attempt_count, run, next_attempt_at, leased_until, waiting, extra, "
+        "response_status_code, response_body, error_code, error_message, created_at, delivered_at, failed_at, bulk "
+        "FROM deliveries"
+    ),
+    "6: nothing follows verification but a reversal": AGAIN.format(type="transaction.released"),
+    "6: a request is cancelled once": 2 * (AGAIN.format(type="transaction.cancelled") + ";"),
+    "6: what is cancelled says when, and what waits or expired never was": (
+        f"UPDATE transactions SET status = 'CANCELLED' WHERE id = {OPEN}"
+    ),
+    "6: a request waits for a person while a review of it is open": (
+        f"UPDATE transactions SET status = 'MANUAL_REVIEW' WHERE id = {OPEN}"
+    ),
+    "7: one key of a caller has one answer": (
+        "INSERT INTO idempotency_keys SELECT 's', 'k', '', 201, '', 0, 0 FROM payments"
+    ),
+    "7: money is counted once: used, with a holder, or before a person": (
+        "UPDATE payments SET standing = 'review'"
+    ),
+    "8: a transaction and its payment are of one mode": (
+        f"UPDATE transactions SET mode = 'test' WHERE id = {PAID}"
+    ),
+    "8: a payment and its message are of one mode": "UPDATE messages SET mode = 'test'",
+    "8: a delivery, its endpoint and its transaction are of one mode": "UPDATE deliveries SET test = 1",
+    "8: a review is of its payment's mode": (
+        "INSERT INTO reviews SELECT NULL, 'r', 'test', 'late', 'rejected', message_id, id, NULL, '{}', 0, 0, '', '' "
+        "FROM payments"
+    ),
+    "the code of an open request is its own": "DELETE FROM svc_codes",
+    "totals are what is there": "UPDATE transaction_counts SET count = count + 1",
+    "nothing names a row that is not there": "UPDATE sms_parts SET message_id = 'nobody' WHERE seq = 1",
+}
+
+
+@pytest.fixture
+async def busy(tmp_path: Path) -> Path:
+    """A shop with an order that was paid, one that waits, a walk-in, and an endpoint."""
+    shop = await FakeShop.make(tmp_path)
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
+            "is_active, consecutive_failures, created_at, updated_at) VALUES ('e', 'endpoint', 'live', "
+            "'https://shop.example/hook', 'https://shop.example/hook', '', '[\"transaction.forwarded\"]', 1, 0, 1, 0, "
+            "0, 0)"
+        )
+    )
+    paid = await shop.request()
+    await shop.request()
+    await shop.read(
+        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), paid.svc_code or "", "93214500001")
+    )
+    await shop.read(
+        mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "food", "93214500002", concatenation=2)
+    )
+    shop.close()
+    return tmp_path / "momo.db"
+
+
+async def test_a_sound_shop_passes(busy: Path) -> None:
+    assert broken_invariants(busy) == {}
+
+
+def test_every_question_but_sqlites_own_is_tried() -> None:
+    assert set(SABOTAGE) == set(QUESTIONS) - {"the file is sound"}
+
+
+@pytest.mark.parametrize("question", SABOTAGE)
+async def test_what_is_broken_is_found(busy: Path, question: str) -> None:
+    with closing(sqlite3.connect(busy, isolation_level=None)) as base:
+        if "names a row" not in question:  # that one is asked of the constraints themselves
+            _lift_constraints(base)
+        base.executescript(SABOTAGE[question])
+    assert question in broken_invariants(busy)
+
+
+def _lift_constraints(base: sqlite3.Connection) -> None:
+    """Make every table anew with the same rows and nothing that guards them."""
+    tables = [
+        name
+        for (name,) in base.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        )
+    ]
+    base.execute("PRAGMA legacy_alter_table = ON")
+    for name in tables:
+        base.executescript(
+            f"CREATE TABLE bare AS SELECT * FROM {name}; DROP TABLE {name}; ALTER TABLE bare RENAME TO {name};"
+        )
