@@ -29,8 +29,8 @@ from daemon.loops.templates import watch_templates
 from daemon.notices.channels import Channel
 from daemon.notices.desktop import Desktop
 from daemon.notices.email import Email
-from daemon.pages.site import Site
 from daemon.own_wordings import FOLDER, OwnWordings
+from daemon.pages.site import Site
 from daemon.secrets import Vault
 from daemon.store import presence, shop
 from daemon.store.engine import Store

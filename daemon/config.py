@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
+from daemon.core.checkout import LANGUAGES, MENUS
 from daemon.core.delivery import SCHEDULE_S
 from daemon.core.errors import MomoError
 from daemon.core.texting import CODE_TEXT, RECEIPT_TEXT, STEPS, TextKind, template_fault
@@ -131,10 +132,33 @@ class Sms:
 
 
 @dataclass(frozen=True, slots=True)
+class Pages:
+    """The checkout page (docs/checkout.md)."""
+
+    languages: tuple[str, ...] = ("en",)
+    contact: str = ""
+    redirect_hosts: tuple[str, ...] = ()
+    client_header: str = ""
+    per_min: int = 60
+    menu_mtn: str = MENUS["mtn"]
+    menu_telecel: str = MENUS["telecel"]
+    menu_at: str = MENUS["at"]
+
+
+@dataclass(frozen=True, slots=True)
 class Trust:
     """How suspicious to be (decisions.md section 4)."""
 
     balance_check: str = "review"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what is not money is kept, in days (decisions.md section 10)."""
+
+    attempts_days: int = 60
+    deliveries_days: int = 400
+    messages_days: int = 396
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +195,9 @@ class Config:
     open_collections: OpenCollections = field(default_factory=OpenCollections)
     transactions: Transactions = field(default_factory=Transactions)
     sms: Sms = field(default_factory=Sms)
+    pages: Pages = field(default_factory=Pages)
     trust: Trust = field(default_factory=Trust)
+    retention: Retention = field(default_factory=Retention)
     access: Access = field(default_factory=Access)
     network: Network = field(default_factory=Network)
     secrets: Secrets = field(default_factory=Secrets)
@@ -219,6 +245,16 @@ def _template(kind: TextKind) -> Rule:
 def _steps(value: str) -> str:
     good = 0 < len(value) <= 120 and value.isprintable() and not set("{}") & set(value)
     return "" if good else "takes 1 to 120 plain characters, such as Dial *170#"
+
+
+def _header(value: str) -> str:
+    good = re.fullmatch(r"[A-Za-z0-9-]*", value, re.ASCII)
+    return "" if good else "takes the name of a header, such as X-Forwarded-For"
+
+
+def _contact(value: str) -> str:
+    good = len(value) <= 80 and (value.isprintable() or not value)
+    return "" if good else "takes one line of at most 80 characters, such as 024 412 4567"
 
 
 def _host(value: str) -> str:
@@ -286,11 +322,23 @@ _RULES: Final[dict[str, Rule]] = {
     "sms.steps_mtn": _steps,
     "sms.steps_telecel": _steps,
     "sms.steps_at": _steps,
+    "pages.languages": _one_of(*LANGUAGES),
+    "pages.contact": _contact,
+    "pages.redirect_hosts": _host,
+    "pages.client_header": _header,
+    "pages.per_min": _between(0, 1_000_000),
+    "pages.menu_mtn": _steps,
+    "pages.menu_telecel": _steps,
+    "pages.menu_at": _steps,
     "trust.balance_check": _one_of("review", "warn", "off"),
+    # A replay and a proof that nothing is missing look back 31 days.
+    "retention.attempts_days": _between(1, 36_500),
+    "retention.deliveries_days": _between(35, 36_500),
+    "retention.messages_days": _between(35, 36_500),
     "network.probe_hosts": _host,
     "secrets.store": _one_of("auto", "keyring", "file"),
 }
-_NEVER_EMPTY: Final = frozenset({"webhooks.retry_schedule_s"})
+_NEVER_EMPTY: Final = frozenset({"webhooks.retry_schedule_s", "pages.languages"})
 
 Values = dict[str, dict[str, Any]]
 """Section -> field -> value, of those that a file sets."""

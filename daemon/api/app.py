@@ -22,6 +22,7 @@ from daemon.api import (
     local_messages,
     local_modems,
     local_notices,
+    local_prune,
     local_sims,
     local_status,
     local_templates,
@@ -45,7 +46,7 @@ from daemon.api.envelope import VERSION, Envelope
 from daemon.api.initialize import initialize
 from daemon.api.reconcile import reconcile
 from daemon.api.resource import Routes, no_such_route, op, public
-from daemon.api.service import Hooks, Reply, Service, ok
+from daemon.api.service import Hooks, Reply, Service, Site, ok
 from daemon.core.errors import Refusal
 from daemon.env import Env
 from daemon.webhooks.addresses import AddressPolicy
@@ -55,6 +56,8 @@ from daemon.wire import Scope as Key
 
 __all__ = ["Application", "Hooks", "build"]
 
+PAGES = "/pay/"
+"""Where the checkout pages are; initialize makes their addresses."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -78,7 +81,7 @@ def build(env: Env, hooks: Hooks) -> Application:
     _add_local(routes)
     _add_description(routes)
     router = Router(routes.all, redirect_slashes=False, default=no_such_route)
-    application = Envelope(_with_health(router), service, _hosts(env))
+    application = Envelope(_with_pages(_with_health(router), hooks.pages), service, _hosts(env))
     return Application(application, service, routes.operations)
 
 
@@ -181,6 +184,8 @@ def _add_local(routes: Routes) -> None:
     confirm = {"POST": op(local_templates.confirm)}
     routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)
     routes.add(Path.LOCAL_TEMPLATES, {"GET": op(local_templates.get_list)}, local=True)
+    prune = {"GET": op(local_prune.survey), "POST": op(local_prune.prune)}
+    routes.add(Path.LOCAL_PRUNE, prune, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)
     routes.add(Path.LOCAL_NOTICES, {"GET": op(local_notices.get_list)}, local=True)
     routes.add(Path.LOCAL_NOTICES_SEEN, {"POST": op(local_notices.see)}, local=True)
@@ -193,6 +198,17 @@ def _add_description(routes: Routes) -> None:
     description = Description(routes)
     routes.add(Path.OPENAPI, {"GET": public(description.document)})
     routes.add(Path.DOCS, {"GET": public(description.page)})
+
+
+def _with_pages(app: ASGIApp, pages: Site | None) -> ASGIApp:
+    """Let the pages serve what is theirs: they know no callers, and answer people, not programs."""
+    if pages is None:
+        return app
+
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        await (pages if scope["path"].startswith(PAGES) else app)(scope, receive, send)
+
+    return choose
 
 
 def _with_health(app: ASGIApp) -> ASGIApp:

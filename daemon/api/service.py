@@ -41,6 +41,16 @@ async def nobody_answers(_device_id: str) -> bool:
     return False
 
 
+class Site(Protocol):
+    """What serves everything under one path of its own, such as the checkout pages."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+    def close_streams(self) -> None:
+        """Let every open stream end itself: the listeners are about to close."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What the composition root hooks in.
@@ -52,6 +62,7 @@ class Hooks:
         channels: The ways to the owner that the settings name, such as `email`.
         resolver: Looks up the hosts of webhook addresses; None is the system's.
         log: Where our own faults are written.
+        pages: Serves everything under `/pay/`; None is no pages.
     """
 
     on_shutdown: Callable[[], None]
@@ -60,6 +71,7 @@ class Hooks:
     resolver: Resolver | None = None
     channels: tuple[str, ...] = ()
     log: ErrorLog = field(default_factory=PlainLog)
+    pages: Site | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
         f"The network took {_money(payment)} back. The order keeps its status."
     ),
     "suggestion.accepted": _suggested,
+    "transaction.payment_claimed": lambda facts, _payment: (
+        f"The customer says, on the checkout page, that {facts['transaction_id']} paid it."
+    ),
     "payer.approved": lambda facts, _payment: (
         f"The name {facts['name']} is approved for {facts['phone_number']} from now on."
     ),

@@ -30,6 +30,12 @@ IDEMPOTENCY_US: Final = 24 * HOUR_US
 IDEMPOTENCY_WAIT_S: Final = 2.0
 MISS_WINDOW_US: Final = 15 * MINUTE_US
 """The window of the reconcile guess guard."""
+CLAIMS_PER_HOUR: Final = 3
+"""Different transaction IDs that a customer may name for one order (pages.md section 1.5)."""
+RECEIPT_SHOWN_US: Final = 30 * DAY_US
+"""A checkout page is a receipt for so long after its order ended."""
+LINES_AWAY_US: Final = 2 * MINUTE_US
+"""After so long without any phone the checkout page says that payments are not seen now (pages.md section 1.3)."""
 
 # decisions.md section 8
 PASSWORD_ATTEMPTS_MAX: Final = 5

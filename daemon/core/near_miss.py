@@ -7,7 +7,7 @@ payer's number, or words of the name, together with exactly the amount.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -51,6 +51,7 @@ class Near(StrEnum):
     CODE_EXTRA_CHARACTER = "code_extra_character"
     PAYER_AND_AMOUNT = "payer_and_amount"
     NAME_AND_AMOUNT = "name_and_amount"
+    CLAIMED = "claimed"
     AMOUNT = "amount"
     """Never alone: it makes a code that was nearly typed more likely."""
 
@@ -65,6 +66,7 @@ WORDS: Final[Mapping[Near, str]] = {
     Near.CODE_EXTRA_CHARACTER: "the reference has its code with one character too many",
     Near.PAYER_AND_AMOUNT: "its customer's number paid exactly its amount",
     Near.NAME_AND_AMOUNT: "somebody named like its customer paid exactly its amount",
+    Near.CLAIMED: "its customer named this transaction ID on the checkout page",
     Near.AMOUNT: "the amount is exactly its own",
 }
 """Each reason as a part of a sentence, for a person."""
@@ -79,6 +81,7 @@ _POINTS: Final[Mapping[Near, int]] = {
     Near.CODE_EXTRA_CHARACTER: 40,
     Near.PAYER_AND_AMOUNT: 45,
     Near.NAME_AND_AMOUNT: 35,
+    Near.CLAIMED: 30,
     Near.AMOUNT: 25,
 }
 
@@ -120,7 +123,10 @@ def codes_near(reference_text: str) -> dict[str, Near]:
 
 
 def suggest(
-    payment: Payment, requests: Iterable[Transaction], codes: Mapping[str, Near]
+    payment: Payment,
+    requests: Iterable[Transaction],
+    codes: Mapping[str, Near],
+    claimed: Collection[str] = (),
 ) -> list[Suggestion]:
     """Return the few requests that a payment may have been meant for, the likeliest first.
 
@@ -128,11 +134,12 @@ def suggest(
         payment: A trusted one that pays no request.
         requests: Those that the store found, in any order.
         codes: Of `codes_near`.
+        claimed: Ids of the requests whose customers named the payment's own transaction ID.
     """
     found = {
         request.id: Suggestion(request, reasons)
         for request in requests
-        if _may_be_for(payment, request) and (reasons := _reasons(payment, request, codes))
+        if _may_be_for(payment, request) and (reasons := _reasons(payment, request, codes, claimed))
     }
     likeliest = sorted(found.values(), key=lambda one: (-one.points, -one.request.seq))
     return likeliest[:SUGGESTIONS_MAX]
@@ -161,8 +168,10 @@ def _may_be_for(payment: Payment, request: Transaction) -> bool:
     )
 
 
-def _reasons(payment: Payment, request: Transaction, codes: Mapping[str, Near]) -> tuple[Near, ...]:
-    found = []
+def _reasons(
+    payment: Payment, request: Transaction, codes: Mapping[str, Near], claimed: Collection[str]
+) -> tuple[Near, ...]:
+    found = [Near.CLAIMED] if request.id in claimed else []
     # A code that did not exist yet cannot have been mistyped.
     existed = effective_time(payment) >= request.created_at - CODE_BEFORE_REQUEST_US
     slip = codes.get(request.svc_code or "")
@@ -175,7 +184,7 @@ def _reasons(payment: Payment, request: Transaction, codes: Mapping[str, Near]) 
         names = (request.customer_name, request.expected_payer_name)
         if any(person_name.alike(payment.payer_name or "", name or "") for name in names):
             found.append(Near.NAME_AND_AMOUNT)
-        if found == [slip]:
+        if found and Near.PAYER_AND_AMOUNT not in found and Near.NAME_AND_AMOUNT not in found:
             found.append(Near.AMOUNT)
     return tuple(sorted(found, key=lambda reason: -_POINTS[reason]))
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from daemon.core import near_miss
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
 from daemon.core.model import Payment, Transaction
+from daemon.store import payer_claims
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all
 from parsers import person_name
@@ -17,6 +18,13 @@ _CODES_AT_ONCE: Final = 32
 
 _T: Final = columns(Transaction, "t.")
 _UNPAID: Final = "t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since"
+
+_OF_PAIR: Final = (
+    f"SELECT * FROM (SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
+    "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair_{at} "
+    f"AND n.expires_at > :since AND {_UNPAID} ORDER BY n.expires_at DESC LIMIT :limit)"
+)
+"""One statement for all pairs; each stops at its newest, in the order of the index."""
 
 
 def suggestions(reader: Reader, payment: Payment) -> list[near_miss.Suggestion]:
@@ -30,7 +38,8 @@ def suggestions(reader: Reader, payment: Payment) -> list[near_miss.Suggestion]:
         *_of_number(reader, payment, since),
         *_of_name(reader, payment, since),
     ]
-    return near_miss.suggest(payment, found, codes)
+    claimed = payer_claims.unpaid_requests(reader, payment)
+    return near_miss.suggest(payment, [*found, *claimed], codes, {one.id for one in claimed})
 
 
 def _with_codes(
@@ -75,22 +84,21 @@ def _of_number(reader: Reader, payment: Payment, since: int) -> list[Transaction
 
 def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
     """Return the unpaid requests for exactly this amount whose customer's name shares two words with the payer's."""
-    found = []
-    for pair in person_name.pairs(payment.payer_name or ""):
-        rows = reader.all(
-            f"SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
-            "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair "
-            f"AND n.expires_at > :since AND {_UNPAID} ORDER BY n.expires_at DESC LIMIT :limit",
-            {
-                "mode": payment.mode,
-                "amount_minor": payment.amount_minor,
-                "pair": pair,
-                "since": since,
-                "limit": NEWEST_MAX,
-            },
-        )
-        found += load_all(Transaction, rows)
-    return found
+    found = person_name.pairs(payment.payer_name or "")
+    if not found:
+        return []
+    params: dict[str, Any] = {f"pair_{at}": pair for at, pair in enumerate(found)}
+    rows = reader.all(
+        " UNION ALL ".join(_OF_PAIR.format(at=at) for at in range(len(found))),
+        {
+            "mode": payment.mode,
+            "amount_minor": payment.amount_minor,
+            "since": since,
+            "limit": NEWEST_MAX,
+            **params,
+        },
+    )
+    return load_all(Transaction, rows)
 
 
 def remember_names(tx: Tx, request: Transaction) -> None:

@@ -19,6 +19,7 @@ from daemon.config import Config
 from daemon.core.access import KEY_SCOPES, KeyKind, hash_key, make_key
 from daemon.core.model import Shop
 from daemon.core.phones import Condition
+from daemon.pages.site import Site
 from daemon.store import api_keys
 from daemon.store import shop as shops
 from daemon.store.engine import Tx
@@ -167,6 +168,7 @@ async def running(
         inspect=made.inspect,
         resolver=made.resolver,
         log=made.log,
+        pages=Site(shop.env),
     )
     application = api.build(shop.env, hooks)
     made.application = application

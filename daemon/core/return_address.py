@@ -1,0 +1,36 @@
+"""Where a customer goes back to from the checkout page (interface.md, `redirect_url`). Pure."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_ADDRESS: Final = re.compile(
+    r"(https?)://([A-Za-z0-9.\-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#][!-~]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnAddress:
+    """Where a customer goes back to: the address, with the reference in it, and the host that is shown."""
+
+    url: str
+    host: str
+
+
+def return_address(url: str | None, reference: str) -> ReturnAddress | None:
+    """Add the reference to a `redirect_url`; None for anything but an http or https address.
+
+    Only the reference goes with the customer, who could change whatever stands in an address: the shop asks the API what
+    became of the order.
+    """
+    found = _ADDRESS.fullmatch(url or "")
+    if found is None:
+        return None
+    scheme, host, port, rest = found.groups(default="")
+    place, mark, fragment = rest.partition("#")
+    if not place.startswith("/"):
+        place = f"/{place}"
+    join = "&" if "?" in place else "?"
+    address = f"{scheme.lower()}://{host}{port}{place}{join}reference={reference}{mark}{fragment}"
+    return ReturnAddress(address, f"{host.lower()}{port}")

@@ -1,0 +1,103 @@
+"""The words of the page, by language, and a view put into them. Money is `GHS 12.50` everywhere, as in the network's SMS."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from daemon.core.checkout import MONEY, Screen, View
+
+Words = Mapping[str, str]
+_MARK: Final = "\N{CHECK MARK} "
+
+
+class Said(NamedTuple):
+    """What a view says in one language: the page's title, its headline, and the sentence under it."""
+
+    title: str
+    headline: str
+    more: str
+
+
+def say(view: View, words: Words) -> Said:
+    """Put the state of a view into words."""
+    money = {
+        "shop": view.shop,
+        "amount": f"{view.currency} {view.amount}",
+        "received": f"{view.currency} {view.received}",
+        "money": f"{view.currency} {view.difference}",
+    }
+    headline = words[view.screen].format(**money)
+    if view.screen is Screen.PAID:
+        money["money"] = money["received"]
+    more = words[f"{view.screen}_more"].format(**money)
+    mark = _MARK if view.screen in {Screen.PAID, Screen.OVER} else ""
+    return Said(f"{mark}{headline} — {view.shop}", headline, more)
+
+
+def receipt(view: View, words: Words) -> list[tuple[str, str]]:
+    """Return the lines of the receipt, none while there is nothing to show."""
+    if view.screen not in MONEY and view.screen is not Screen.REVERSED:
+        return []
+    customer = ", ".join(part for part in (view.customer, view.phone) if part)
+    difference = {Screen.SHORT: "missing_amount", Screen.OVER: "extra_amount"}.get(view.screen)
+    rows = [
+        ("shop", view.shop),
+        ("received_amount", f"{view.currency} {view.received}"),
+        ("asked_amount", f"{view.currency} {view.amount}"),
+        (difference, f"{view.currency} {view.difference}"),
+        ("date", None if view.paid_at is None else date(view.paid_at, view.timezone, words)),
+        ("step_reference", view.code),
+        ("transaction_ends", view.telco_last4),
+        ("customer", customer),
+        ("order_number", view.reference),
+    ]
+    return [(words[name], text) for name, text in rows if name is not None and text]
+
+
+def until(view: View, now_us: int, words: Words) -> str:
+    """Say until when an order may be paid, in the shop's own time."""
+    ends, now = _local(view.expires_at, view.timezone), _local(now_us, view.timezone)
+    time = f"{ends:%H:%M}"
+    if ends.date() == now.date():
+        return words["today"].format(time=time)
+    return words["on_day"].format(time=time, day=ends.day, month=_month(ends, words))
+
+
+def date(at_us: int, timezone: str, words: Words) -> str:
+    """Say when something was."""
+    at = _local(at_us, timezone)
+    return f"{at.day} {_month(at, words)} {at.year}, {at:%H:%M}"
+
+
+def choose(enabled: Sequence[str], asked: str, accepts: str) -> str:
+    """Choose a language: what the address says, else what the browser likes best, else the shop's first.
+
+    `accepts` is an Accept-Language header (RFC 9110, section 12.5.4).
+    """
+    if asked in enabled:
+        return asked
+    liked: list[tuple[float, str]] = []
+    for part in accepts[:500].lower().split(","):
+        tag, _, weight = part.partition(";q=")
+        try:
+            quality = float(weight or 1)
+        except ValueError:
+            continue
+        language = tag.strip().partition("-")[0]
+        if quality > 0 and language in enabled:
+            liked.append((quality, language))
+    return max(liked, key=lambda one: one[0])[1] if liked else enabled[0]
+
+
+def _local(at_us: int, timezone: str) -> datetime.datetime:
+    zone: datetime.tzinfo
+    try:
+        zone = ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError):
+        zone = datetime.UTC  # what Ghana's clocks show all the year
+    return datetime.datetime.fromtimestamp(at_us // 1_000_000, zone)
+
+
+def _month(at: datetime.datetime, words: Words) -> str:
+    return words["months"].split()[at.month - 1]
