@@ -47,6 +47,7 @@ class Kind(StrEnum):
     MODE = "mode"
     NOTIFY = "notify"
     ACKNOWLEDGE = "acknowledge"
+    SIM = "sim"
 
 
 PLAIN: Final = {

@@ -21,6 +21,7 @@ from daemon.modem.families import (
 )
 from daemon.modem.session_ask import Answer, Ask
 from daemon.modem.session_pin import BUSY_RETRY_S, TakePin, Wait, unlocked
+from daemon.modem.session_sim import SimQuestion
 from daemon.modem.session_values import (
     HiLink,
     Identified,
@@ -49,6 +50,7 @@ class Setup:
         notices: What `AT+CNMI?` said after it was set; empty when the phone cannot say.
         notify: The form of `AT+CNMI` that it took, empty if none: then only polling finds messages.
         acknowledges: It passes messages on without storing them, and waits for `AT+CNMA`.
+        sim: How to ask whether it is still the same SIM; None when the phone tells nothing of it.
         fill: Used and total slots of the first storage, None when it did not say.
         family: The row of its make.
     """
@@ -61,6 +63,7 @@ class Setup:
     fill: at.Fill | None
     family: Family = GENERIC
     acknowledges: bool = False
+    sim: SimQuestion | None = None
 
 
 _Step = Ask | Wait | TakePin | PinNeeded | PinRefused | SimAbsent | HiLink | Noted
@@ -99,8 +102,8 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     if why := (yield from _hilink(family, manufacturer, model, firmware, fill)):
         yield HiLink(why)
     notices, notify, acknowledges = yield from _ask_for_notices(family)
-    imsi = yield from _first_fact(("AT+CIMI",), at.imsi_of)
-    iccid = yield from _first_fact(family.iccid_commands, at.iccid_of)
+    by_imsi = yield from _asked(("AT+CIMI",), at.imsi_of)
+    by_iccid = yield from _asked(family.iccid_commands, at.iccid_of)
     slot = yield from _slot(family)
     own = yield Ask("AT+CNUM", "+CNUM:")
     centre = yield Ask("AT+CSCA?", "+CSCA:")
@@ -109,8 +112,8 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         yield Noted(" ".join(filter(None, (manufacturer, model, firmware))), Note.MODEM)
     identity = Identified(
         imei=imei,
-        iccid=iccid,
-        imsi=imsi,
+        iccid=None if by_iccid is None else by_iccid.fact,
+        imsi=None if by_imsi is None else by_imsi.fact,
         manufacturer=manufacturer,
         model=model,
         firmware=firmware,
@@ -118,7 +121,17 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         own_number=_field(own.first, 1),
         slot=slot,
     )
-    return Setup(identity, storages, offered, notices, notify, fill, family, acknowledges)
+    return Setup(
+        identity,
+        storages,
+        offered,
+        notices,
+        notify,
+        fill,
+        family,
+        acknowledges,
+        by_iccid or by_imsi,
+    )
 
 
 def _text(*commands: str) -> _Fact:
@@ -130,6 +143,13 @@ def _text(*commands: str) -> _Fact:
 
 
 def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) -> _Fact:
+    asked = yield from _asked(commands, reader)
+    return None if asked is None else asked.fact
+
+
+def _asked(
+    commands: tuple[str, ...], reader: Callable[[str], str | None]
+) -> Generator[Ask | Wait, Answer, SimQuestion | None]:
     """Return what the first command gives that gives it twice running.
 
     Messages are known by SIM and phone. A digit that the line lost, or a SIM that was busy for a
@@ -150,7 +170,7 @@ def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) 
         else:
             continue
         if said is not None:
-            return said
+            return SimQuestion(Ask(command), reader, said)
     return None
 
 

@@ -17,6 +17,7 @@ from daemon.modem.session_ask import Answer, Ask
 from daemon.modem.session_chores import PLAIN, Chores, Kind
 from daemon.modem.session_entries import LIST, READ, Entries
 from daemon.modem.session_refusals import Refusals
+from daemon.modem.session_sim import SimWatch
 from daemon.modem.session_slots import Key, Slots
 from daemon.modem.session_start import Setup
 from daemon.modem.session_storages import Storages
@@ -68,6 +69,7 @@ class Work:
         self._deletes_siblings = False
         self._storages = Storages()
         self._chores = Chores(settings)
+        self._sim = SimWatch()
         self._notices: dict[Key, int] = {}
         """Slots to read at once, with the tries so far; in the order they were announced."""
         self._damaged: dict[Key, str] = {}
@@ -98,6 +100,7 @@ class Work:
         self._deletes_siblings = setup.family.deletes_siblings
         self._acknowledges = setup.acknowledges
         self._storages.begin(setup.storages, setup.fill)
+        self._sim.begin(setup.sim)
         notify = Ask(f"AT+CNMI={setup.notify}") if setup.notify else None
         self._chores.begin(setup.notices, notify, now)
         self._count(setup.storages[0], setup.fill)
@@ -106,7 +109,7 @@ class Work:
 
     @property
     def rebooted(self) -> bool:
-        """Say whether the phone has forgotten its settings."""
+        """Say whether the phone has forgotten its settings, or has another SIM."""
         return self._chores.rebooted
 
     def notice(self, key: Key) -> None:
@@ -182,6 +185,7 @@ class Work:
         self._now = now
         for part in self._refusals.due(now):
             self._slots.again(part)
+        self._sim.tick(now)
         due = self._chores.tick(now)
         if Kind.LIST in due:
             self._storages.retry()
@@ -192,6 +196,8 @@ class Work:
                 self._notify(now)
         if Kind.COUNT in due:
             self._count_all()
+        if Kind.CHECK in due and self._sim.question is not None:
+            self._chores.add(Kind.SIM, now)
 
     def _count_all(self) -> None:
         for storage in self._storages.usable:
@@ -208,7 +214,7 @@ class Work:
             return self._command(_ACKNOWLEDGE, Kind.ACKNOWLEDGE)
         if self._notices:
             key = next(iter(self._notices))
-            return self._on(key[0]) or self._read(Kind.READ, key)
+            return self._ask_sim() or self._on(key[0]) or self._read(Kind.READ, key)
         if self._siblings_first():
             if self._lists_now():
                 return self._next_list()
@@ -251,15 +257,22 @@ class Work:
 
     def _next_list(self) -> Ask:
         storage = self._storages.next_to_list()
-        return self._on(storage) or self._list(storage)
+        return self._ask_sim() or self._on(storage) or self._list(storage)
 
     def _next_chore(self) -> Ask:
         kind, storage = self._chores.first()
+        if kind is Kind.SIM and self._sim.question is not None:
+            return self._command(self._sim.question.ask, kind)
         if kind is Kind.NOTIFY and self._chores.notify is not None:
             return self._command(self._chores.notify, kind)
         if kind is not Kind.COUNT:
             return self._command(PLAIN[kind], kind)
         return self._on(storage, Kind.COUNT) or self._command(_COUNT, Kind.COUNT, storage)
+
+    def _ask_sim(self) -> Ask | None:
+        """Return the question who the SIM is, if it is to be asked before messages are read from it."""
+        ask = self._sim.to_ask(self._now)
+        return None if ask is None else self._command(ask, Kind.SIM)
 
     def _on(self, storage: str, kind: Kind = Kind.SELECT) -> Ask | None:
         """Return the command that selects the storage (and counts it), None when it is selected."""
@@ -299,6 +312,9 @@ class Work:
             return True
         if line.startswith("+CPMS:"):
             self.confused |= self._kind not in {Kind.SELECT, Kind.COUNT}
+        elif self._kind is Kind.SIM:
+            if not self._sim.is_fact(line):
+                return False
         elif self._kind not in _PREFIXED or not line.startswith(_PREFIXED[self._kind]):
             return False
         self._lines.append(line)
@@ -505,6 +521,10 @@ class Work:
 
     def _done_chore(self, kind: Kind, answer: Answer) -> None:
         line = self._lines[0] if self._lines else ""
+        if kind is Kind.SIM:
+            self._chores.drop(kind)
+            self._chores.rebooted |= self._sim.changed(answer, line)
+            return
         health = self._chores.done(kind, answer, line, self._storages.fill)
         if health is not None:
             self._events.append(health)

@@ -1289,3 +1289,65 @@ def test_a_sim_that_is_changed_for_that_of_the_other_slot_ends_the_session() -> 
     shop.wait(90.0)
     assert shop.state() is State.HUNG
     assert [e.slot for e in shop.happened if isinstance(e, Identified)] == [0]
+
+
+def swap_silently(phone: Phone, iccid: str, imsi: str, lying: str = "") -> None:
+    """Change the SIM of a phone that says nothing of it; a message may lie on the new one."""
+    sim = Sim.of(Identity(iccid=iccid, imsi=imsi))
+    phone.take_sim()
+    for _ in iter(phone.data_to_send, b""):
+        pass
+    phone.insert_sim(sim)
+    for _ in iter(phone.data_to_send, b""):
+        pass
+    if lying:
+        phone.deliver(lying)
+
+
+@pytest.mark.parametrize("make", sorted(FAMILIES))
+def test_what_lies_on_a_sim_that_was_changed_without_a_word_is_never_read_as_the_old_ones(
+    make: str,
+) -> None:
+    shop = Shop(Phone(FAMILIES[make].identity(), family=FAMILIES[make]))
+    shop.wait(30.0)
+    assert shop.state() is State.READY
+    swap_silently(shop.phone, "8923301000000000993", "620020000000009", pdu(7))
+    shop.wait(62.0)
+    assert shop.happened[-1] == Hung("there is another SIM in the phone now", silent=False)
+    assert not shop.read
+
+
+def test_a_phone_that_tells_no_iccid_is_asked_for_its_imsi() -> None:
+    silent = replace(FAMILIES["generic"], iccid_commands=())
+    shop = Shop(Phone(silent.identity(), family=silent))
+    shop.wait(30.0)
+    assert [e.iccid for e in shop.of(Identified)] == [None]
+    swap_silently(shop.phone, "8923301000000000993", "620020000000009", pdu(7))
+    shop.wait(62.0)
+    assert shop.happened[-1] == Hung("there is another SIM in the phone now", silent=False)
+    assert not shop.read
+
+
+def test_a_sim_that_is_only_taken_out_without_a_word_is_waited_for() -> None:
+    shop = ready()
+    sim = shop.phone.take_sim()
+    for _ in iter(shop.phone.data_to_send, b""):
+        pass
+    shop.wait(70.0)
+    assert shop.of(SimAbsent)
+    shop.phone.insert_sim(sim)
+    shop.phone.deliver(pdu(3))
+    shop.wait(40.0)
+    assert [entry.pdu for entry in shop.read] == [pdu(3)]
+
+
+def test_a_phone_that_refuses_to_tell_its_sim_any_more_holds_no_message_up() -> None:
+    shop = ready()
+    shop.wait(30.0)
+    shop.phone.faults.change(
+        {"error_count": 10_000, "error_line": "+CME ERROR: 100", "error_on": "+CCID"}
+    )
+    shop.phone.deliver(pdu(3))
+    shop.wait(1.0)
+    assert [entry.pdu for entry in shop.read] == [pdu(3)]
+    assert shop.state() is State.READY
