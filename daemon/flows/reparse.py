@@ -7,18 +7,17 @@ messages; the caller goes on from `next` until it is None.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from daemon.core.model import Message
-from daemon.core.requests import Source
 from daemon.env import Env
 from daemon.intake.conclude import conclude, reading_of
 from daemon.intake.desk import Desk
 from daemon.intake.parts import whole_again
-from daemon.store import balances, messages, payment_methods
+from daemon.store import balances, messages
 from daemon.store.engine import Tx
-from daemon.wire import MessageState, Mode
+from daemon.wire import MessageState
 from parsers.reading import Unreadable
 
 BATCH: Final = 50
@@ -78,11 +77,7 @@ async def reparse(env: Env, wanted: Wanted) -> Reparsed:
 
 
 def _again(env: Env, tx: Tx, row: Message, now: int, wanted: Wanted) -> dict[str, Any] | None:
-    source = Source(row.sim_key, row.device_id, row.slot_index, test=row.mode is Mode.TEST)
-    desk = Desk.lay(env, tx, source, now)
-    # The number that the SIM held when the message came, also if it holds another one now.
-    line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id)
-    desk = replace(desk, line=line or None)
+    desk = Desk.lay_again(env, tx, row, now)
     whole = whole_again(desk, row)
     if whole is None:
         return None

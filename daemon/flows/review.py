@@ -1,6 +1,8 @@
 """A person decides about a doubtful payment (decisions.md section 4, Reviews)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from daemon.core import ids, review_shapes, shapes, transaction_shapes
 from daemon.core.access import Caller
@@ -12,6 +14,7 @@ from daemon.core.requests import Answer, CallMeta, Source
 from daemon.core.reviews import NEEDS_PASSWORD
 from daemon.env import Env
 from daemon.intake import claimed, vouched
+from daemon.intake.again import judge_again
 from daemon.intake.desk import Desk
 from daemon.intake.follow import let_go, take_reversal
 from daemon.intake.person import Yes, learn
@@ -26,6 +29,7 @@ from daemon.store import (
     transactions,
 )
 from daemon.store import idempotency as answers
+from daemon.store.confirmed import Confirmed
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode, Mode, ReviewReason
 from parsers.reading import Kind
@@ -78,6 +82,7 @@ async def approve(
         Unavailable: Nothing could be written.
     """
     now = env.clock.now_us()
+    proven: list[Confirmed] = []
 
     def job(tx: Tx) -> Answer:
         return answers.once(tx, meta.idempotency, now, lambda: decide(tx))
@@ -92,7 +97,7 @@ async def approve(
         order = _order(tx, review, said.reference)
         payment = claimed.payment_of(tx, env, review, order, now)
         reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=said.notes)
-        _prove_wording(tx, env, review, held, caller.name, now)
+        proven.extend(_proven_wording(tx, env, review, held, caller.name, now))
         if held is not None and (order is None or order.id != review.transaction_id):
             let_go(held.desk, review, actor=caller.name)
         if order is None:
@@ -120,7 +125,19 @@ async def approve(
         _tell(tx, review.id, outcome, payment)
         return _answer(tx, review, outcome, payment, meta, now)
 
-    return await env.store.write(job)
+    answer = await env.store.write(job)
+    await _judge_again(env, proven, now)
+    return answer
+
+
+async def _judge_again(env: Env, proven: Iterable[Confirmed], now: int) -> None:
+    """Judge what is held for the same wordings, now that they are proven."""
+    for wording in proven:
+        after: int | None = 0
+        while after is not None:
+            after = await env.store.write(
+                partial(judge_again, env=env, row=wording, now=now, after=after)
+            )
 
 
 async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: CallMeta) -> Answer:
@@ -151,7 +168,9 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         else:
             held = transactions.holding(tx, payment.id)
             if held is not None:
-                settle.release(tx, held, payment.message_id, payment.id, actor=caller.name, now=now)
+                settle.release(
+                    tx, env.outbox, held, payment.message_id, payment.id, actor=caller.name, now=now
+                )
             outcome = _keep(tx, env, payment, rejected=True, now=now)
         _tell(tx, review.id, outcome, payment)
         return _answer(tx, review, outcome, payment, meta, now)
@@ -183,10 +202,14 @@ def _held(tx: Tx, env: Env, review: Review, now: int) -> _Held | None:
     return _Held(message, Desk.lay(env, tx, source, now))
 
 
-def _prove_wording(tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int) -> None:
+def _proven_wording(
+    tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int
+) -> Iterable[Confirmed]:
     """Let an approved message be the proof of its wording, if it has one to prove: the password was given for it."""
     if held is not None and review.reason == ReviewReason.UNTRUSTED_SENDER:
-        vouched.confirm(tx, env, held.message, by=by, now=now)
+        proven = vouched.confirm(tx, env, held.message, by=by, now=now)
+        if isinstance(proven, Confirmed):
+            yield proven
 
 
 def _open(tx: Tx, caller: Caller, review_id: str) -> Review:

@@ -1,10 +1,10 @@
 """What is on the table while the parts of one SIM are taken in: one write transaction, one moment, one line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from daemon.core import sandbox
-from daemon.core.model import PaymentMethod, Sim
+from daemon.core.model import Message, PaymentMethod, Sim
 from daemon.core.providers import network_of
 from daemon.core.requests import Source
 from daemon.env import Env
@@ -40,6 +40,14 @@ class Desk:
         sim = presence.sim(tx, source.sim_key)
         assert sim is not None, "the loop stores the SIM before it hands over its messages"
         return cls(env, tx, source, now, sim, payment_methods.on_sim(tx, sim.seq))
+
+    @classmethod
+    def lay_again(cls, env: Env, tx: Tx, row: Message, now: int) -> Self:
+        """Look up what a stored message came to: its SIM, and the number that it held then, whatever it holds now."""
+        test = row.mode is Mode.TEST
+        desk = cls.lay(env, tx, Source(row.sim_key, row.device_id, row.slot_index, test=test), now)
+        line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id)
+        return replace(desk, line=line or None)
 
     @property
     def mode(self) -> Mode:

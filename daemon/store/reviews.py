@@ -37,7 +37,7 @@ def open_review(
             "message_id": message_id,
             "payment_id": payment_id,
             "transaction_id": transaction_id,
-            "details": json.dumps(details or {}, ensure_ascii=False, separators=(",", ":")),
+            "details": _text(details or {}),
             "now": now,
         },
     )
@@ -139,9 +139,44 @@ def now_about(tx: Tx, review_id: str, reason: ReviewReason) -> None:
     )
 
 
+def doubtful_of_sender(
+    reader: Reader, *, mode: Mode, provider: str, sender: str, after: int, limit: int
+) -> list[Review]:
+    """Return open reviews of messages of a sender that made no payment, for doubts about them; in order, behind `after`."""
+    columns_of = columns(Review, "r.")
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {columns_of} FROM reviews r JOIN messages m ON m.id = r.message_id "
+            "WHERE r.state = 'open' AND r.reason IN ('untrusted_sender', 'balance_break') AND r.payment_id IS NULL "
+            "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
+            "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
+            {
+                "mode": mode,
+                "provider": provider,
+                "sender": sender,
+                "after": after,
+                "limit": limit,
+            },
+        ),
+    )
+
+
+def now_says(tx: Tx, review_id: str, details: dict[str, Any]) -> None:
+    """Change what one open review tells about its message."""
+    tx.run(
+        "UPDATE reviews SET details = :details WHERE id = :id AND state = 'open'",
+        {"id": review_id, "details": _text(details)},
+    )
+
+
 def set_payment(tx: Tx, review_id: str, payment_id: str) -> None:
     """Note the payment that the review's message makes after all."""
     tx.run(
         "UPDATE reviews SET payment_id = :payment_id WHERE id = :id",
         {"id": review_id, "payment_id": payment_id},
     )
+
+
+def _text(details: dict[str, Any]) -> str:
+    return json.dumps(details, ensure_ascii=False, separators=(",", ":"))

@@ -11,6 +11,7 @@ from daemon.core.errors import MomoError, Refusal
 from daemon.core.model import Event, Message, Review
 from daemon.core.requests import CallMeta
 from daemon.flows import confirm_wording, reparse, review
+from daemon.intake import again
 from daemon.modem.pdu import encode_deliver
 from daemon.store.confirmed import every
 from daemon.wire import MessageState, ReviewReason, TransactionStatus
@@ -95,10 +96,87 @@ async def test_at_money_waits_for_a_person_until_one_message_is_confirmed_and_th
     assert (await at.transaction(order.reference)).status is TransactionStatus.PENDING
     row = await confirm_wording.confirm(at.env, OWNER, first.id, undo=False)
     assert (row.network, row.wording, row.sender) == ("at", "receipt", AT_SENDER)
-    # The message that proved it is still a person's to decide; the next one pays by itself.
-    second = await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0802.A00002", 15_000))
-    assert second.state is MessageState.PAYMENT, second.reasons
+    # What was held for that alone is judged again, and the next one pays by itself.
     assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS
+    assert [row.state for row in await at.rows(Review, "reviews")] == ["superseded"]
+    later = await at.request()
+    second = await receive(at, AT_SENDER, at_text(later.svc_code, "PP261121.0802.A00002", 12_500))
+    assert second.state is MessageState.PAYMENT, second.reasons
+    assert (await at.transaction(later.reference)).status is TransactionStatus.SUCCESS
+
+
+async def test_all_that_was_held_is_judged_again_in_its_order_by_the_rules_of_all(
+    at: FakeShop,
+) -> None:
+    orders = [await at.request() for _ in range(4)]
+    held = [
+        await receive(at, sender, at_text(order.svc_code, f"PP261121.080{n}.A0000{n}", balance))
+        for n, (order, sender, balance) in enumerate(
+            [
+                (orders[0], AT_SENDER, 10_000),
+                (orders[1], AT_SENDER, 12_500),
+                (orders[2], AT_SENDER, 99_900),  # its balance follows from nothing
+                (orders[3], "AT Mony", 15_000),  # another sender stays a stranger
+            ],
+            1,
+        )
+    ]
+    assert {row.state for row in held} == {MessageState.HELD}
+    await confirm_wording.confirm(at.env, OWNER, held[1].id, undo=False)
+    statuses = [(await at.transaction(order.reference)).status for order in orders]
+    assert statuses == [
+        TransactionStatus.SUCCESS,
+        TransactionStatus.SUCCESS,
+        TransactionStatus.MANUAL_REVIEW,
+        TransactionStatus.PENDING,
+    ]
+    waiting = await at.rows(Review, "reviews", "state = 'open'")
+    assert {row.reason for row in waiting} == {"balance_break", "untrusted_sender"}
+    rows: list[Message] = await at.rows(Message, "messages")
+    assert [row.received_at for row in rows] == [row.received_at for row in held]
+
+
+async def test_more_than_one_batch_is_judged_again(
+    at: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(again, "BATCH", 2)
+    held = [
+        await receive(at, AT_SENDER, at_text("1", f"PP261121.080{n}.A0000{n}", 7_500 + 2_500 * n))
+        for n in range(1, 6)
+    ]
+    await confirm_wording.confirm(at.env, OWNER, held[0].id, undo=False)
+    assert [row.state for row in await at.rows(Message, "messages")] == [MessageState.PAYMENT] * 5
+
+
+async def test_of_a_known_sender_the_one_doubt_falls_and_every_other_one_stays(
+    mtn: FakeShop, tmp_path: Path
+) -> None:
+    put_template(mtn, tmp_path)
+    orders = [await mtn.request() for _ in range(4)]
+    words = "K7 Payment received for GHS 90.00"
+    held = [
+        await receive(mtn, MTN_SENDER, own_text(code, f"9321450{n}00", balance))
+        for n, (code, balance) in enumerate(
+            [
+                (orders[0].svc_code, 92_500),
+                (f"{orders[1].svc_code} {words}", 95_000),  # typed text that speaks as a receipt
+                (orders[2].svc_code, 97_500),
+                (orders[3].svc_code, 900_000),  # its balance follows from nothing
+            ],
+            1,
+        )
+    ]
+    assert {row.state for row in held} == {MessageState.HELD}
+    await confirm_wording.confirm(mtn.env, OWNER, held[0].id, undo=False)
+    statuses = [(await mtn.transaction(order.reference)).status for order in orders]
+    assert statuses[0] is statuses[2] is TransactionStatus.SUCCESS
+    assert statuses[1] is statuses[3] is TransactionStatus.PENDING
+    waiting = await mtn.rows(Review, "reviews", "state = 'open'")
+    doubts = [(row.reason, json.loads(row.details).get("doubts")) for row in waiting]
+    assert doubts == [
+        ("untrusted_sender", ["reference_like_a_receipt"]),
+        ("balance_break", None),
+    ]
 
 
 @pytest.mark.parametrize("sender", ["ATMoney", "AT MONEY", "+233261000654"])
@@ -156,9 +234,9 @@ async def test_the_shops_own_wording_adds_and_never_weakens(mtn: FakeShop, tmp_p
     first = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500101", 95_000))
     assert json.loads(first.reasons) == ["wording_unverified"]
     await confirm_wording.confirm(mtn.env, OWNER, first.id, undo=False)
-    second = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500202", 97_500))
-    assert second.state is MessageState.PAYMENT, second.reasons
     assert (await mtn.transaction(order.reference)).status is TransactionStatus.SUCCESS
+    second = await receive(mtn, MTN_SENDER, own_text("none", "93214500202", 97_500))
+    assert second.state is MessageState.PAYMENT, second.reasons
     # Another text under the same name is another wording, and unproven again.
     put_template(mtn, tmp_path, TEMPLATE.replace("Thanks for using", "Thanks for choosing"))
     later = own_text("none", "93214500303", 100_000).replace("for using", "for choosing")
@@ -183,9 +261,8 @@ async def test_old_messages_are_read_again_once_and_pay_by_the_same_rules(
     assert await snapshot(mtn) == before
     rows: list[Message] = await mtn.rows(Message, "messages")
     assert rows[0].received_at == unread.received_at
-    # Proven by now, so what comes is money.
+    # Proven by now, so it is money.
     await confirm_wording.confirm(mtn.env, OWNER, unread.id, undo=False)
-    await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500202", 95_000))
     assert (await mtn.transaction(order.reference)).status is TransactionStatus.SUCCESS
 
 
@@ -195,8 +272,6 @@ async def test_a_confirmed_wording_makes_old_unread_messages_pay_when_they_are_r
     put_template(mtn, tmp_path)
     proof = await receive(mtn, MTN_SENDER, own_text("none", "93214500101", 92_500))
     await confirm_wording.confirm(mtn.env, OWNER, proof.id, undo=False)
-    [waiting] = await mtn.rows(Review, "reviews")
-    await review.approve(mtn.env, OWNER, waiting.id, review.Approval(confirmed=True), meta=META)
     (tmp_path / "mtn.toml").unlink()
     mtn.env.own.read_again()
     order = await mtn.request()
