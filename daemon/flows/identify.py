@@ -13,7 +13,8 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
     """Store phone and SIM and return where its messages come from.
 
     The SIM is known by its ICCID, else its IMSI, else its place until the next unplug (decisions.md section 1). The
-    number follows the SIM. A phone that fails to tell the ICCID this time has the SIM that had this IMSI before.
+    number follows the SIM. A phone that fails to tell the ICCID this time has the SIM that had this IMSI before; and a SIM
+    that was known by its IMSI alone goes on under that key when its ICCID is heard for the first time.
     """
     now = env.clock.now_us()
     device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
@@ -21,8 +22,8 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
     place = f"slot:{device_id}:{slot_index}"
 
     def job(tx: Tx) -> Source:
-        known = presence.sim_key_of_imsi(tx, phone.imsi) if phone.imsi else None
-        sim_key = phone.iccid or known or (f"imsi:{phone.imsi}" if phone.imsi else place)
+        known = presence.known_sim_key(tx, phone.iccid, phone.imsi)
+        sim_key = known or phone.iccid or (f"imsi:{phone.imsi}" if phone.imsi else place)
         presence.saw_device(
             tx,
             device_id=device_id,

@@ -101,8 +101,23 @@ class PortLoop:
     """Keeps one port open for as long as the daemon runs."""
 
     def __init__(
-        self, env: Env, path: str, log: Log, door: Callable[[str], Port] = open_port
+        self,
+        env: Env,
+        path: str,
+        log: Log,
+        door: Callable[[str], Port] = open_port,
+        told_hung: set[str] | None = None,
     ) -> None:
+        """Prepare to serve a port.
+
+        Args:
+            env: The shop's doors.
+            path: The port.
+            log: For what happens.
+            door: Opens it.
+            told_hung: Phones of which the journal says that they hang, and not yet that they answer again; shared by
+                all ports, since a phone that is pulled out may come back at another.
+        """
         self._env = env
         self._open = door
         self._log = log
@@ -121,6 +136,7 @@ class PortLoop:
         self._hangs = 0
         self._restarted_at: float | None = None
         self._hilink = ""
+        self._told_hung = set[str]() if told_hung is None else told_hung
         self._unlocking = Unlocking(env, path, log, self._say)
         self._answered = False
         """A modem spoke at this port once: when it hangs, this is still the port to wake it at."""
@@ -216,7 +232,7 @@ class PortLoop:
             ready = self.state.state in SERVING
             self._say_closed(why, self._env.clock.monotonic() - started)
             if self.state.state == "hung":
-                await self._journal(said.Hung(str(why)))
+                await self._tell_hung(why)
             return ready
         finally:
             self._link = self._session = None
@@ -231,6 +247,14 @@ class PortLoop:
             if device_id is not None:
                 with contextlib.suppress(Unavailable):
                     await identify.leave(self._env, device_id)
+
+    async def _tell_hung(self, why: object) -> None:
+        """Write down that the phone hangs, once until it answers again."""
+        device_id = self.state.device_id
+        if device_id is None or device_id not in self._told_hung:
+            if device_id is not None:
+                self._told_hung.add(device_id)
+            await self._journal(said.Hung(str(why)))
 
     def _restart_now(self, now: float) -> bool:
         """Say whether to restart a phone that goes on hanging; note that it is done."""
@@ -332,7 +356,9 @@ class PortLoop:
         self._queue.append(mark)
         self._queued.set()
 
-    async def _journal(self, fact: said.Hung | said.HiLink | said.Watermark) -> None:
+    async def _journal(
+        self, fact: said.Hung | said.HiLink | said.Watermark | said.Identified
+    ) -> None:
         """Write down what happened to the phone; where that cannot be now, the log has it."""
         facts: dict[str, str | int | None] = {"port": self._path}
         match fact:
@@ -343,6 +369,8 @@ class PortLoop:
                 kind, facts["why"] = "hung", why
             case said.HiLink(why=why):
                 kind, facts["why"] = "hilink", why
+            case said.Identified():
+                kind = "answers"
         with contextlib.suppress(Unavailable):
             await note_modem(self._env, kind, self.state.device_id, facts)
 
@@ -432,6 +460,9 @@ class PortLoop:
                 continue
             self.state.device_id = self._present = self._source.device_id
             self._texting.wake()
+            if self._source.device_id in self._told_hung:
+                self._told_hung.discard(self._source.device_id)
+                await self._journal(identity)
             return
 
 

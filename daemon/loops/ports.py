@@ -60,6 +60,7 @@ class Ports:
         self._named = named
         self._loops: dict[str, PortLoop] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._told_hung = set[str]()
 
     def states(self) -> list[PhoneState]:
         """Return what each port is doing."""
@@ -112,6 +113,6 @@ class Ports:
                 del self._loops[path]
 
     def _start(self, group: asyncio.TaskGroup, path: str) -> None:
-        loop = PortLoop(self._env, path, self._log, self._door)
+        loop = PortLoop(self._env, path, self._log, self._door, self._told_hung)
         self._loops[path] = loop
         self._tasks[path] = group.create_task(loop.run(), name=f"modem {path}")

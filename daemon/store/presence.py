@@ -74,7 +74,8 @@ def saw_sim(
     row = tx.one(
         "INSERT INTO sims (sim_key, iccid, imsi, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
         "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot, 1, :now, :now) "
-        "ON CONFLICT (sim_key) DO UPDATE SET imsi = COALESCE(excluded.imsi, sims.imsi), "
+        "ON CONFLICT (sim_key) DO UPDATE SET iccid = COALESCE(sims.iccid, excluded.iccid), "
+        "imsi = COALESCE(excluded.imsi, sims.imsi), "
         # Of a SIM that does not tell its IMSI this time we still know what it told before.
         "network = CASE WHEN excluded.imsi IS NULL THEN sims.network ELSE excluded.network END, "
         "device_id = excluded.device_id, slot_index = excluded.slot_index, present = 1, "
@@ -136,11 +137,22 @@ def sim(reader: Reader, sim_key: str) -> Sim | None:
     )
 
 
-def sim_key_of_imsi(reader: Reader, imsi: str) -> str | None:
-    """Return the key of the SIM that was last seen with this IMSI and is known by its ICCID."""
+def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | None:
+    """Return the key of the SIM that says this of itself, None when it was never seen.
+
+    A SIM that tells its ICCID is the one of that ICCID, else the one of this IMSI whose ICCID was never heard. One that
+    does not is the one that had this IMSI last.
+    """
+    if iccid is not None:
+        row = reader.value("SELECT sim_key FROM sims WHERE iccid = :iccid", {"iccid": iccid})
+        if row is not None:
+            return str(row)
+    if imsi is None:
+        return None
+    only = "AND iccid IS NULL " if iccid is not None else ""
     key: str | None = reader.value(
-        "SELECT sim_key FROM sims WHERE imsi = :imsi AND iccid IS NOT NULL "
-        "ORDER BY last_seen_at DESC, seq DESC LIMIT 1",
+        f"SELECT sim_key FROM sims WHERE imsi = :imsi {only}"
+        "ORDER BY CASE WHEN iccid IS NULL THEN 1 ELSE 0 END, last_seen_at DESC, seq DESC LIMIT 1",
         {"imsi": imsi},
     )
     return key

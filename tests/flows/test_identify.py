@@ -37,3 +37,20 @@ async def test_a_phone_that_fails_to_tell_the_imsi_leaves_it_as_it_was(shop: Fak
 async def test_an_imsi_that_was_never_seen_is_a_sim_of_its_own(shop: FakeShop) -> None:
     source = await identify.identify(shop.env, phone(None, "620010000000099"))
     assert source.sim_key == "imsi:620010000000099"
+
+
+async def test_a_sim_that_was_known_by_its_imsi_stays_one_when_its_iccid_is_heard(
+    shop: FakeShop,
+) -> None:
+    iccid, imsi = "8923301000000000993", "620010000000099"
+    first = await identify.identify(shop.env, phone(None, imsi))
+    for who in (phone(iccid, imsi), phone(iccid, None), phone(None, imsi)):
+        assert await identify.identify(shop.env, who) == first
+    sims = await shop.values("SELECT sim_key, iccid, present FROM sims ORDER BY seq")
+    assert sims[1:] == [(f"imsi:{imsi}", iccid, 1)]
+
+
+async def test_a_new_card_with_the_imsi_of_another_is_a_sim_of_its_own(shop: FakeShop) -> None:
+    """A card that replaces a lost one has another ICCID and another IMSI; were it the same one, it is still not this card."""
+    source = await identify.identify(shop.env, phone("8923301000000000993", MTN_IMSI))
+    assert source.sim_key == "8923301000000000993"

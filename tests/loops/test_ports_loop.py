@@ -37,8 +37,10 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path, *phones: PhonePort) -> AsyncIterator[tuple[Ports, Env]]:
-    shop = await FakeShop.make(folder, QUICK)
+async def running(
+    folder: Path, *phones: PhonePort, config: Config = QUICK
+) -> AsyncIterator[tuple[Ports, Env]]:
+    shop = await FakeShop.make(folder, config)
     env = replace(shop.env, clock=SleepyClock())
     ports = Ports(env, Log(io.StringIO()), tuple(str(phone.link) for phone in phones))
     task = asyncio.create_task(ports.run())
@@ -101,6 +103,57 @@ async def test_a_phone_that_hangs_for_good_is_told(tmp_path: Path) -> None:
             assert "AT+CFUN=1,1" not in phone.call(lambda it: [*it.commands])
             phone.fault(silent=False)
             await until(lambda: all_are(ports, "ready"))
+
+
+async def journal_of(env: Env, *types: str) -> list[str]:
+    """Return which of these lines the journal has, in order."""
+    sql = "SELECT type FROM events ORDER BY seq"
+    rows = await env.store.read(lambda reader: reader.all(sql))
+    return [row[0] for row in rows if row[0] in types]
+
+
+async def test_the_journal_says_once_that_a_phone_hangs_and_once_that_it_answers_again(
+    tmp_path: Path,
+) -> None:
+    kinds = ("modem.hung", "modem.answers")
+    with PhonePort(Phone(), link=tmp_path / "phone") as phone:
+        async with running(tmp_path, phone) as (ports, env):
+            await until(lambda: all_are(ports, "ready"))
+            phone.fault(silent=True)
+            await until(lambda: all_are(ports, "hung"))
+            await asyncio.sleep(1.5)  # it is tried again meanwhile
+            assert await journal_of(env, *kinds) == ["modem.hung"]
+            phone.fault(silent=False)
+            await until(lambda: all_are(ports, "ready"))
+            assert await journal_of(env, *kinds) == ["modem.hung", "modem.answers"]
+            phone.unplug()
+            await until(lambda: not all_are(ports, "ready"))
+            phone.plug()
+            await until(lambda: all_are(ports, "ready"))
+            assert await journal_of(env, *kinds) == ["modem.hung", "modem.answers"]
+
+
+async def test_the_journal_says_that_a_storage_is_nearly_full_and_that_it_has_room_again(
+    tmp_path: Path,
+) -> None:
+    made = Phone(storages={"SM": 10})
+    made.preload([f"0791332304000090040B913332445566F70000621010101010000{n}61" for n in range(9)])
+    kept = replace(QUICK, modems=replace(QUICK.modems, delete=False))
+    with PhonePort(made, link=tmp_path / "phone") as phone:
+        async with running(tmp_path, phone, config=kept) as (_, env):
+            kinds = ("modem.storage_high", "modem.storage_low")
+
+            async def said() -> list[str]:
+                return await journal_of(env, *kinds)
+
+            async with asyncio.timeout(30):
+                while await said() != ["modem.storage_high"]:
+                    await asyncio.sleep(0.05)
+                phone.call(
+                    lambda it: [it.receive_data(f"AT+CMGD={n}\r".encode()) for n in range(1, 8)]
+                )
+                while await said() != [*kinds]:
+                    await asyncio.sleep(0.05)
 
 
 async def test_two_phones_that_change_places_keep_their_sims(tmp_path: Path) -> None:
