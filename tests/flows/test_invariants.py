@@ -49,7 +49,7 @@ SABOTAGE = {
     "4: only what is verified is told as completed": (
         f"UPDATE deliveries SET transaction_id = {OPEN} WHERE event = 'transaction.completed'"
     ),
-    "4: what is verified is owed to whoever claims it, at that moment": (
+    "4: what is verified is owed to somebody, where anybody takes it": (
         "DELETE FROM deliveries WHERE event = 'transaction.forwarded'"
     ),
     "5: one webhook id is one address, kind and payment": "UPDATE deliveries SET webhook_id = 'ocl_'",

@@ -1,0 +1,276 @@
+"""Callers of one real shop who all talk at once, and what each of them was told.
+
+Each caller has a thread, a connection over TCP and dice of its own, so one seed gives each the same choices again; only
+how the answers fall between those of the others is new. `network` is the one phone: it delivers one receipt after the
+other, each balance the one before plus the amount, as a wallet does.
+"""
+
+import http.client
+import json
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from daemon import wire
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import pause, utc_now
+from tests.fakes.receipts import mtn
+
+AMOUNT_MINOR: Final = 2_500
+FIRST_ID: Final = 88_100_000_000
+KEYS: Final = 12
+"""Idempotency keys that all callers share."""
+ORDERS_KEPT: Final = 40
+"""A caller acts on one of the last so many orders of everybody."""
+CHOICES: Final = {
+    "initialize": 20,
+    "initialize_shared": 12,
+    "repeat": 8,
+    "pay": 22,
+    "pay_nobody": 3,
+    "reconcile": 14,
+    "reconcile_unknown": 3,
+    "cancel": 8,
+    "look": 14,
+    "list": 3,
+    "sandbox": 5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One call and its answer."""
+
+    what: str
+    caller: int
+    sent: dict[str, Any]
+    status: int
+    body: dict[str, Any]
+    asked_us: int
+    raw: bytes
+    replayed: bool = False
+
+    @property
+    def code(self) -> str:
+        """The error's code; empty when it is no error."""
+        return "" if self.status < 300 else str(self.body["error"]["code"])
+
+
+@dataclass(slots=True)
+class Memory:
+    """What all callers share: lists only grow, and a list's `append` is one step for all threads."""
+
+    orders: list[dict[str, Any]] = field(default_factory=list)
+    paid_ids: list[str] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+class Network:
+    """Delivers receipts to the shop's phone, one after the other."""
+
+    def __init__(self, phone: PhoneProcess, memory: Memory) -> None:
+        self._phone, self._memory = phone, memory
+        self._wanted: queue.Queue[tuple[str, int] | None] = queue.Queue(maxsize=200)
+        self._wallet_minor = 50_000
+        self.delivered: dict[str, tuple[str, int]] = {}
+        """The network's ID -> what was typed, and the amount."""
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def pay(self, typed: str, amount_minor: int) -> None:
+        """Let a customer pay; when too many wait, this one changes his mind."""
+        try:
+            self._wanted.put_nowait((typed, amount_minor))
+        except queue.Full:
+            return
+
+    def close(self) -> None:
+        """Deliver what waits, and end."""
+        self._wanted.put(None)
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        count = 0
+        while (wanted := self._wanted.get()) is not None:
+            typed, amount_minor = wanted
+            count += 1
+            telco_id = str(FIRST_ID + count)
+            self._wallet_minor += amount_minor
+            receipt = mtn(
+                amount_minor, "KWABENA KONADU DANKWA-EBO", self._wallet_minor, typed, telco_id,
+                sent_at=utc_now(), concatenation=count % 256,
+            )  # fmt: skip
+            self.delivered[telco_id] = wanted
+            self._phone.deliver(receipt.pdus)
+            self._memory.paid_ids.append(telco_id)
+            pause(0.01)  # a network takes its time, and a phone has few slots
+
+
+class Caller:
+    """One of them."""
+
+    def __init__(
+        self, number: int, seed: int, address: str, keys: tuple[str, str], memory: Memory,
+        network: Network,
+    ) -> None:  # fmt: skip
+        """Say who: `keys` are the live and the test one."""
+        self._number = number
+        self._dice = random.Random(seed * 1_000 + number)
+        self._live, self._test = keys
+        self._memory, self._network = memory, network
+        host, _, port = address.rpartition(":")
+        self._line = http.client.HTTPConnection(host, int(port), timeout=30)
+        self._count = 0
+        self._mine: list[tuple[dict[str, Any], str, bytes]] = []
+        self._seen: dict[str, str] = {}
+
+    def run(self, until_s: float) -> None:
+        """Call until then; what goes wrong is kept for the test to tell."""
+        names, weights = list(CHOICES), list(CHOICES.values())
+        try:
+            while time.monotonic_ns() / 1e9 < until_s:
+                act: Callable[[], None] = getattr(self, f"_{self._dice.choices(names, weights)[0]}")
+                act()
+        except (OSError, http.client.HTTPException, AssertionError) as error:
+            self._memory.faults.append(f"caller {self._number}: {error!r}")
+        finally:
+            self._line.close()
+
+    # What it does -----------------------------------------------------------------------------------------------
+
+    def _initialize(self) -> None:
+        self._count += 1
+        own = f"own-{self._number}-{self._count}"
+        body = self._order(own)
+        told = self._call("initialize", body, key=own)
+        assert told.status == 201, told.body
+        self._mine.append((body, own, told.raw))
+
+    def _initialize_shared(self) -> None:
+        """Everybody uses the same few keys, now and then with another body."""
+        shared = f"shared-{self._dice.randrange(KEYS)}"
+        other = self._dice.random() < 0.2
+        self._call("initialize", self._order(shared, minor=7_700 if other else None), key=shared)
+
+    def _repeat(self) -> None:
+        if not self._mine:
+            return
+        body, key, raw = self._dice.choice(self._mine)
+        told = self._call("initialize", body, key=key)
+        assert (told.status, told.raw, told.replayed) == (201, raw, True), (
+            "a repeat got another answer"
+        )
+
+    def _pay(self) -> None:
+        order = self._some_order()
+        if order is not None:
+            self._network.pay(
+                order["svc_code"], AMOUNT_MINOR + self._dice.choice((0, 0, 0, -1_000, 900))
+            )
+
+    def _pay_nobody(self) -> None:
+        self._network.pay("food", 1_100 + self._dice.randrange(100))
+
+    def _reconcile(self) -> None:
+        order, known = self._some_order(), self._memory.paid_ids[-ORDERS_KEPT:]
+        if order is None or not known:
+            return
+        telco_id = self._dice.choice(known)
+        amount = {"amount": "25.00"} if self._dice.random() < 0.3 else {}
+        self._call("reconcile", {"transaction_id": telco_id, **amount}, order["reference"])
+
+    def _reconcile_unknown(self) -> None:
+        order = self._some_order()
+        if order is not None:
+            unknown = str(77_000_000_000 + self._dice.randrange(4))
+            told = self._call("reconcile", {"transaction_id": unknown}, order["reference"])
+            assert told.status != 200, "a payment that nobody made was matched"
+
+    def _cancel(self) -> None:
+        order = self._some_order()
+        if order is not None:
+            self._call("cancel", {}, order["reference"])
+
+    def _look(self) -> None:
+        """A caller never sees time run backwards: what is paid stays paid by the same payment."""
+        order = self._some_order()
+        if order is None:
+            return
+        told = self._call("look", {}, order["reference"])
+        assert told.status == 200, told.body
+        data = told.body["data"]
+        assert (data["svc_code"], data["expected_amount"]) == (order["svc_code"], order["amount"])
+        paid = data["telco"]["transaction_id"] if data["actual_amount"] else None
+        before = self._seen.get(order["reference"])
+        assert before in (None, paid), (
+            f"{order['reference']} was paid by {before} and now by {paid}"
+        )
+        if paid is not None:
+            self._seen[order["reference"]] = paid
+
+    def _list(self) -> None:
+        told = self._call("list", {})
+        assert told.status == 200, told.body
+        found = [item["created_at"] for item in told.body["data"]]
+        assert found == sorted(found, reverse=True)
+        assert told.body["pagination"]["total"] >= len(found)
+
+    def _sandbox(self) -> None:
+        """Make an order of the sandbox, pay it there, and find it paid: beside all the live ones."""
+        told = self._call("sandbox_initialize", {"amount": "5.00", "phone_number": "0241234567"})
+        assert told.status == 201, told.body
+        reference = told.body["data"]["reference"]
+        paid = self._call("sandbox_pay", {"reference": reference})
+        assert (paid.status, paid.body["data"]["transaction"]["status"]) == (200, "SUCCESS"), (
+            paid.body
+        )
+        assert self._call("look", {}, reference).status == 404, "a live key sees the sandbox"
+
+    # How it calls -----------------------------------------------------------------------------------------------
+
+    def _order(self, client_reference: str, minor: int | None = None) -> dict[str, Any]:
+        minor = minor or AMOUNT_MINOR
+        return {
+            "amount": f"{minor // 100}.{minor % 100:02d}",
+            "phone_number": "0244123456",
+            "client_reference": client_reference,
+            "send_sms_to_payer": False,
+        }
+
+    def _some_order(self) -> dict[str, Any] | None:
+        last = self._memory.orders[-ORDERS_KEPT:]
+        return self._dice.choice(last) if last else None
+
+    def _call(self, what: str, sent: dict[str, Any], reference: str = "", key: str = "") -> Told:
+        method, path = {
+            "initialize": ("POST", wire.Path.INITIALIZE),
+            "sandbox_initialize": ("POST", wire.Path.INITIALIZE),
+            "sandbox_pay": ("POST", wire.Path.TEST_PAYMENTS),
+            "reconcile": ("POST", wire.Path.RECONCILE.replace("{reference}", reference)),
+            "cancel": ("POST", wire.Path.CANCEL.replace("{reference}", reference)),
+            "look": ("GET", wire.Path.TRANSACTION.replace("{reference}", reference)),
+            "list": ("GET", wire.Path.TRANSACTIONS),
+        }[what]
+        token = self._test if what.startswith("sandbox") else self._live
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        if key:
+            headers[wire.IDEMPOTENCY_HEADER] = key
+        asked_us = time.time_ns() // 1_000
+        self._line.request(method, path, json.dumps(sent) if method == "POST" else None, headers)
+        answer = self._line.getresponse()
+        raw = answer.read()
+        replayed = answer.headers[wire.IDEMPOTENCY_REPLAYED_HEADER] == "true"
+        told = Told(
+            what, self._number, {**sent, "reference": reference, "key": key}, answer.status,
+            json.loads(raw), asked_us, raw, replayed,
+        )  # fmt: skip
+        assert told.status < 500, f"{what}: {told.status} {raw[:300]!r}"
+        self._memory.told.append(told)
+        if what == "initialize" and told.status == 201 and not replayed:
+            self._memory.orders.append(told.body["data"])
+        return told

@@ -1,0 +1,254 @@
+"""Many callers at once, on real orders and real receipts: what always holds, holds, and nobody was told a lie."""
+
+import json
+import os
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.callers import Caller, Memory, Network, Told
+from tests.acceptance.conftest import Scene
+from tests.fakes.invariants import check_invariants
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop, wait_until
+from tests.fakes.receiver import Receiver
+
+NO_LIMITS = {"limits": {"live_per_min": 0, "test_per_min": 0, "reconcile_misses_15min": 1_000}}
+VERIFIED = ("SUCCESS", "PARTIAL", "OVERPAID")
+
+
+@pytest.fixture
+def busy(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
+    """A shop whose keys may call as often as they like."""
+    with (
+        Receiver(tmp_path / "receiver") as receiver,
+        PhoneProcess(tmp_path / "tty", storages={"SM": 100}) as phone,
+        RealShop(
+            tmp_path / "shop",
+            phone=phone.link,
+            ca_file=receiver.ca_file,
+            short_schedule=True,
+            settings=NO_LIMITS,
+            like=fresh,
+        ) as shop,
+    ):
+        yield Scene(shop, phone, receiver)
+
+
+@pytest.mark.timeout(120)
+def test_eight_callers_at_once_leave_a_sound_shop_and_true_answers(busy: Scene) -> None:
+    _run(busy, callers=8, lasts_s=5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_32_callers_for_a_minute_leave_a_sound_shop_and_true_answers(busy: Scene) -> None:
+    _run(busy, callers=32, lasts_s=60)
+
+
+def _run(scene: Scene, *, callers: int, lasts_s: float) -> None:
+    seed = int(os.environ.get("MOMO_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
+    print(f"MOMO_TEST_SEED={seed}")  # shown when the test fails
+    scene.open_for_business()
+    memory = Memory()
+    network = Network(scene.phone, memory)
+    keys = scene.shop.keys.api, scene.shop.keys.test_api
+    end_s = time.monotonic_ns() / 1e9 + lasts_s
+    threads = [
+        threading.Thread(
+            target=Caller(number, seed, scene.shop.http, keys, memory, network).run, args=(end_s,)
+        )
+        for number in range(callers)
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(lasts_s + 60)
+    finally:
+        network.close()
+    assert memory.faults == []
+    _wait_until_quiet(scene)
+    scene.shop.stop()
+
+    check_invariants(scene.shop.places.database)
+    final = _Final(scene.shop)
+    counts = Counter((told.what, told.code or told.status) for told in memory.told)
+    print(
+        f"{len(memory.told)} answers, {len(network.delivered)} receipts: {sorted(counts.items(), key=str)}"
+    )
+    _each_kind_of_answer_was_given(counts)
+    _every_receipt_is_one_payment(final, network)
+    _orders_are_what_their_makers_were_told(final, memory)
+    _one_key_made_one_order(final, memory)
+    assert [told for told in memory.told if not final.bears_out(told)] == []
+    _webhooks_say_the_same(scene, final)
+
+
+def _wait_until_quiet(scene: Scene) -> None:
+    def quiet() -> bool:
+        state = scene.phone.state(0, 0)
+        waiting = "SELECT COUNT(*) FROM deliveries WHERE status <> 'delivered'"
+        return not (state["stored"] or state["held"]) and scene.shop.rows(waiting) == [(0,)]
+
+    wait_until(quiet, 120, "the phone is empty and all is delivered")
+
+
+def _each_kind_of_answer_was_given(counts: Counter[tuple[str, Any]]) -> None:
+    """A run in which nothing collided would prove nothing."""
+    for wanted in (
+        ("initialize", 201),
+        ("initialize", "IDEMPOTENCY_KEY_REUSED"),
+        ("reconcile", 200),
+        ("reconcile", "ALREADY_VERIFIED"),
+        ("reconcile", "TRANSACTION_ID_ALREADY_USED"),
+        ("reconcile", "NO_MATCHING_TRANSACTION"),
+        ("cancel", 200),
+        ("cancel", "TRANSACTION_NOT_CANCELLABLE"),
+        ("sandbox_pay", 200),
+    ):
+        assert counts[wanted] > 0, f"nobody was told {wanted}"
+
+
+class _Final:
+    """How it ended, from the database."""
+
+    def __init__(self, shop: RealShop) -> None:
+        self._shop = shop
+        orders = shop.rows(
+            "SELECT t.id, t.status, t.svc_code, t.expected_minor, t.client_reference, t.cancelled_at, t.matched_by, "
+            "p.telco_transaction_id, p.amount_minor, r.id FROM transactions t LEFT JOIN payments p ON p.id = t.payment_id "
+            "LEFT JOIN reconciliations r ON r.transaction_id = t.id WHERE t.origin = 'request'"
+        )
+        names = (
+            "status", "svc_code", "expected_minor", "client_reference", "cancelled_at", "matched_by",
+            "telco_id", "paid_minor", "reconciliation_id",
+        )  # fmt: skip
+        self.orders = {
+            f"svc_trx_{row[0].replace('-', '')}": dict(zip(names, row[1:], strict=True))
+            for row in orders
+        }
+        self.payments = {
+            row[0]: row[1:]
+            for row in shop.rows(
+                "SELECT telco_transaction_id, amount_minor, reference_text, stored_at, standing "
+                "FROM payments WHERE mode = 'live'"
+            )
+        }
+
+    def bears_out(self, told: Told) -> bool:
+        """Say whether an answer about an order can be squared with how it ended."""
+        reference = told.sent["reference"]
+        if told.what not in {"reconcile", "cancel"} or reference not in self.orders:
+            return True
+        truths = {
+            ("reconcile", ""): self._matched,
+            ("reconcile", "ALREADY_VERIFIED"): self._already_verified,
+            ("reconcile", "TRANSACTION_ID_ALREADY_USED"): self._already_used,
+            ("reconcile", "AMOUNT_MISMATCH"): self._another_amount,
+            ("reconcile", "NO_MATCHING_TRANSACTION"): self._not_there_yet,
+            ("cancel", ""): self._cancelled,
+            ("cancel", "TRANSACTION_NOT_CANCELLABLE"): self._paid_before,
+        }
+        return truths[told.what, told.code](told, self.orders[reference])
+
+    def _matched(self, told: Told, order: dict[str, Any]) -> bool:
+        data = told.body["data"]
+        said = (data["reconciliation_id"], data["new_transaction_status"], data["matched_amount"])
+        now = (order["reconciliation_id"], order["status"], _amount(order["paid_minor"]))
+        return said == now and data["transaction_id"] == order["telco_id"]
+
+    def _already_verified(self, told: Told, order: dict[str, Any]) -> bool:
+        said = (told.body["transaction_status"], told.body["verified_by_transaction_id"])
+        return said == (order["status"], order["telco_id"])
+
+    def _already_used(self, told: Told, _order: dict[str, Any]) -> bool:
+        user = self.orders[told.body["used_by_reference"]]
+        return bool(user["telco_id"] == told.sent["transaction_id"])
+
+    def _another_amount(self, told: Told, _order: dict[str, Any]) -> bool:
+        paid = _amount(self.payments[told.sent["transaction_id"]][0])
+        return bool(told.body["matched_amount"] == paid != told.sent["amount"])
+
+    def _not_there_yet(self, told: Told, _order: dict[str, Any]) -> bool:
+        found = self.payments.get(told.sent["transaction_id"])
+        return found is None or found[2] >= told.asked_us
+
+    def _cancelled(self, _told: Told, order: dict[str, Any]) -> bool:
+        """Only a person may still let money pay it, and it says for ever that it was cancelled."""
+        vouched = order["status"] == "CANCELLED" or order["matched_by"] == "reconcile"
+        return order["cancelled_at"] is not None and vouched
+
+    def _paid_before(self, told: Told, order: dict[str, Any]) -> bool:
+        return bool(told.body["transaction_status"] == order["status"] in VERIFIED)
+
+
+def _every_receipt_is_one_payment(final: _Final, network: Network) -> None:
+    assert {
+        telco_id: (found[1], found[0]) for telco_id, found in final.payments.items()
+    } == network.delivered
+
+
+def _orders_are_what_their_makers_were_told(final: _Final, memory: Memory) -> None:
+    made = {
+        told.body["data"]["reference"]: told
+        for told in memory.told
+        if told.what == "initialize" and told.status == 201
+    }
+    sandbox = {
+        told.body["data"]["reference"] for told in memory.told if told.what == "sandbox_initialize"
+    }
+    assert set(made) | sandbox == set(final.orders), (
+        "an order that nobody was told of, or the reverse"
+    )
+    for reference, told in made.items():
+        order, data = final.orders[reference], told.body["data"]
+        assert (order["svc_code"], _amount(order["expected_minor"])) == (
+            data["svc_code"],
+            data["amount"],
+        )
+        if order["matched_by"] == "code":
+            assert final.payments[order["telco_id"]][1] == data["svc_code"]
+    codes = Counter(order["svc_code"] for order in final.orders.values())
+    assert max(codes.values()) <= 2, "one code in each mode at most"
+
+
+def _one_key_made_one_order(final: _Final, memory: Memory) -> None:
+    answers = defaultdict[str, set[bytes]](set)
+    for told in memory.told:
+        if told.what == "initialize" and told.status == 201:
+            answers[told.sent["key"]].add(told.raw)
+        elif told.what == "initialize":
+            assert told.code in {"IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_IN_PROGRESS"}
+    assert [key for key, bodies in answers.items() if len(bodies) != 1] == []
+    made = Counter(order["client_reference"] for order in final.orders.values())
+    assert [key for key in answers if made[key] != 1] == []
+
+
+def _webhooks_say_the_same(scene: Scene, final: _Final) -> None:
+    """Each paid order was told once, under one id, with the payment that it has at the end."""
+    told = defaultdict[str, set[tuple[str, str]]](set)
+    for request in scene.receiver.requests:
+        assert request.verified
+        event = json.loads(request.body)
+        if event["type"] == "transaction.completed":
+            data = event["data"]
+            told[data["reference"]].add((event["webhook_id"], data["telco"]["transaction_id"]))
+    paid = {
+        reference: order
+        for reference, order in final.orders.items()
+        if order["telco_id"] in final.payments and order["status"] in VERIFIED
+    }
+    assert set(told) == set(paid)
+    for reference, order in paid.items():
+        assert [telco_id for _, telco_id in told[reference]] == [order["telco_id"]]
+
+
+def _amount(minor: int) -> str:
+    return f"{minor // 100}.{minor % 100:02d}"
