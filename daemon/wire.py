@@ -105,6 +105,7 @@ class Path(StrEnum):
     LOCAL_MESSAGE_CONFIRM = "/local/v1/messages/{id}/confirm-wording"
     LOCAL_REPARSE = "/local/v1/messages/reparse"
     LOCAL_TEMPLATES = "/local/v1/templates"
+    LOCAL_PRUNE = "/local/v1/prune"
 
 
 class Mode(StrEnum):

@@ -8,6 +8,7 @@ from daemon.env import Env
 from daemon.flows import expire, send_text
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.overdue import tell_overdue
+from daemon.flows.prune import prune
 from daemon.flows.silence import watch
 from daemon.log import Log
 
@@ -26,6 +27,9 @@ async def sweep(env: Env, log: Log) -> None:
                 log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
             await send_text.expire(env)
             await note_key_use(env)
+            pruned = sum((await prune(env)).counts.values())
+            if pruned:
+                log.info("prune", count=pruned)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)
         await asyncio.sleep(EXPIRE_EVERY_S)

@@ -171,7 +171,7 @@ def unread(reader: Reader, ids: Sequence[str], *, after: int, limit: int) -> lis
     wanted = {f"id{place}": one for place, one in enumerate(ids)}
     among = f"AND id IN ({', '.join(':' + name for name in wanted)}) " if wanted else ""
     rows = reader.all(
-        f"SELECT {_MESSAGE} FROM messages WHERE state = 'unparsed' AND body IS NOT NULL AND seq > :after {among}"
+        f"SELECT {_MESSAGE} FROM messages WHERE state = 'unparsed' AND body <> '' AND seq > :after {among}"
         "ORDER BY seq LIMIT :limit",
         {"after": after, "limit": limit, **wanted},
     )

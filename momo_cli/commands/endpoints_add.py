@@ -22,8 +22,8 @@ EXAMPLES: Final = """\
   momo endpoints add https://shop.example/hook
   momo endpoints add https://shop.example/hook --secret-file hook.secret --quiet
   momo endpoints add https://test.shop.example/hook --sandbox --json
-  momo endpoints add exec:/home/ama/bin/book-payment
-  momo endpoints add spool:/home/ama/payments
+  momo endpoints add exec:/usr/local/bin/book-payment
+  momo endpoints add spool:/var/spool/payments
 """
 VIEW: Final = View(
     fields=(

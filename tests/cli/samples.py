@@ -111,6 +111,13 @@ REPARSED: dict[str, Any] = {
     "dry_run": False,
     "next": None,
 }
+PRUNABLE: dict[str, Any] = {
+    "counts": {"attempts": 40, "responses": 12, "deliveries": 3, "messages": 5},
+    "total": 60,
+    "more": True,
+    "doubt": None,
+    "days": {"attempts": 60, "deliveries": 400, "messages": 396},
+}
 TEMPLATES: dict[str, Any] = {
     "folder": "templates",
     "files": [

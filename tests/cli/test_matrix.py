@@ -248,6 +248,12 @@ CASES = {
         ("DELETE", KEY),
         ok({**samples.KEY, "state": "revoked"}),
     ),
+    "prune": Case(
+        ("prune", "--dry-run"),
+        ("GET", wire.Path.LOCAL_PRUNE),
+        ok(samples.PRUNABLE),
+        ok({**samples.PRUNABLE, "counts": {}, "total": 0, "more": False}),
+    ),
     "daemon status": Case(
         ("daemon", "status"), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS)
     ),
@@ -264,6 +270,11 @@ ELSEWHERE = {
     "messages sample": "test_templates.py",
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",
+    "backup create": "test_backup.py",
+    "backup list": "test_backup.py",
+    "backup verify": "test_backup.py",
+    "backup prune": "test_backup.py",
+    "restore": "test_backup.py",
     "verify": "test_verify.py",
     "password set": "test_keys.py",
     "sims pin": "test_sims_pin.py",

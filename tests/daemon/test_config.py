@@ -29,6 +29,7 @@ default_url = "https://shop.example/momo"
     "transactions": 'late_policy = "review"\ncode_sms_at = "never"\npublic_sms = true',
     "sms": 'code_text = "{amount} to {number}: {code}"\nsteps_mtn = "Dial *171#"\nreports = true',
     "trust": 'balance_check = "warn"',
+    "retention": "attempts_days = 30\ndeliveries_days = 100\nmessages_days = 50",
     "access": 'socket_users = ["ama", "kofi"]',
     "network": 'probe_hosts = ["shop.example"]',
     "secrets": 'store = "keyring"',
