@@ -14,10 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from daemon import wire
+from daemon import backups, wire
 from daemon.app import (
     EXIT_CONFIG,
     EXIT_FAILED,
+    EXIT_LOCKED,
     EXIT_OK,
     EXIT_USAGE,
     RunOptions,
@@ -25,14 +26,17 @@ from daemon.app import (
     open_doors,
     serve,
 )
-from daemon.core import signature_check
+from daemon.core import keep, signature_check
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.limits import SECOND_US
 from daemon.doctor.checks import Patient, report
 from daemon.doctor.rounds import AREAS, examine, this_user
 from daemon.flows import password, setup
 from daemon.intake import pasted
+from daemon.lock import Locked
+from daemon.store.backup import BackupBad
 from daemon.system import SystemClock, SystemEntropy
+from parsers.when import from_us
 
 EXIT_FINDINGS = 6
 DEMO_PHONES = ("generic", "huawei", "zte", "sim800", "quectel", "wavecom")
@@ -85,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--json", action="store_true")
     code = verbs.add_parser("decode", help="decode PDUs: each line of stdin a JSON list of them")
     code.add_argument("--join", action="store_true")
+    copies = verbs.add_parser("backup", help="make, list, check, thin out and put back copies")
+    copies.add_argument("what", choices=("create", "list", "verify", "prune", "restore"))
+    copies.add_argument("name", nargs="?")
+    copies.add_argument("--to", metavar="FOLDER|FILE")
+    copies.add_argument("--keep", default=keep.DEFAULT)
+    copies.add_argument("--dry-run", action="store_true")
+    copies.add_argument("--json", action="store_true")
     verbs.add_parser("verify", help="look at a webhook: headers, body and secrets as JSON on stdin")
     change = verbs.add_parser("password-set", help="give the owner the password on stdin")
     change.add_argument("--json", action="store_true")
@@ -171,6 +182,42 @@ async def _setup(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_FINDINGS if options.check and waiting else EXIT_OK
 
 
+def _backup(options: argparse.Namespace, places: wire.Places) -> int:
+    """Care for copies of the database, for `momo backup` and `momo restore`."""
+    now = from_us(SystemClock().now_us())
+    try:
+        data: Any
+        match options.what:
+            case "create":
+                data = backups.create(places, options.to, now)
+            case "list":
+                data = [entry.as_json() for entry in backups.entries(places)]
+            case "verify":
+                data = backups.verify(places, options.name)
+            case "prune":
+                data = backups.prune(places, options.keep, dry_run=options.dry_run)
+            case _:
+                data = backups.restore(places, options.name, now, dry_run=options.dry_run)
+    except keep.KeepInvalid as error:
+        raise StartError(
+            wire.ErrorCode.USAGE, EXIT_USAGE, f"--keep: {error}", f"--keep {keep.DEFAULT}"
+        ) from error
+    except BackupBad as error:
+        raise StartError(
+            wire.ErrorCode.DATABASE_DAMAGED, EXIT_FINDINGS, str(error), "momo backup list"
+        ) from error
+    except Locked as error:
+        raise StartError(
+            wire.ErrorCode.LOCKED, EXIT_LOCKED, str(error), "momo daemon stop"
+        ) from error
+    except (MomoError, OSError) as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), f"check {places.home}"
+        ) from error
+    _print_json({"success": True, "data": data})
+    return EXIT_OK
+
+
 def _verify() -> int:
     """Look at a webhook that a receiver got, for `momo verify`; nothing is opened and nothing stored."""
     given = json.load(sys.stdin)
@@ -246,6 +293,7 @@ _VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
     "run": _run,
     "setup": lambda options, places: asyncio.run(_setup(options, places)),
     "password-set": lambda _options, places: asyncio.run(_set_password(places)),
+    "backup": _backup,
     "verify": lambda _options, _places: _verify(),
     "decode": lambda options, _places: _decode(options),
     "doctor": lambda options, _places: _doctor(options),

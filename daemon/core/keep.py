@@ -1,0 +1,64 @@
+"""Which copies to keep: some days, some weeks, some months, each by its newest copy. Pure."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from daemon.core.errors import MomoError
+
+DEFAULT: Final = "7d,4w,12m"
+_PART: Final = re.compile(r"([0-9]{1,4})([dwm])", re.ASCII)
+
+
+class KeepInvalid(MomoError):
+    """The text names no days, weeks or months."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How many days, weeks and months keep their newest copy."""
+
+    days: int
+    weeks: int
+    months: int
+
+
+def parse(text: str) -> Keep:
+    """Read `7d,4w,12m`; what is not named keeps none.
+
+    Raises:
+        KeepInvalid: It is not of that form, or keeps nothing at all.
+    """
+    found = {"d": 0, "w": 0, "m": 0}
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise KeepInvalid(f"{text!r} is not of the form {DEFAULT}")
+        found[match.group(2)] = int(match.group(1))
+    if not any(found.values()):
+        raise KeepInvalid("that would keep no copy at all")
+    return Keep(found["d"], found["w"], found["m"])
+
+
+def kept(copies: Iterable[datetime], keep: Keep) -> set[datetime]:
+    """Return the copies to keep; the newest one always is.
+
+    Args:
+        copies: When each was made, with their zone.
+        keep: How many periods; only those that have a copy count.
+    """
+    newest_first = sorted(copies, reverse=True)
+    found = set(newest_first[:1])
+    periods = ((keep.days, "%Y-%m-%d"), (keep.weeks, "%G-%V"), (keep.months, "%Y-%m"))
+    for most, form in periods:
+        seen: set[str] = set()
+        for at in newest_first:
+            if len(seen) == most:
+                break
+            period = at.strftime(form)
+            if period not in seen:
+                seen.add(period)
+                found.add(at)
+    return found

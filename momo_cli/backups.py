@@ -1,0 +1,49 @@
+"""What the commands about copies of the database share: the program that makes them, and how one is shown."""
+
+from typing import Any, Final
+
+from momo_cli.answer import Answer, Field, Row, View
+from momo_cli.process import Done, ask
+from momo_cli.terminal import Terminal
+from momo_cli.text import clean
+from momo_cli.words import ago, size
+
+FIELDS: Final = (
+    Field("id"),
+    Field("path"),
+    Field("bytes"),
+    Field("shop"),
+    Field("schema"),
+    Field("newest_at"),
+    Field("verified"),
+)
+VIEW: Final = View(fields=FIELDS)
+
+
+def run(terminal: Terminal, what: str, *flags: str) -> Done:
+    """Have the daemon's program do it; no daemon is asked, none need run."""
+    return ask(terminal, "backup", what, *flags, "--json")
+
+
+def shown(done: Done, terminal: Terminal, said: str, next_commands: list[str]) -> Answer:
+    """Answer with one copy that was looked through."""
+    row: dict[str, Any] = done.body["data"]
+    return Answer(
+        document=done.text,
+        rows=[row],
+        lines=[f"{terminal.style('✓', 'green')} {said}", *lines(row, terminal)],
+        next=next_commands,
+    )
+
+
+def lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return a copy for people, one fact a line."""
+    rows = row.get("rows") or {}
+    counted = ", ".join(f"{count} {clean(table)}" for table, count in rows.items())
+    facts = (
+        ("shop", clean(row.get("shop"))),
+        ("file", f"{clean(row.get('path'))} ({size(int(row.get('bytes') or 0))})"),
+        ("holds", counted),
+        ("up to", ago(row.get("newest_at"), terminal) or "nothing yet"),
+    )
+    return [f"  {name:<6} {text}" for name, text in facts]

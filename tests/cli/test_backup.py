@@ -1,0 +1,141 @@
+"""Backup and restore, with the real programs: while the shop is open, killed in the middle, and put back."""
+
+import json
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.real_shop import ROOT, RealShop, pause
+
+PAY = ("simulate", "payment", "--amount", "5")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Any:
+    with RealShop(tmp_path / "shop") as made:
+        yield made
+
+
+def momo(shop: RealShop, *words: str, code: int = 0) -> Any:
+    done = shop.momo(*words, "--json")
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def paid(path: Path) -> int:
+    with sqlite3.connect(path) as base:
+        (count,) = base.execute("SELECT COUNT(*) FROM payments").fetchone()
+    base.close()
+    return int(count)
+
+
+def test_a_copy_of_the_open_shop_is_put_back_and_the_old_one_is_kept(shop: RealShop) -> None:
+    shop.start()
+    momo(shop, *PAY)
+    made = momo(shop, "backup", "create")["data"]
+    assert made["verified"] is True
+    assert made["rows"]["payments"] == 1
+    copy = Path(made["path"])
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert [entry["id"] for entry in momo(shop, "backup", "list")["data"]] == [made["id"]]
+    assert momo(shop, "backup", "verify")["data"]["id"] == made["id"]
+    momo(shop, *PAY)
+    refused = momo(shop, "restore", "--yes", code=75)
+    assert refused["error"]["code"] == "LOCKED"
+    assert refused["error"]["next"] == ["momo daemon stop"]
+    shop.stop()
+    looked = momo(shop, "restore", "--dry-run")["data"]
+    assert looked["dry_run"] is True
+    database = Path(shop.places.database)
+    assert paid(database) == 2
+    assert shop.momo("restore", "--confirm", "Somebody else").returncode == 10
+    done = momo(shop, "restore", "--confirm", "Ama Provisions")["data"]
+    assert paid(database) == 1
+    assert paid(Path(done["kept"])) == 2
+    shop.start()
+    momo(shop, *PAY)
+    assert paid(database) == 2
+    assert shop.rows("SELECT COUNT(*) FROM events WHERE type = 'shop.restored'") == [(1,)]
+
+
+def test_a_shop_is_moved_to_another_machine_by_its_copy(shop: RealShop, tmp_path: Path) -> None:
+    made = momo(shop, "backup", "create", "--to", str(tmp_path))["data"]
+    other = tmp_path / "other"
+    environ = {**shop.environ, "MOMO_HOME": str(other)}
+    done = subprocess.run(
+        [sys.executable, "-m", "momo_cli", "restore", made["path"], "--yes", "--json"],
+        cwd=ROOT, env=environ, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["data"]["shop"] == "Ama Provisions"
+    assert (other / "momo.db").is_file()
+
+
+def test_a_copy_that_is_not_sound_is_named_and_never_put_back(shop: RealShop) -> None:
+    copy = Path(momo(shop, "backup", "create")["data"]["path"])
+    whole = copy.read_bytes()
+    before = Path(shop.places.database).read_bytes()
+    for broken in (
+        whole[: len(whole) // 2],
+        whole[:4096] + bytes(4096) + whole[8192:],
+        b"no database",
+        b"",
+    ):
+        copy.write_bytes(broken)
+        refused = momo(shop, "backup", "verify", code=6)
+        assert refused["error"]["code"] == "DATABASE_DAMAGED"
+    momo(shop, "restore", "--yes", code=6)
+    assert Path(shop.places.database).read_bytes() == before
+
+
+def test_a_copy_of_nothing_and_over_something_is_refused(shop: RealShop, tmp_path: Path) -> None:
+    taken = tmp_path / "mine.db"
+    taken.write_text("mine")
+    momo(shop, "backup", "create", "--to", str(taken), code=6)
+    assert taken.read_text() == "mine"
+    momo(shop, "restore", "nowhere.db", "--yes", code=6)
+
+
+def test_old_copies_are_thinned_out(shop: RealShop) -> None:
+    folder = Path(shop.home) / "backups"
+    folder.mkdir()
+    for day in range(1, 11):
+        (folder / f"momo-202611{day:02d}T080000Z.db").touch()
+    (folder / "momo-mine.db").touch()
+    data = momo(shop, "backup", "prune", "--keep", "3d", "--dry-run")["data"]
+    assert len(data["removed"]) == 7
+    assert len(list(folder.iterdir())) == 11
+    momo(shop, "backup", "prune", "--keep", "3d")
+    assert sorted(path.name[-12:-3] for path in folder.glob("momo-2026*")) == [
+        "0T080000Z",
+        "8T080000Z",
+        "9T080000Z",
+    ]
+    assert (folder / "momo-mine.db").exists()
+    assert shop.momo("backup", "prune", "--keep", "0d").returncode == 2
+
+
+@pytest.mark.slow
+def test_a_kill_in_the_middle_leaves_no_half_copy(shop: RealShop) -> None:
+    shop.start()
+    momo(shop, *PAY)
+    folder = Path(shop.home) / "backups"
+    for after_ms in (150, 250, 350, 450):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "daemon", "backup", "create", "--json"],
+            cwd=ROOT, env=shop.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        pause(after_ms / 1000)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        momo(shop, *PAY)
+    for path in folder.glob("momo-*.db"):
+        assert momo(shop, "backup", "verify", str(path))["data"]["verified"]
+    assert momo(shop, "backup", "create")["data"]["rows"]["payments"] == 5
