@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from daemon.wire import MessageState
 from momo_cli.answer import Field, Head, Row, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -36,9 +37,12 @@ VIEW: Final = View(
 
 
 def why(row: Row) -> str:
-    """Return the reasons of a message that is not simply a payment."""
+    """Return the reasons of a message that is not simply a payment, and how many parts it has."""
     reasons = row.get("reasons")
-    return ", ".join(clean(reason) for reason in reasons) if isinstance(reasons, list) else ""
+    said = [clean(reason) for reason in reasons] if isinstance(reasons, list) else []
+    if row.get("state") == MessageState.INCOMPLETE and at(row, "parts.total"):
+        said.insert(0, f"{at(row, 'parts.seen')} of {at(row, 'parts.total')} parts")
+    return ", ".join(said)
 
 
 def lines(row: Row, terminal: Terminal) -> list[str]:

@@ -17,7 +17,7 @@ from daemon.core import collection_shapes
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.core.phones import Condition
-from daemon.store import endpoints, lists, notice_outbox, shop
+from daemon.store import endpoints, lists, missing_parts, notice_outbox, shop
 from daemon.store.engine import Reader
 from daemon.wire import TransactionStatus
 from parsers.money import render
@@ -75,6 +75,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[Condition]) -> dict[str
             for endpoint in endpoints.in_use(reader)
         ],
         "queue": lists.queue(reader),
+        "messages": {"incomplete": missing_parts.count(reader)},
         "notices": dict(zip(("unseen", "urgent"), notice_outbox.unseen(reader), strict=True)),
         "schema": shop.schema_version(reader),
         "known": local_modems.read(reader),

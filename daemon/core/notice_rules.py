@@ -109,6 +109,12 @@ RULES: Final[Mapping[str, Rule]] = {
         cause="sim.silent",
         ends=True,
     ),
+    "message.incomplete": Rule(
+        _plain(
+            "A long message has lacked parts for a day. If it was a receipt, it counts only once it is whole."
+        ),
+        next="momo messages list --state incomplete",
+    ),
     "sim.locked": Rule(
         _plain("A SIM asks for its PIN: no payment is read from it."),
         urgent=True,

@@ -100,6 +100,10 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
         yield f"{unseen} notice{'s' if unseen != 1 else ''} not seen yet", "momo notices list"
     if data.get("secrets") == "locked":
         yield "the secrets are locked: webhooks wait", "momo help files"
+    lacking = at(data, "messages.incomplete")
+    if lacking:
+        which = "a long message lacks" if lacking == 1 else f"{lacking} long messages lack"
+        yield f"{which} parts for over a day", "momo messages list --state incomplete"
     if at(data, "queue.dead_letters"):
         yield "some webhooks were given up", "momo deliveries list --status failed"
     free = data.get("disk_free_bytes")

@@ -66,6 +66,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         },
         # Forwarded, and completed too: nobody else hears it.
         "endpoints": [{**endpoints[0], "queued": 2}],
+        "messages": {"incomplete": 0},
         "queue": {"pending": 2, "retrying": 0, "failed": 0, "dead_letters": 0},
         "templates": {"files": 0, "wordings": 0, "problems": []},
         "notices": {"unseen": 0, "urgent": 0},

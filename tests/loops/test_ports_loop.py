@@ -105,11 +105,22 @@ async def test_a_phone_that_hangs_for_good_is_told(tmp_path: Path) -> None:
             await until(lambda: all_are(ports, "ready"))
 
 
+def _delete(slot: int) -> Callable[[Phone], None]:
+    return lambda phone: phone.receive_data(f"AT+CMGD={slot}\r".encode())
+
+
 async def journal_of(env: Env, *types: str) -> list[str]:
     """Return which of these lines the journal has, in order."""
     sql = "SELECT type FROM events ORDER BY seq"
     rows = await env.store.read(lambda reader: reader.all(sql))
     return [row[0] for row in rows if row[0] in types]
+
+
+async def journal_has(env: Env, kinds: tuple[str, ...], *wanted: str) -> None:
+    """Wait until it has these lines of those kinds, no more and no less."""
+    async with asyncio.timeout(30):
+        while await journal_of(env, *kinds) != [*wanted]:  # noqa: ASYNC110 -- a file tells nobody
+            await asyncio.sleep(0.05)
 
 
 async def test_the_journal_says_once_that_a_phone_hangs_and_once_that_it_answers_again(
@@ -143,17 +154,10 @@ async def test_the_journal_says_that_a_storage_is_nearly_full_and_that_it_has_ro
         async with running(tmp_path, phone, config=kept) as (_, env):
             kinds = ("modem.storage_high", "modem.storage_low")
 
-            async def said() -> list[str]:
-                return await journal_of(env, *kinds)
-
-            async with asyncio.timeout(30):
-                while await said() != ["modem.storage_high"]:
-                    await asyncio.sleep(0.05)
-                phone.call(
-                    lambda it: [it.receive_data(f"AT+CMGD={n}\r".encode()) for n in range(1, 8)]
-                )
-                while await said() != [*kinds]:
-                    await asyncio.sleep(0.05)
+            await journal_has(env, kinds, "modem.storage_high")
+            for slot in range(1, 8):
+                phone.call(_delete(slot))
+            await journal_has(env, kinds, *kinds)
 
 
 async def test_two_phones_that_change_places_keep_their_sims(tmp_path: Path) -> None:
