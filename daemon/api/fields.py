@@ -18,7 +18,8 @@ OFFSET_MAX: Final = 1_000_000_000_000
 """Far past the end of any list, and it still fits an integer of the database."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_INTEGER: Final = re.compile(r"-?[0-9]{1,1000}", re.ASCII)
+"""However long: one beyond all lists is lowered like any other."""
 
 
 class Fields:
@@ -124,6 +125,8 @@ class Fields:
         value = self.value(name, required=required)
         if value is None:
             return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # 2.0 is whole: some languages write every number so
         if isinstance(value, bool) or not isinstance(value, int):
             self.fail(name, "wrong_type", "must be a whole number")
         elif not low <= value <= high:

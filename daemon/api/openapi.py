@@ -186,10 +186,13 @@ def _parameters(path: str, operation: Operation, about: Description) -> Iterable
             **_noted(name, {"type": "string"}, about),
         }
     if about.query is not None:
-        found = query_of(about.query)
-        for name, schema in found["properties"].items():
-            needed = name in found.get("required", ())
-            yield {"name": name, "in": "query", "required": needed, **_noted(name, schema, about)}
+        taken = query_of(about.query)
+        for name, schema in taken["properties"].items():
+            needed = name in taken.get("required", ())
+            # An empty one counts as absent, as an empty field of a form is sent.
+            empty = {} if needed else {"allowEmptyValue": True}
+            found = _noted(name, schema, about)
+            yield {"name": name, "in": "query", "required": needed, **empty, **found}
     if about.idempotent:
         text = "the same key and body get the same answer for 24 hours"
         key = {"type": "string", "minLength": 1, "maxLength": CHARACTERS_MAX}

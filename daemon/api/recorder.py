@@ -6,10 +6,18 @@ a list's size that is lowered has no maximum.
 """
 
 from collections.abc import Callable, Collection
+from typing import Final
 
 from daemon.api.fields import TEXT_CHARACTERS_MAX, Fields, Query
-from daemon.core.providers import known
+from daemon.core.providers import aliases, canonical, known
 from daemon.core.schema import Schema
+
+
+_ISO: Final = (
+    r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2})?(\.[0-9]{1,9})?"
+    r"([Zz]|[+-][0-9]{2}:?[0-9]{2})\s*$"
+)
+"""What `parsers.when.read_iso` takes, as JSON Schema writes it (ECMA-262), with the blanks that are trimmed."""
 
 
 class Recorded(Exception):
@@ -149,8 +157,8 @@ class Recorder(Fields):
         self, name: str, among: Collection[str] | None = None, *, required: bool = False
     ) -> None:
         """Note a provider; its aliases are not told."""
-        text = f"one of {', '.join(among or known())}, or an alias"
-        schema: Schema = {"type": "string", "maxLength": TEXT_CHARACTERS_MAX, "description": text}
+        allowed = among or known()
+        schema = _word([*allowed, *(each for each in aliases() if canonical(each) in allowed)])
         self._note(name, schema, required=required)
 
     def time(self, name: str, *, required: bool = False) -> None:
@@ -260,7 +268,7 @@ def _word(words: Collection[str]) -> Schema:
 
 def _time() -> Schema:
     text = "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z"
-    return {"type": "string", "maxLength": TEXT_CHARACTERS_MAX, "description": text}
+    return {"type": "string", "pattern": _ISO, "description": text}
 
 
 def _list(kind: str | list[str]) -> list[str]:

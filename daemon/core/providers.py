@@ -20,6 +20,11 @@ def known() -> tuple[str, ...]:
     return tuple(PROVIDERS)
 
 
+def aliases() -> tuple[str, ...]:
+    """Return the other names that are accepted."""
+    return tuple(alias for provider in PROVIDERS.values() for alias in provider.aliases)
+
+
 def network_of(provider: str) -> str:
     """Return the short lower-case name of a provider's network."""
     return PROVIDERS[provider].network

@@ -1,0 +1,135 @@
+"""schemathesis, which makes up calls from the document, against a real daemon: nothing breaks, nothing is undocumented."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fakes import no_network
+from tests.fakes.real_shop import ROOT, RealShop, wait_until
+
+PASSWORD = "correct horse 42"
+SETTINGS: dict[str, dict[str, object]] = {
+    "limits": {"live_per_min": 0, "test_per_min": 0},
+    # Only this machine can be reached, and nobody listens there.
+    "webhooks": {"allow_private_hosts": ["localhost"], "retry_schedule_s": [0.1], "jitter": 0.0},
+}
+HOOK = "https://localhost:1/hook"
+
+
+@dataclass
+class Shop:
+    """A shop with one thing of each kind."""
+
+    real: RealShop
+    folder: Path
+    token: str
+    known: dict[str, dict[str, str]]
+
+
+def ask(client: httpx.Client, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    answer = client.request(method, path, json=body, headers=headers)
+    assert answer.is_success, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    with RealShop(tmp_path / "shop", settings=SETTINGS) as real:
+        real.environ["PYTHONPATH"] = no_network.install(tmp_path / "hook")
+        real.start()
+        with httpx.Client(base_url=f"http://{real.http}") as client:
+            token = ask(client, "POST", "/v1/auth/login", {"password": PASSWORD})["data"]["token"]
+            client.headers["Authorization"] = f"Bearer {token}"
+            known = furnish(client)
+        yield Shop(real, tmp_path, token, known)
+
+
+def furnish(client: httpx.Client) -> dict[str, dict[str, str]]:
+    """Put one thing of each kind into the shop; returns where each is."""
+    order = {"amount": "25.00", "phone_number": "0241234567", "client_reference": "order-1042"}
+    live = ask(client, "POST", "/v1/transactions/initialize", order)["data"]
+    test: dict[str, str] = {"Svc-Mode": "test"}
+    ends = {"url": HOOK, "is_sandbox": True}
+    endpoint = ask(client, "POST", "/v1/open-collections/endpoints", ends)["data"]["id"]
+    paid = ask(client, "POST", "/v1/transactions/initialize", order, **test)["data"]["reference"]
+    ask(client, "POST", "/v1/test/payments", {"reference": paid}, **test)
+    forged = {"reference": paid, "amount": "25.00", "sender": "+233240000001"}
+    ask(client, "POST", "/v1/test/payments", forged, **test)
+    number = {"provider": "momo_mtn", "phone_number": "0244124567", "account_name": "Ama"}
+    method = ask(client, "POST", "/v1/payment-methods", number)["data"]["id"]
+    key = ask(client, "POST", "/v1/keys", {"name": "fuzz"})["data"]["id"]
+    review = ask(client, "GET", "/v1/reviews")["data"][0]["id"]
+
+    def given_up() -> Any:
+        found = ask(client, "GET", "/v1/webhooks/dead-letters")["data"]
+        return found[0] if found else None
+
+    letter = wait_until(given_up, 20.0, "a dead letter")
+    by_kind = {
+        "/v1/open-collections/endpoints/": endpoint,
+        "/v1/open-collections/deliveries/": letter["delivery_id"],
+        "/v1/webhooks/dead-letters/": letter["id"],
+        "/v1/payment-methods/": method,
+        "/v1/keys/": key,
+        "/v1/reviews/": review,
+    }
+    known = {
+        path: {"id": found}
+        for path in client.get("/v1/openapi.json").json()["paths"]
+        for start, found in by_kind.items()
+        if path.startswith(start + "{id}")
+    }
+    for path in ("", "/reconcile", "/cancel", "/events"):
+        known["/v1/transactions/{reference}" + path] = {"reference": live["reference"]}
+    known["/v1/transactions/by-svc/{svc_code}"] = {"svc_code": live["svc_code"]}
+    known["/v1/transactions/by-client-ref/{client_ref}"] = {"client_ref": "order-1042"}
+    return known
+
+
+def look(shop: Shop, *flags: str) -> int:
+    """Run schemathesis with every check, and return how many calls it made; a finding fails the test."""
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("st"),
+            *("--config-file", ROOT / "tests/acceptance/schemathesis.toml"),
+            *("run", f"http://{shop.real.http}/v1/openapi.json"),
+            *("--header", f"Authorization: Bearer {shop.token}"),
+            # A stream does not end, so nobody can wait for its end here; tests/api/test_events.py reads it.
+            *("--exclude-path", "/v1/events", "--request-timeout", "20", "--no-shrink"),
+            "--continue-on-failure",
+            *flags,
+        ],
+        cwd=ROOT,
+        env={**shop.real.environ, "PYTHONPATH": str(ROOT), "KNOWN_IDS": json.dumps(shop.known)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
+    made = re.search(r"([0-9]+) generated", done.stdout)
+    assert made is not None, done.stdout[-2000:]
+    left = no_network.refused(shop.folder / "hook")
+    assert not [line for line in left if line.startswith("connect")], (
+        "the guard let an address pass"
+    )
+    assert "api.fault" not in shop.real.said()
+    return int(made[1])
+
+
+def test_every_operation_keeps_to_the_document(shop: Shop) -> None:
+    assert look(shop, "--phases", "examples,fuzzing", "--max-examples", "2") >= 200
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(290)
+def test_five_thousand_made_up_calls_keep_to_the_document(shop: Shop) -> None:
+    assert look(shop, "--max-examples", "60") >= 5000
