@@ -142,6 +142,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     "review.opened": _held,
     "review.approved": _approved,
     "review.rejected": _rejected,
+    "review.superseded": lambda _facts, payment: (
+        f"No order is left that {_money(payment)} may be for: nobody is asked any more."
+    ),
     "payment.walk_in": _walk_in,
     "payment.reversed": lambda _facts, payment: (
         f"The network took {_money(payment)} back. The order keeps its status."

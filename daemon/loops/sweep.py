@@ -6,6 +6,7 @@ from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
 from daemon.flows import expire, send_text
+from daemon.flows.drop_suggestions import drop_suggestions
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.overdue import tell_overdue
 from daemon.flows.prune import prune
@@ -22,6 +23,8 @@ async def sweep(env: Env, log: Log) -> None:
                 log.info("expire", count=expired)
             if held := await tell_overdue(env):
                 log.warning("held", count=held)
+            if dropped := await drop_suggestions(env):
+                log.info("suggestions.dropped", count=dropped)
             for turn in await watch(env):
                 event = "sim.heard_again" if turn.silence is None else "sim.silent"
                 log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)

@@ -13,6 +13,8 @@ from parsers import person_name
 
 NEWEST_MAX: Final = 8
 """Requests looked at for one number, or for one pair of words, with one amount; the newest."""
+PAYMENTS_MAX: Final = 64
+"""Payments of one amount that a new request is held against; in a shop of one price the newest of its last hours."""
 _CODES_AT_ONCE: Final = 32
 """One shape of statement, whatever was typed, so that it stays prepared."""
 
@@ -99,6 +101,21 @@ def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
         },
     )
     return load_all(Transaction, rows)
+
+
+def payments_before(reader: Reader, request: Transaction) -> list[Payment]:
+    """Return the newest payments for exactly the amount of a new request that pay none, of the time before it."""
+    rows = reader.all(
+        f"SELECT {columns(Payment)} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
+        "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC LIMIT :limit",
+        {
+            "mode": request.mode,
+            "amount_minor": request.expected_minor,
+            "since": request.created_at - near_miss.REQUEST_AFTER_US,
+            "limit": PAYMENTS_MAX,
+        },
+    )
+    return load_all(Payment, rows)
 
 
 def remember_names(tx: Tx, request: Transaction) -> None:

@@ -87,6 +87,28 @@ def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     )
 
 
+def was_asked(reader: Reader, payment_id: str) -> bool:
+    """Say whether a person is or was asked about a payment."""
+    return (
+        reader.value("SELECT 1 FROM reviews WHERE payment_id = :id LIMIT 1", {"id": payment_id})
+        is not None
+    )
+
+
+def open_of_reason(
+    reader: Reader, reason: ReviewReason, *, created_before: int, after: int, limit: int
+) -> list[Review]:
+    """Return open reviews of a reason that were opened before a time, in order, behind `after`."""
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND reason = :reason AND created_at < :before "
+            "AND seq > :after ORDER BY seq LIMIT :limit",
+            {"reason": reason, "before": created_before, "after": after, "limit": limit},
+        ),
+    )
+
+
 def open_for_message(reader: Reader, message_id: str) -> Review | None:
     """Return the open review of a message; there is at most one."""
     return load_optional(
