@@ -299,6 +299,27 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """One version of a routing rule; `seq` names the version and `id` the rule.
+
+    Attributes:
+        filter: Compact JSON of an object (`daemon/core/rules.py`).
+        replaced_at: When another version took its place, or it was deleted; None for the rule as it is now.
+    """
+
+    seq: int
+    id: str
+    endpoint_id: str
+    name: str
+    position: int
+    enabled: bool
+    filter: str
+    created_at: int
+    updated_at: int
+    replaced_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """One event on its way to one endpoint."""
 

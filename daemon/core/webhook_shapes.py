@@ -41,44 +41,86 @@ def forwarded_body(
     Returns:
         The bytes to store and to send as they are, at most 20 kB.
     """
-    data: Json = {
-        "transaction_id": transaction.id,
-        "reference": transaction.reference,
-        "svc_code": transaction.svc_code,
-        "status": transaction.status,
-        "amount": render(payment.amount_minor, payment.currency),
-        "currency": payment.currency,
-        **amounts(transaction, payment),
-        "client_reference": transaction.client_reference,
-        "meta": msgspec.Raw(transaction.meta.encode()),
-        "payer": payer_of(transaction, payment),
-        "telco": {
-            "provider": network_of(payment.provider),
-            "transaction_id": payment.telco_id_as_read,
-            "timestamp": timestamp(payment.telco_at),
-            "reference_text": payment.reference_text,
-        },
-        "payment_method": None
-        if method is None
-        else {
-            "id": method.id,
-            "phone_number": method.phone_number,
-            "account_name": method.account_name,
-            "provider": method.provider,
-        },
-        "sim": {"device_id": payment.device_id, "slot_index": payment.slot_index},
-        "received_at": timestamp(payment.stored_at),
-        "completed_at": timestamp_or_none(transaction.completed_at),
-        "placed": payment.payment_method_id is not None,
-        "late": transaction.late,
-        "matched_by": transaction.matched_by,
-    }
-    if payment.reversed_at is not None:
-        data["reversed_at"] = timestamp(payment.reversed_at)
+    data = _forwarded(transaction, payment, method)
     if raw is not None:
         # A text full of control characters grows sixfold in JSON; the payment itself must go out in any case.
         data["raw"] = raw if len(dump(raw)) <= RAW_BYTES_MAX else None
     return _envelope(EventKind.FORWARDED, webhook_id, timestamp_us, transaction.mode, data)
+
+
+def updated_body(
+    *,
+    webhook_id: str,
+    timestamp_us: int,
+    transaction: Transaction,
+    payment: Payment,
+    method: PaymentMethod | None,
+    before: tuple[Transaction, Payment, PaymentMethod | None],
+) -> bytes:
+    """Make the body of `transaction.updated`: what `transaction.forwarded` would say now, and what of it is new.
+
+    `changed` names the members of `data` that are different; `supersedes_reference` is there when the same money was
+    forwarded under another reference.
+
+    Args:
+        webhook_id: `ocl_...`.
+        timestamp_us: When the event came about.
+        transaction: The request or holder that the payment verifies.
+        payment: The money.
+        method: The merchant number it came to; None when unplaced.
+        before: The same three as they were.
+    """
+    data = _forwarded(transaction, payment, method)
+    old = _forwarded(*before)
+    data["changed"] = [name for name, value in data.items() if dump(value) != dump(old.get(name))]
+    if before[0].id != transaction.id:
+        data["supersedes_reference"] = before[0].reference
+    return _envelope(EventKind.UPDATED, webhook_id, timestamp_us, transaction.mode, data)
+
+
+def expired_body(*, webhook_id: str, timestamp_us: int, transaction: Transaction) -> bytes:
+    """Make the body of `transaction.expired`: the single-transaction shape, `transaction_id` and `expires_at`."""
+    data: Json = {
+        "transaction_id": transaction.id,
+        **single(transaction, None, timestamp_us),
+        "expires_at": timestamp_or_none(transaction.expires_at),
+    }
+    return _envelope(EventKind.EXPIRED, webhook_id, timestamp_us, transaction.mode, data)
+
+
+def review_required_body(
+    *,
+    webhook_id: str,
+    timestamp_us: int,
+    transaction: Transaction,
+    payment: Payment | None,
+    review_id: str,
+    reason: str,
+) -> bytes:
+    """Make the body of `transaction.review_required`: the single-transaction shape, `transaction_id` and `review`.
+
+    The transaction is not paid by what is held: its amounts are what they were, and the held money is in `review`.
+
+    Args:
+        webhook_id: `ocl_...`.
+        timestamp_us: When the event came about.
+        transaction: The request that a person must look at.
+        payment: The money that is held; None when a message is held that has made no payment.
+        review_id: What `GET /v1/reviews/{id}` shows.
+        reason: One of decisions.md section 4.
+    """
+    data: Json = {
+        "transaction_id": transaction.id,
+        **single(transaction, None, timestamp_us),
+        "review": {
+            "id": review_id,
+            "reason": reason,
+            "amount": None if payment is None else render(payment.amount_minor, payment.currency),
+            "currency": None if payment is None else payment.currency,
+            "telco_transaction_id": None if payment is None else payment.telco_id_as_read,
+        },
+    }
+    return _envelope(EventKind.REVIEW_REQUIRED, webhook_id, timestamp_us, transaction.mode, data)
 
 
 def completed_body(
@@ -143,6 +185,45 @@ def reversed_body(
         },
     }
     return _envelope(EventKind.REVERSED, webhook_id, timestamp_us, transaction.mode, data)
+
+
+def _forwarded(transaction: Transaction, payment: Payment, method: PaymentMethod | None) -> Json:
+    """Make `data` of `transaction.forwarded`, keys in the order of decisions.md section 5."""
+    data: Json = {
+        "transaction_id": transaction.id,
+        "reference": transaction.reference,
+        "svc_code": transaction.svc_code,
+        "status": transaction.status,
+        "amount": render(payment.amount_minor, payment.currency),
+        "currency": payment.currency,
+        **amounts(transaction, payment),
+        "client_reference": transaction.client_reference,
+        "meta": msgspec.Raw(transaction.meta.encode()),
+        "payer": payer_of(transaction, payment),
+        "telco": {
+            "provider": network_of(payment.provider),
+            "transaction_id": payment.telco_id_as_read,
+            "timestamp": timestamp(payment.telco_at),
+            "reference_text": payment.reference_text,
+        },
+        "payment_method": None
+        if method is None
+        else {
+            "id": method.id,
+            "phone_number": method.phone_number,
+            "account_name": method.account_name,
+            "provider": method.provider,
+        },
+        "sim": {"device_id": payment.device_id, "slot_index": payment.slot_index},
+        "received_at": timestamp(payment.stored_at),
+        "completed_at": timestamp_or_none(transaction.completed_at),
+        "placed": payment.payment_method_id is not None,
+        "late": transaction.late,
+        "matched_by": transaction.matched_by,
+    }
+    if payment.reversed_at is not None:
+        data["reversed_at"] = timestamp(payment.reversed_at)
+    return data
 
 
 def _envelope(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Json) -> bytes:

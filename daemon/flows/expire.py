@@ -2,24 +2,19 @@
 
 from daemon.core.limits import EXPIRE_BATCH, IDEMPOTENCY_US, PRUNE_BATCH
 from daemon.env import Env
-from daemon.store import events, idempotency, near_miss, transactions
+from daemon.store import expiry, idempotency, near_miss, transactions
 from daemon.store.engine import Tx
 
 
 async def expire(env: Env) -> int:
     """Mark overdue requests EXPIRED; returns how many. Reads show them as EXPIRED before this runs."""
     now = env.clock.now_us()
+    outbox = env.outbox
 
     def job(tx: Tx) -> int:
         overdue = transactions.expire_due(tx, now, EXPIRE_BATCH)
         for transaction in overdue:
-            events.add(
-                tx,
-                type="transaction.expired",
-                mode=transaction.mode,
-                at=now,
-                transaction_id=transaction.id,
-            )
+            expiry.tell(tx, outbox, transaction, now)
         return len(overdue)
 
     total = 0

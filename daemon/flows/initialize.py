@@ -8,8 +8,16 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.env import Env
-from daemon.intake.suggest import look_back
-from daemon.store import approved_payers, events, near_miss, payments, settle, texts, transactions
+from daemon.store import (
+    approved_payers,
+    events,
+    expiry,
+    near_miss,
+    payments,
+    settle,
+    texts,
+    transactions,
+)
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
@@ -44,7 +52,7 @@ async def initialize(
 
     def create(tx: Tx) -> Answer:
         mode = caller.mode or Mode.LIVE
-        waiting = _payment_expected(tx, mode, request, now)
+        waiting = _payment_expected(tx, env, mode, request, now)
         transaction = _add(tx, env, caller, request, mode, now)
         # Who has paid already needs no code.
         texted = waiting is None and texts.owe_code(tx, env.texting, env.new_id(), transaction, now)
@@ -58,8 +66,6 @@ async def initialize(
         )
         if waiting is not None:
             _settle_expected(tx, env, outbox, transaction, waiting, now)
-        else:
-            look_back(tx, env, transaction, now)
         return Answer(201, body)
 
     return await env.store.write(job)
@@ -138,7 +144,9 @@ def _draw_code(entropy: Entropy) -> str:
     return svc_code.make_code(entropy.below)
 
 
-def _payment_expected(tx: Tx, mode: Mode, request: InitializeRequest, now: int) -> Payment | None:
+def _payment_expected(
+    tx: Tx, env: Env, mode: Mode, request: InitializeRequest, now: int
+) -> Payment | None:
     """Return an unused payment that already has the network ID this request names in advance.
 
     Raises:
@@ -147,7 +155,9 @@ def _payment_expected(tx: Tx, mode: Mode, request: InitializeRequest, now: int) 
     telco_id = request.expected_telco_transaction_id
     if telco_id is None:
         return None
-    transactions.expire_overdue_expecting(tx, mode, telco_id, now)
+    overdue = transactions.expire_overdue_expecting(tx, mode, telco_id, now)
+    if overdue is not None:
+        expiry.tell(tx, env.outbox, overdue, now)
     other = transactions.expecting(tx, mode, telco_id)
     if other is not None and other.status in _OPEN:
         raise invalid(

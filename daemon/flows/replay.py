@@ -138,9 +138,7 @@ def _send(tx: Tx, outbox: Outbox, endpoint: Endpoint, candidate: Candidate, now:
     """Queue one; False when it was queued by somebody else since we looked."""
     before = candidate.delivery
     if before is None:
-        owed = outbox.forward_to(
-            tx, endpoint, candidate.transaction, candidate.payment, now, bulk=True
-        )
+        owed = outbox.forward_to(tx, endpoint, candidate.transaction, candidate.payment, now)
         return owed == 1
     found = deliveries.get(tx, before.id)
     if found is None or found.status is not DeliveryStatus.FAILED:

@@ -11,7 +11,7 @@ from daemon.core.model import Transaction
 from daemon.core.requests import ReadPart, Source
 from daemon.env import Env
 from daemon.modem.pdu_encode import encode_deliver
-from daemon.store import transactions
+from daemon.store import expiry, transactions
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 
@@ -72,7 +72,7 @@ async def make_up(env: Env, request: SimulateRequest) -> MadeUp:
     now = env.clock.now_us()
     transaction = None
     if request.reference is not None:
-        transaction = await env.store.write(lambda tx: _find(tx, request, now))
+        transaction = await env.store.write(lambda tx: _find(tx, env, request, now))
     sender = request.sender or sandbox.sender(request.provider)
     at = now if request.sent_at is None else request.sent_at
     text = request.text
@@ -94,7 +94,7 @@ async def make_up(env: Env, request: SimulateRequest) -> MadeUp:
     return MadeUp(source, parts, sender, text, None if transaction is None else transaction.id)
 
 
-def _find(tx: Tx, request: SimulateRequest, now: int) -> Transaction:
+def _find(tx: Tx, env: Env, request: SimulateRequest, now: int) -> Transaction:
     """Return the request that is to be paid, expired when that is wanted."""
     assert request.reference is not None
     transaction_id = split_reference(request.reference)
@@ -105,7 +105,9 @@ def _find(tx: Tx, request: SimulateRequest, now: int) -> Transaction:
         )
     if request.late and transaction_shapes.status_at(found, now) is TransactionStatus.PENDING:
         # A receipt names whole seconds, some of them a moment before it is sent.
-        transactions.expire_now(tx, found.id, now - EXPIRED_BEFORE_US)
+        expired = transactions.expire_now(tx, found.id, now - EXPIRED_BEFORE_US)
+        if expired is not None:
+            expiry.tell(tx, env.outbox, expired, now)
     return found
 
 

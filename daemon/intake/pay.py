@@ -72,9 +72,10 @@ def ask(
     request_id: str | None = None,
 ) -> None:
     """Put a message that made no payment before a person; `request_id` is the request that it would pay."""
+    review_id = desk.env.new_id()
     reviews.open_review(
         desk.tx,
-        review_id=desk.env.new_id(),
+        review_id=review_id,
         mode=desk.mode,
         reason=reason,
         message_id=message_id,
@@ -91,6 +92,11 @@ def ask(
         message_id=message_id,
         data={"reason": reason},
     )
+    about = None if request_id is None else transactions.get(desk.tx, request_id)
+    if about is not None:
+        desk.env.outbox.review(
+            desk.tx, about, None, review_id=review_id, reason=reason, now=desk.now
+        )
 
 
 def _came_reversed(desk: Desk, payment: Payment) -> None:

@@ -1,4 +1,4 @@
-"""The outbox and its log: what is owed to whom, and what came of it."""
+"""The outbox and its log: what is owed to whom, and what came of it. A few lines over 300: one table's statements."""
 
 from typing import Any
 
@@ -33,6 +33,28 @@ def get(reader: Reader, delivery_id: str) -> Delivery | None:
         Delivery,
         reader.one(f"SELECT {_DELIVERY} FROM deliveries WHERE id = :id", {"id": delivery_id}),
     )
+
+
+def was_owed(reader: Reader, endpoint_id: str, event: str, subject: str) -> bool:
+    """Say whether an endpoint was ever owed the first event of this kind about a subject, whatever became of it."""
+    return (
+        reader.value(
+            "SELECT 1 FROM deliveries WHERE endpoint_id = :id AND event = :event "
+            "AND subject = :subject AND revision = 0",
+            {"id": endpoint_id, "event": event, "subject": subject},
+        )
+        is not None
+    )
+
+
+def next_revision(tx: Tx, kind: str, subject: str) -> int:
+    """Count an event of this kind about a subject, from 0; the number never comes again."""
+    revision = tx.value(
+        "INSERT INTO event_revisions (kind, subject, last) VALUES (:kind, :subject, 0) "
+        "ON CONFLICT (kind, subject) DO UPDATE SET last = event_revisions.last + 1 RETURNING last",
+        {"kind": kind, "subject": subject},
+    )
+    return int(revision)
 
 
 def first_waiting(

@@ -36,13 +36,23 @@ def get(reader: Reader, endpoint_id: str, mode: Mode | None = None) -> Endpoint 
 
 def in_use(reader: Reader, mode: Mode | None = None) -> list[Endpoint]:
     """Return the shop's own endpoints that were not deleted, oldest first; with `mode`, only of that mode."""
+    of_mode = "" if mode is None else "AND mode = :mode "
     return load_all(
         Endpoint,
         reader.all(
             f"SELECT {_ENDPOINT} FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL "
-            "AND (:mode IS NULL OR mode = :mode) ORDER BY seq",
+            f"{of_mode}ORDER BY seq",
             {"mode": mode},
         ),
+    )
+
+
+def pause_all_at(tx: Tx, scheme: str) -> int:
+    """Pause every endpoint whose address begins so: at start nobody is connected that could take anything."""
+    return tx.run(
+        "UPDATE endpoints SET is_active = 0 WHERE is_active = 1 AND deleted_at IS NULL "
+        "AND kind = 'endpoint' AND url LIKE :like",
+        {"like": f"{scheme}%"},
     )
 
 

@@ -1,18 +1,37 @@
-"""Owe the webhooks of a verified payment, in the transaction that verifies it (invariant 4).
+"""Owe webhooks, in the transaction in which what they tell of comes about (invariant 4).
 
-Bodies are made here, once, and sent byte for byte for ever after; signatures are made at send time.
+Bodies are made here, once, and sent byte for byte for ever after; signatures are made at send time. Whatever the kind,
+there is one way: who hears of it, one revision, one body each, and UNIQUE (target, kind, subject, revision) has the last
+word.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from daemon.core import routing, signing, webhook_shapes
-from daemon.core.model import Delivery, Endpoint, Payment, PaymentMethod, Reversal, Transaction
+from daemon.core.model import Delivery, Endpoint, Payment, Reversal, Transaction
 from daemon.core.texting import NO_TEXTING, Texting
-from daemon.store import deliveries, endpoints
+from daemon.store import deliveries, endpoints, routings
 from daemon.store.engine import Tx
-from daemon.store.rows import columns, load_optional
 from daemon.wire import DeliveryStatus, EventKind, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """What is told.
+
+    Attributes:
+        subject: The payment's id, or the transaction's where there is no payment.
+        body: Makes the body for one endpoint and webhook id.
+        bulk: It waits behind what is live.
+    """
+
+    kind: EventKind
+    subject: str
+    transaction: Transaction
+    body: Callable[[Endpoint, str], bytes]
+    revision: int = 0
+    bulk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,48 +50,22 @@ class Outbox:
     new_id: Callable[[], str]
     texting: Texting = NO_TEXTING
 
-    def forward(self, tx: Tx, transaction: Transaction, payment: Payment, now: int) -> int:
-        """Owe `transaction.forwarded` to every endpoint that claims the payment; returns how many."""
-        targets = routing.claiming(endpoints.in_use(tx, payment.mode))
-        return sum(self.forward_to(tx, target, transaction, payment, now) for target in targets)
+    def forward(
+        self, tx: Tx, transaction: Transaction, payment: Payment, now: int
+    ) -> list[Endpoint]:
+        """Owe `transaction.forwarded` to every endpoint that claims the payment, and return those.
+
+        The decision is kept with the payment.
+        """
+        claiming = routings.decide(tx, transaction, payment, now).endpoints
+        self._owe(tx, claiming, _forwarded(tx, transaction, payment, now), now)
+        return claiming
 
     def forward_to(
-        self,
-        tx: Tx,
-        endpoint: Endpoint,
-        transaction: Transaction,
-        payment: Payment,
-        now: int,
-        *,
-        bulk: bool = False,
+        self, tx: Tx, endpoint: Endpoint, transaction: Transaction, payment: Payment, now: int
     ) -> int:
-        """Owe `transaction.forwarded` to one endpoint; returns 0 when it is owed or done already.
-
-        With `bulk` it waits behind what is live.
-        """
-        raw = None
-        if endpoint.include_raw:
-            raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})
-        webhook_id = self._webhook_id(endpoint, EventKind.FORWARDED, payment.id)
-        body = webhook_shapes.forwarded_body(
-            webhook_id=webhook_id,
-            timestamp_us=now,
-            transaction=transaction,
-            payment=payment,
-            method=_method(tx, payment),
-            raw=raw,
-        )
-        return self._owe(
-            tx,
-            endpoint,
-            kind=EventKind.FORWARDED,
-            webhook_id=webhook_id,
-            subject=payment.id,
-            transaction=transaction,
-            body=body,
-            now=now,
-            bulk=bulk,
-        )
+        """Owe it to one endpoint, behind what is live; returns 0 when it is owed or done already."""
+        return self._owe(tx, [endpoint], _forwarded(tx, transaction, payment, now, bulk=True), now)
 
     def complete(
         self,
@@ -81,15 +74,16 @@ class Outbox:
         payment: Payment,
         now: int,
         *,
+        claiming: Sequence[Endpoint],
         reconciliation_id: str | None = None,
         supersedes_reference: str | None = None,
     ) -> int:
-        """Owe `transaction.completed` to whoever hears it; returns how many."""
+        """Owe `transaction.completed` to whoever hears it; returns how many. `claiming` is what `forward` returned."""
         own = endpoints.in_use(tx, transaction.mode)
-        owed = 0
-        for endpoint in routing.completed_targets(own, self._implicit(tx, transaction, now)):
-            webhook_id = self._webhook_id(endpoint, EventKind.COMPLETED, payment.id)
-            body = webhook_shapes.completed_body(
+        implicit = self._implicit(tx, transaction, now)
+
+        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
+            return webhook_shapes.completed_body(
                 webhook_id=webhook_id,
                 timestamp_us=now,
                 transaction=transaction,
@@ -97,44 +91,124 @@ class Outbox:
                 reconciliation_id=reconciliation_id,
                 supersedes_reference=supersedes_reference,
             )
-            owed += self._owe(
-                tx,
-                endpoint,
-                kind=EventKind.COMPLETED,
-                webhook_id=webhook_id,
-                subject=payment.id,
-                transaction=transaction,
-                body=body,
-                now=now,
-            )
-        return owed
+
+        event = _Event(EventKind.COMPLETED, payment.id, transaction, body)
+        return self._owe(tx, routing.completed_targets(own, implicit, claiming), event, now)
 
     def reverse(
         self, tx: Tx, transaction: Transaction, payment: Payment, reversal: Reversal, now: int
     ) -> int:
         """Owe `transaction.reversed` to every endpoint that asked for it; returns how many."""
-        kind = EventKind.REVERSED
-        owed = 0
-        for endpoint in routing.subscribed(endpoints.in_use(tx, transaction.mode), kind):
-            webhook_id = self._webhook_id(endpoint, kind, payment.id)
-            body = webhook_shapes.reversed_body(
+
+        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
+            return webhook_shapes.reversed_body(
                 webhook_id=webhook_id,
                 timestamp_us=now,
                 transaction=transaction,
                 payment=payment,
                 reversal=reversal,
             )
-            owed += self._owe(
-                tx,
-                endpoint,
-                kind=kind,
-                webhook_id=webhook_id,
-                subject=payment.id,
-                transaction=transaction,
-                body=body,
-                now=now,
+
+        return self._tell(tx, EventKind.REVERSED, payment.id, transaction, body, now)
+
+    def expire(self, tx: Tx, transaction: Transaction, now: int) -> int:
+        """Owe `transaction.expired` to every endpoint that asked for it; returns how many."""
+
+        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
+            return webhook_shapes.expired_body(
+                webhook_id=webhook_id, timestamp_us=now, transaction=transaction
             )
-        return owed
+
+        return self._tell(tx, EventKind.EXPIRED, transaction.id, transaction, body, now)
+
+    def review(
+        self,
+        tx: Tx,
+        transaction: Transaction,
+        payment: Payment | None,
+        *,
+        review_id: str,
+        reason: str,
+        now: int,
+    ) -> int:
+        """Owe `transaction.review_required` to every endpoint that asked for it; returns how many.
+
+        `payment` is the one that is held; None when a message is held that has made none.
+        """
+        subject = transaction.id if payment is None else payment.id
+
+        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
+            return webhook_shapes.review_required_body(
+                webhook_id=webhook_id,
+                timestamp_us=now,
+                transaction=transaction,
+                payment=payment,
+                review_id=review_id,
+                reason=reason,
+            )
+
+        return self._tell(tx, EventKind.REVIEW_REQUIRED, subject, transaction, body, now)
+
+    def update(
+        self,
+        tx: Tx,
+        transaction: Transaction,
+        payment: Payment,
+        now: int,
+        *,
+        before: tuple[Transaction, Payment],
+    ) -> int:
+        """Owe `transaction.updated` to every endpoint that was forwarded the payment and asked for it.
+
+        Returns how many. It waits behind what is live: a claim may change a month of payments at once.
+
+        Args:
+            tx: The transaction in which it changes.
+            transaction: The request or holder that the payment verifies now.
+            payment: As it is now.
+            now: Our time.
+            before: The two as they were.
+        """
+        method = routings.method_of(tx, payment)
+        method_before = routings.method_of(tx, before[1])
+
+        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
+            return webhook_shapes.updated_body(
+                webhook_id=webhook_id,
+                timestamp_us=now,
+                transaction=transaction,
+                payment=payment,
+                method=method,
+                before=(*before, method_before),
+            )
+
+        def heard(endpoint: Endpoint) -> bool:
+            return deliveries.was_owed(tx, endpoint.id, EventKind.FORWARDED, payment.id)
+
+        return self._tell(
+            tx, EventKind.UPDATED, payment.id, transaction, body, now, only=heard, bulk=True
+        )
+
+    def _tell(
+        self,
+        tx: Tx,
+        kind: EventKind,
+        subject: str,
+        transaction: Transaction,
+        body: Callable[[Endpoint, str], bytes],
+        now: int,
+        *,
+        only: Callable[[Endpoint], bool] = lambda _endpoint: True,
+        bulk: bool = False,
+    ) -> int:
+        """Owe an event to those who asked for its kind; what may come about again gets a new revision each time."""
+        asked = routing.subscribed(endpoints.in_use(tx, transaction.mode), kind)
+        targets = [endpoint for endpoint in asked if only(endpoint)]
+        if not targets:
+            return 0
+        revision = deliveries.next_revision(tx, kind, subject)
+        event = _Event(kind, subject, transaction, body, revision, bulk)
+        return self._owe(tx, targets, event, now)
 
     def _implicit(self, tx: Tx, transaction: Transaction, now: int) -> Endpoint | None:
         """Return the endpoint of the request's own webhook, else of the account's default one.
@@ -155,61 +229,67 @@ class Outbox:
             now=now,
         )
 
-    def _webhook_id(self, endpoint: Endpoint, kind: EventKind, subject: str) -> str:
-        return signing.webhook_id(
-            self.account_key, endpoint.mode, endpoint.url_normalised, kind, subject, 0
+    def _owe(self, tx: Tx, targets: Sequence[Endpoint], event: _Event, now: int) -> int:
+        """Write a delivery for each target; returns how many are new."""
+        owed = 0
+        for endpoint in targets:
+            webhook_id = signing.webhook_id(
+                self.account_key,
+                endpoint.mode,
+                endpoint.url_normalised,
+                event.kind,
+                event.subject,
+                event.revision,
+            )
+            delivery = deliveries.add(
+                tx,
+                {
+                    "id": self.new_id(),
+                    "webhook_id": webhook_id,
+                    "endpoint_id": endpoint.id,
+                    "event": event.kind,
+                    "subject": event.subject,
+                    "revision": event.revision,
+                    "transaction_id": event.transaction.id,
+                    "test": event.transaction.mode is Mode.TEST,
+                    "body": event.body(endpoint, webhook_id).decode(),
+                    "status": DeliveryStatus.PENDING,
+                    "attempt_count": 0,
+                    "run": 1,
+                    "next_attempt_at": now,
+                    "leased_until": None,
+                    "waiting": None,
+                    "extra": False,
+                    "bulk": event.bulk,
+                    "response_status_code": None,
+                    "response_body": None,
+                    "error_code": None,
+                    "error_message": None,
+                    "created_at": now,
+                    "delivered_at": None,
+                    "failed_at": None,
+                },
+            )
+            owed += isinstance(delivery, Delivery)
+        return owed
+
+
+def _forwarded(
+    tx: Tx, transaction: Transaction, payment: Payment, now: int, *, bulk: bool = False
+) -> _Event:
+    method = routings.method_of(tx, payment)
+
+    def body(endpoint: Endpoint, webhook_id: str) -> bytes:
+        raw = None
+        if endpoint.include_raw:
+            raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})
+        return webhook_shapes.forwarded_body(
+            webhook_id=webhook_id,
+            timestamp_us=now,
+            transaction=transaction,
+            payment=payment,
+            method=method,
+            raw=raw,
         )
 
-    def _owe(
-        self,
-        tx: Tx,
-        endpoint: Endpoint,
-        *,
-        kind: EventKind,
-        webhook_id: str,
-        subject: str,
-        transaction: Transaction,
-        body: bytes,
-        now: int,
-        bulk: bool = False,
-    ) -> int:
-        delivery = deliveries.add(
-            tx,
-            {
-                "id": self.new_id(),
-                "webhook_id": webhook_id,
-                "endpoint_id": endpoint.id,
-                "event": kind,
-                "subject": subject,
-                "revision": 0,
-                "transaction_id": transaction.id,
-                "test": transaction.mode is Mode.TEST,
-                "body": body.decode(),
-                "status": DeliveryStatus.PENDING,
-                "attempt_count": 0,
-                "run": 1,
-                "next_attempt_at": now,
-                "leased_until": None,
-                "waiting": None,
-                "extra": False,
-                "bulk": bulk,
-                "response_status_code": None,
-                "response_body": None,
-                "error_code": None,
-                "error_message": None,
-                "created_at": now,
-                "delivered_at": None,
-                "failed_at": None,
-            },
-        )
-        return int(isinstance(delivery, Delivery))
-
-
-def _method(tx: Tx, payment: Payment) -> PaymentMethod | None:
-    return load_optional(
-        PaymentMethod,
-        tx.one(
-            f"SELECT {columns(PaymentMethod)} FROM payment_methods WHERE id = :id",
-            {"id": payment.payment_method_id},
-        ),
-    )
+    return _Event(EventKind.FORWARDED, payment.id, transaction, body, bulk=bulk)

@@ -45,6 +45,13 @@ def in_use(reader: Reader) -> list[PaymentMethod]:
     )
 
 
+def ever(reader: Reader) -> list[PaymentMethod]:
+    """Return every number that there ever was, deleted ones too: payments keep theirs."""
+    return load_all(
+        PaymentMethod, reader.all(f"SELECT {_METHOD} FROM payment_methods ORDER BY seq")
+    )
+
+
 def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
     """Return the number that a SIM holds."""
     return load_optional(

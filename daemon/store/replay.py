@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from daemon.core import routing
 from daemon.core.model import Delivery, Endpoint, Payment, Transaction
 from daemon.core.replay import Fate, fate
-from daemon.store import endpoints
+from daemon.core.rule_fields import PaymentFacts
+from daemon.store import payment_methods, routings
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load, load_optional
 from daemon.wire import EventKind
@@ -108,15 +109,21 @@ def gone_since(reader: Reader, candidate: Candidate) -> Fate | None:
 def fates(
     reader: Reader, window: Window, *, include_failed: bool, include_historical: bool
 ) -> Iterator[tuple[Candidate, Fate]]:
-    """Go through a window and say of each payment what a replay would do with it."""
-    claimed = window.endpoint in routing.claiming(endpoints.in_use(reader, window.endpoint.mode))
+    """Go through a window and say of each payment what a replay would do with it, by the rules of today."""
+    receivers = routings.receivers(reader, window.endpoint.mode)
+    methods = {method.id: method for method in payment_methods.ever(reader)}
     for candidate in candidates(reader, window):
+        payment, method_id = candidate.payment, candidate.payment.payment_method_id
+        facts = PaymentFacts(
+            candidate.transaction, payment, None if method_id is None else methods.get(method_id)
+        )
+        claims = routing.claims(receivers, facts, placed=method_id is not None)
         yield (
             candidate,
             fate(
-                candidate.payment,
+                payment,
                 candidate.delivery,
-                claimed=claimed,
+                claimed=any(claim.endpoint.id == window.endpoint.id for claim in claims),
                 include_failed=include_failed,
                 include_historical=include_historical,
             ),

@@ -1,7 +1,7 @@
 """What several flows record in the same way: a payment pays a request, waits for a person, or has no request.
 
 Each function runs inside the caller's write transaction, so that verification, the payment's use and the outbox rows
-are one commit (decisions.md section 2).
+are one commit (decisions.md section 2). A few lines over 300, because they are what one transaction may consist of.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,19 @@ from daemon.core.errors import Refusal
 from daemon.core.matching import VERIFIED, Hold, is_late
 from daemon.core.model import Payment, Transaction
 from daemon.core.verdict import Verdict, judge
-from daemon.store import events, messages, near_miss, payments, reviews, texts, transactions
+from daemon.store import (
+    events,
+    expiry,
+    messages,
+    near_miss,
+    payments,
+    reviews,
+    texts,
+    transactions,
+)
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
-from daemon.wire import ErrorCode, Mode, ReviewReason
+from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ def verify(
         transactions.merge_holder(tx, holder.id, request.id)
     elsewhere = transactions.holding(tx, payment.id)
     if elsewhere is not None and elsewhere.id != request.id:
-        release(tx, elsewhere, payment.message_id, payment.id, actor=how.actor, now=now)
+        release(tx, outbox, elsewhere, payment.message_id, payment.id, actor=how.actor, now=now)
     if request.held_payment_id is not None and request.held_payment_id != payment.id:
         reviews.change_reason(tx, request.held_payment_id, ReviewReason.EXTRA_PAYMENT)
     for review in reviews.open_for_payment(tx, payment.id):
@@ -70,13 +79,16 @@ def verify(
     near_miss.forget_names(tx, request.id)
     payments.set_standing(tx, payment.id, "used")
     messages.paid(tx, payment.message_id)
+    if holder is not None:
+        outbox.update(tx, verified, payment, now, before=(holder, payment))
     # What went out under the holder's reference is not sent again: UNIQUE (target, kind, payment) sees to it.
-    outbox.forward(tx, verified, payment, now)
+    claiming = outbox.forward(tx, verified, payment, now)
     outbox.complete(
         tx,
         verified,
         payment,
         now,
+        claiming=claiming,
         reconciliation_id=how.reconciliation_id,
         supersedes_reference=None if holder is None else holder.reference,
     )
@@ -184,13 +196,20 @@ def vouch(
 
 
 def release(
-    tx: Tx, request: Transaction, message_id: str, payment_id: str | None, *, actor: str, now: int
+    tx: Tx,
+    outbox: Outbox,
+    request: Transaction,
+    message_id: str,
+    payment_id: str | None,
+    *,
+    actor: str,
+    now: int,
 ) -> None:
     """Put a request that was held back to PENDING, or EXPIRED; it waits for its money again.
 
     `payment_id` is None when it was held for a receipt that has made no payment.
     """
-    transactions.release(tx, request.id, now)
+    released = transactions.release(tx, request.id, now)
     events.add(
         tx,
         type="transaction.released",
@@ -201,6 +220,8 @@ def release(
         payment_id=payment_id,
         message_id=message_id,
     )
+    if released is not None and released.status is TransactionStatus.EXPIRED:
+        expiry.tell(tx, outbox, released, now)
 
 
 def ask_person(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -> None:
@@ -210,9 +231,10 @@ def ask_person(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -
         assert request_id is not None
         moved = transactions.hold(tx, request_id, payment.id)
         assert moved, "the caller has just read the request as PENDING"
+    review_id = outbox.new_id()
     reviews.open_review(
         tx,
-        review_id=outbox.new_id(),
+        review_id=review_id,
         mode=payment.mode,
         reason=hold.reason,
         message_id=payment.message_id,
@@ -230,6 +252,10 @@ def ask_person(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -
         message_id=payment.message_id,
         data={"reason": hold.reason},
     )
+    if request_id is not None:
+        about = transactions.get(tx, request_id)
+        assert about is not None, "the caller has just read it"
+        outbox.review(tx, about, payment, review_id=review_id, reason=hold.reason, now=now)
 
 
 def give_holder(

@@ -1,4 +1,7 @@
-"""Requests, holders and their codes. Every change of status is a conditional UPDATE: check and act are one."""
+"""Requests, holders and their codes. Every change of status is a conditional UPDATE: check and act are one.
+
+A few lines over 300, so that all changes of status stand together.
+"""
 
 from typing import Any
 
@@ -227,14 +230,15 @@ def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
     )
 
 
-def release(tx: Tx, transaction_id: str, now: int) -> None:
-    """Put a held request back to PENDING, or EXPIRED when its time has passed."""
-    tx.run(
+def release(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
+    """Put a held request back to PENDING, or EXPIRED when its time has passed; None when it was not held."""
+    row = tx.one(
         "UPDATE transactions SET held_payment_id = NULL, "
         "status = CASE WHEN expires_at <= :now THEN 'EXPIRED' ELSE 'PENDING' END "
-        "WHERE id = :id AND status = 'MANUAL_REVIEW'",
+        f"WHERE id = :id AND status = 'MANUAL_REVIEW' RETURNING {_TRANSACTION}",
         {"id": transaction_id, "now": now},
     )
+    return load_optional(Transaction, row)
 
 
 def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
@@ -250,22 +254,25 @@ def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
     )
 
 
-def expire_now(tx: Tx, transaction_id: str, at: int) -> None:
-    """Let one waiting request expire at a time that is past; the sandbox's way to be late."""
-    tx.run(
+def expire_now(tx: Tx, transaction_id: str, at: int) -> Transaction | None:
+    """Let one waiting request expire at a time that is past, and return it; the sandbox's way to be late."""
+    row = tx.one(
         "UPDATE transactions SET status = 'EXPIRED', expires_at = :at "
-        "WHERE id = :id AND status = 'PENDING' AND mode = 'test'",
+        f"WHERE id = :id AND status = 'PENDING' AND mode = 'test' RETURNING {_TRANSACTION}",
         {"id": transaction_id, "at": at},
     )
+    return load_optional(Transaction, row)
 
 
-def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> None:
-    """Mark an overdue request EXPIRED that the sweep has not reached, so that its expected ID is free again."""
-    tx.run(
+def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> Transaction | None:
+    """Mark the overdue request EXPIRED that the sweep has not reached, so that its expected ID is free again."""
+    row = tx.one(
         "UPDATE transactions SET status = 'EXPIRED' WHERE mode = :mode AND status = 'PENDING' "
-        "AND expected_telco_transaction_id = :telco_id AND expires_at <= :now",
+        "AND expected_telco_transaction_id = :telco_id AND expires_at <= :now "
+        f"RETURNING {_TRANSACTION}",
         {"mode": mode, "telco_id": telco_id, "now": now},
     )
+    return load_optional(Transaction, row)
 
 
 # The guess guard ------------------------------------------------------------------------------------
