@@ -12,17 +12,19 @@ from typing import Any, Final
 from rich.console import Console
 from rich.panel import Panel
 
+from daemon.core import sandbox
 from daemon.demo.receiver import Received, Receiver
 from daemon.demo.shop import DemoError, Shop
 from daemon.modem.pdu import encode_deliver
-from parsers.money import read_api_amount, render
+from parsers.money import read_api_amount
+from parsers.when import to_us
 
 AMOUNT: Final = "25.00"
 CUSTOMER: Final = "Kofi Boateng"
 CUSTOMER_PHONE: Final = "0244123456"
 SHOP_PHONE: Final = "0244124567"
 SMSC: Final = "+233244500000"
-WALLET_HELD_MINOR: Final = 10_000
+TELCO_ID: Final = "86105511902"
 WAIT_S: Final = 20.0
 
 
@@ -36,15 +38,6 @@ class DemoOptions:
     """The make of the emulated phone."""
     faults: tuple[str, ...] = ()
     """What goes wrong with it from the start."""
-
-
-def receipt(code: str, amount: str, telco_id: str) -> str:
-    """Return MTN's receipt for an on-net payment, as it reads in 2026. Its balance fits a wallet that held GHS 100."""
-    balance = render((read_api_amount(amount) or 0) + WALLET_HELD_MINOR)
-    return (
-        f"Payment received for GHS {amount} from {CUSTOMER.upper()}  Current Balance: GHS {balance} . "
-        f"Available Balance: GHS {balance}. Reference: {code}. Transaction ID: {telco_id}. TRANSACTION FEE: 0.00"
-    )
 
 
 def tell(options: DemoOptions, console: Console) -> int:
@@ -142,11 +135,29 @@ def _ask_for_money(shop: Shop, step: "_Steps") -> dict[str, Any]:
     return request
 
 
+def _receipt(code: str, now: datetime.datetime) -> str:
+    """Return MTN's receipt for an on-net payment, as it reads in 2026."""
+    amount_minor = read_api_amount(AMOUNT)
+    assert amount_minor is not None, "it is a decimal of our own"
+    return sandbox.text(
+        sandbox.SandboxPayment(
+            provider="momo_mtn",
+            amount_minor=amount_minor,
+            currency="GHS",
+            telco_id=TELCO_ID,
+            reference_text=code,
+            payer_name=CUSTOMER.upper(),
+            payer_phone=None,
+            at_us=to_us(now),
+        )
+    )
+
+
 def _pay(shop: Shop, receiver: Receiver, code: str, step: "_Steps") -> list[Received]:
     """Let the network deliver the receipt, and return the webhooks that came of it."""
-    text = receipt(code, AMOUNT, "86105511902")
     now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
-    pdus = encode_deliver("MobileMoney", text, now, smsc=SMSC, reference=77)
+    text = _receipt(code, now)
+    pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=SMSC, reference=77)
     started = time.perf_counter()
     shop.deliver_sms(pdus)
     step(
