@@ -8,6 +8,7 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.env import Env
+from daemon.intake.suggest import look_back
 from daemon.store import (
     approved_payers,
     events,
@@ -66,6 +67,8 @@ async def initialize(
         )
         if waiting is not None:
             _settle_expected(tx, env, outbox, transaction, waiting, now)
+        else:
+            look_back(tx, env, transaction, now)
         return Answer(201, body)
 
     return await env.store.write(job)
