@@ -17,3 +17,8 @@ def short_name(name: str | None) -> str | None:
     if not words:
         return None
     return words[0] if len(words) == 1 else f"{words[0]} {words[-1][0]}."
+
+
+def grouped(number: str) -> str:
+    """Return a number of ten digits as people read it out, such as `024 412 4567`; any other one as it is."""
+    return f"{number[:3]} {number[3:6]} {number[6:]}" if len(number) == 10 else number

@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Self
 
+from daemon.core.masking import grouped
+
 FOLDER: Final = Path(__file__).parent
 _ELSEWHERE: Final = (
     "default-src 'none'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
@@ -34,6 +36,7 @@ class Look:
             lstrip_blocks=True,
             auto_reload=False,
         )
+        self._environment.filters["grouped"] = grouped
         self._css = (FOLDER / "look" / "page.css").read_text(encoding="utf-8").strip()
         self._js = (FOLDER / "look" / "page.js").read_text(encoding="utf-8").strip()
         self.words: dict[str, Mapping[str, str]] = {

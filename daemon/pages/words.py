@@ -23,9 +23,9 @@ def say(view: View, words: Words) -> Said:
     """Put the state of a view into words."""
     money = {
         "shop": view.shop,
-        "amount": f"{view.currency} {view.amount}",
-        "received": f"{view.currency} {view.received}",
-        "money": f"{view.currency} {view.difference}",
+        "amount": _money(view, view.amount),
+        "received": _money(view, view.received),
+        "money": _money(view, view.difference),
     }
     headline = words[view.screen].format(**money)
     if view.screen is Screen.PAID:
@@ -43,9 +43,9 @@ def receipt(view: View, words: Words) -> list[tuple[str, str]]:
     difference = {Screen.SHORT: "missing_amount", Screen.OVER: "extra_amount"}.get(view.screen)
     rows = [
         ("shop", view.shop),
-        ("received_amount", f"{view.currency} {view.received}"),
-        ("asked_amount", f"{view.currency} {view.amount}"),
-        (difference, f"{view.currency} {view.difference}"),
+        ("received_amount", _money(view, view.received)),
+        ("asked_amount", _money(view, view.amount)),
+        (difference, _money(view, view.difference)),
         ("date", None if view.paid_at is None else date(view.paid_at, view.timezone, words)),
         ("step_reference", view.code),
         ("transaction_ends", view.telco_last4),
@@ -88,6 +88,11 @@ def choose(enabled: Sequence[str], asked: str, accepts: str) -> str:
         if quality > 0 and language in enabled:
             liked.append((quality, language))
     return max(liked, key=lambda one: one[0])[1] if liked else enabled[0]
+
+
+def _money(view: View, amount: str | None) -> str:
+    """Write an amount so that no line breaks inside it."""
+    return f"{view.currency}\N{NO-BREAK SPACE}{amount}"
 
 
 def _local(at_us: int, timezone: str) -> datetime.datetime:

@@ -28,6 +28,7 @@ default_url = "https://shop.example/momo"
     "open_collections": "enabled = false",
     "transactions": 'late_policy = "review"\ncode_sms_at = "never"\npublic_sms = true',
     "sms": 'code_text = "{amount} to {number}: {code}"\nsteps_mtn = "Dial *171#"\nreports = true',
+    "pages": 'languages = ["en", "fr"]\ncontact = "024 412 4567"\nclient_header = "X-Forwarded-For"',
     "trust": 'balance_check = "warn"',
     "retention": "attempts_days = 30\ndeliveries_days = 100\nmessages_days = 50",
     "access": 'socket_users = ["ama", "kofi"]',

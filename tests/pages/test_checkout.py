@@ -1,0 +1,407 @@
+"""The checkout page over HTTP: what it says, what it keeps to itself, and what strangers can do with it."""
+
+import gzip
+import json
+import re
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from daemon.config import Config, Http, Pages, Sms
+from daemon.core.ids import public_slug
+from daemon.core.limits import RECEIPT_SHOWN_US
+from tests.fakes.api import FakeApi, running
+from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
+
+BUDGET_BYTES = 14 * 1024
+NOBODY = public_slug(b"\x07" * 16)
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
+
+
+def headline(answer: httpx.Response) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", answer.text, re.DOTALL)
+    assert found is not None
+    return re.sub(r"<.*?>", "", found.group(1)).strip()
+
+
+async def everything(api: FakeApi) -> list[object]:
+    """What a call may not change; the order of rows does not matter here."""
+    tables = ("transactions", "payments", "reviews", "payer_claims", "events", "idempotency_keys")
+    return [
+        await api.shop.values(f"SELECT * FROM {table}")
+        for table in tables
+        if await api.shop.values(f"SELECT 1 FROM sqlite_master WHERE name = '{table}'")
+    ]
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_every_state_has_its_page(api: FakeApi, state: str) -> None:
+    order = await Orders(api.shop).make(state, **EXTRA.get(state, {}))
+    client = await api.client()
+    answer = await client.get(f"/pay/{order.public_slug}")
+    assert answer.status_code == 200
+    assert headline(answer) == HEADLINES[state]
+    assert ("after the time was up" in answer.text) == (state == "late")
+    assert ("Receipt</h2>" in answer.text) == (
+        state in {"paid", "short", "over", "late", "reversed"}
+    )
+    assert ("*170#" in answer.text) == (state == "waiting")
+    assert ('http-equiv="refresh"' in answer.text) == (state in {"waiting", "checking", "expired"})
+    status = (await client.get(f"/pay/{order.public_slug}/status")).json()
+    assert status["headline"] == HEADLINES[state]
+    assert status["html"] in answer.text
+
+
+async def test_what_a_customer_needs_is_there(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    for wanted in ("GHS&nbsp;25.00", "024 412 4567", "Ama", order.svc_code, "2 bags rice"):
+        assert str(wanted) in text
+    assert 'href="tel:*170%23"' in text
+    assert "08:00 on 22 November" in text
+    assert "<svg" in text
+    assert "We will never ask for your PIN." in text
+    assert "Ama, 024 412 4567" in text
+
+
+async def test_another_network_has_its_own_steps_and_pays_across(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}?net=telecel")).text
+    assert "*110#" in text
+    assert "another network: MTN MoMo" in text
+    strange = (await (await api.client()).get(f"/pay/{order.public_slug}?net={EVIL}")).text
+    assert "*170#" in strange
+    assert "alert" not in strange
+
+
+async def test_steps_come_from_the_settings(tmp_path: Path) -> None:
+    config = Config(
+        pages=Pages(menu_mtn="Press 7, then 3"), sms=Sms(steps_mtn="Dial *999*1# on the phone")
+    )
+    async with running(tmp_path, config) as api:
+        order = await Orders(api.shop).make("waiting")
+        text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    assert "Dial *999*1# on the phone" in text
+    assert 'href="tel:*999*1%23"' in text
+    assert "Press 7, then 3" in text
+
+
+async def test_nothing_but_the_ends_of_numbers_and_names_is_shown(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("paid")
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    assert "Kofi B., 024 *** 4567" in text
+    for hidden in ("0241234567", "+233241234567", "Boateng", "BOATENG", "93214501000", "OWUSU"):
+        assert hidden not in text
+
+
+async def test_a_doubtful_text_is_never_called_a_payment(api: FakeApi) -> None:
+    """From a number that is not the network's, with the right code: the page must not help whoever sent it."""
+    order = await Orders(api.shop).make("waiting")
+    await api.shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO messages (id, mode, sim_key, device_id, slot_index, parts_total, parts_seen, "
+            "state, fields, reasons, received_at, created_at) "
+            "VALUES ('m', 'live', 's', 'd', 0, 1, 1, 'held', '{}', '[]', 1, 1)"
+        )
+    )
+    await api.shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO reviews (id, mode, reason, state, message_id, transaction_id, details, created_at) "
+            "VALUES ('r', 'live', 'untrusted_sender', 'open', 'm', :id, '{}', 1)",
+            {"id": order.id},
+        )
+    )
+    answer = await (await api.client()).get(f"/pay/{order.public_slug}")
+    assert headline(answer) == HEADLINES["waiting"]
+
+
+# Strangers ------------------------------------------------------------------------------------------
+
+
+async def test_unknown_malformed_and_old_pages_get_one_answer(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("paid")
+    client = await api.client()
+    assert (await client.get(f"/pay/{order.public_slug}")).status_code == 200
+    api.shop.clock.advance(RECEIPT_SHOWN_US / 1e6 + 1)
+    answers = [
+        await client.get(f"/pay/{path}")
+        for path in (
+            NOBODY, order.public_slug, "x", "", "a/b/c", f"{NOBODY}/status", f"{NOBODY}/events",
+            f"{order.public_slug}/status", f"{order.public_slug}/other", "..%2f..", "%00", order.id,
+        )
+    ]  # fmt: skip
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.text for answer in answers}) == 1
+    vary = {"x-request-id", "date"}
+    heads = {
+        tuple(sorted((k, v) for k, v in answer.headers.items() if k not in vary))
+        for answer in answers
+    }
+    assert len(heads) == 1
+
+
+async def test_every_answer_is_private_and_lets_nothing_run_but_its_own(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    client = await api.client()
+    for path in (order.public_slug, NOBODY, f"{order.public_slug}/status"):
+        answer = await client.get(f"/pay/{path}")
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "noindex" in answer.headers["x-robots-tag"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "set-cookie" not in answer.headers
+        assert "access-control-allow-origin" not in answer.headers
+    policy = (await client.get(f"/pay/{order.public_slug}")).headers["content-security-policy"]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["frame-ancestors"] == "'none'"
+    assert re.fullmatch(r"'sha256-[A-Za-z0-9+/]{43}='", rules["script-src"])
+    assert re.fullmatch(r"'sha256-[A-Za-z0-9+/]{43}='", rules["style-src"])
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("state", ["waiting", "paid", "expired"])
+async def test_what_others_wrote_is_only_text(tmp_path: Path, state: str) -> None:
+    config = Config(pages=Pages(contact="<i>me</i>"))
+    async with running(tmp_path, config) as api:
+        name = EVIL.replace('"', "''")
+        await api.shop.env.store.write(
+            lambda tx: tx.run("UPDATE shop SET name = :name", {"name": EVIL})
+        )
+        await api.shop.env.store.write(
+            lambda tx: tx.run("UPDATE payment_methods SET account_name = :name", {"name": EVIL})
+        )
+        order = await Orders(api.shop).make(state, description=EVIL, customer_name=name)
+        answer = await (await api.client()).get(
+            f"/pay/{order.public_slug}?lang={EVIL}&net={EVIL}&sent={EVIL}"
+        )
+    text = answer.text
+    assert answer.status_code == 200
+    assert text.count("<script>") == 1
+    assert "<img" not in text
+    assert "<i>me" not in text
+    assert "{{7*7}}" in text
+    assert "49" not in re.sub(r"<svg.*?</svg>|<style>.*?</style>|<script>.*?</script>|svc_trx_\w+", "", text, flags=re.DOTALL)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JavaScript:alert(1)",
+        "data:text/html,<script>alert(1)</script>",
+        "//evil.example/",
+        "https://good.example@evil.example/",
+        "https://evil.example\\@good.example/",
+        'https://evil.example/"onclick="alert(1)',
+        "https://evil.example/ x",
+        "https:evil.example",
+    ],
+)
+async def test_no_other_address_than_a_plain_web_one_is_returned_to(api: FakeApi, url: str) -> None:
+    order = await Orders(api.shop).make("paid", redirect_url=url)
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    found = re.findall(r'rel="noreferrer" href="([^"]*)"', text)
+    assert all(link.startswith("https://evil.example/&#34;onclick=&#34;") for link in found)
+    assert 'onclick="' not in text
+    assert "javascript:" not in text.lower()
+
+
+async def test_customer_goes_back_with_the_reference(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("paid", redirect_url="https://shop.example/thanks?a=1#x")
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    assert f'href="https://shop.example/thanks?a=1&amp;reference={order.reference}#x"' in text
+    assert "Return to shop.example" in text
+    assert "data-return" not in text.partition("<script>")[0]
+
+
+async def test_only_a_host_that_the_shop_named_is_returned_to_by_itself(tmp_path: Path) -> None:
+    config = Config(pages=Pages(redirect_hosts=("Shop.example",)))
+    async with running(tmp_path, config) as api:
+        client = await api.client()
+        for url, goes in (("https://shop.example:8443/x", True), ("https://not.example/", False)):
+            order = await Orders(api.shop).make("paid", redirect_url=url)
+            text = (await client.get(f"/pay/{order.public_slug}")).text.partition("<script>")[0]
+            assert ("data-return" in text) == goes
+            api.shop.clock.advance(60)
+
+
+async def test_looking_changes_nothing(api: FakeApi) -> None:
+    orders = Orders(api.shop)
+    made = [await orders.make(state, **EXTRA.get(state, {})) for state in STATES]
+    client = await api.client()
+    before = await everything(api)
+    for order in made:
+        for path in ("", "?paid=1", "?sent=1", "?transaction_id=93214501000", "/status"):
+            for method in ("GET", "HEAD"):
+                await client.request(method, f"/pay/{order.public_slug}{path}")
+    assert await everything(api) == before
+
+
+async def test_other_methods_are_refused_before_anything_is_looked_up(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    client = await api.client()
+    for slug in (order.public_slug, NOBODY):
+        for method, path in (("PUT", ""), ("DELETE", ""), ("POST", "/status"), ("POST", "/events")):
+            answer = await client.request(method, f"/pay/{slug}{path}")
+            assert answer.status_code == 405
+            assert answer.headers["allow"]
+
+
+async def test_a_name_that_is_not_ours_is_refused_as_on_the_api(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    client = await api.client()
+    answer = await client.get(f"/pay/{order.public_slug}", headers={"Host": "evil.example"})
+    assert answer.status_code == 404
+    assert "Ama Provisions" not in answer.text
+
+
+async def test_who_looks_too_often_waits(tmp_path: Path) -> None:
+    config = Config(pages=Pages(per_min=3, client_header="X-Forwarded-For"))
+    async with running(tmp_path, config) as api:
+        order = await Orders(api.shop).make("waiting")
+        client = await api.client()
+
+        async def look(address: str) -> int:
+            answer = await client.get(
+                f"/pay/{order.public_slug}", headers={"X-Forwarded-For": f"10.0.0.1, {address}"}
+            )
+            if answer.status_code == 429:
+                assert int(answer.headers["retry-after"]) > 0
+            return answer.status_code
+
+        assert [await look("41.0.0.1") for _ in range(4)] == [200, 200, 200, 429]
+        assert await look("41.0.0.2") == 200
+        assert [await look(f"2001:db8::{n}") for n in range(4)] == [200, 200, 200, 429]
+        api.shop.clock.advance(60)
+        assert await look("41.0.0.1") == 200
+
+
+# Sizes and forms --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_the_whole_page_fits_the_budget(tmp_path: Path, state: str) -> None:
+    long = "https://checkout.a-rather-long-shop-name.example"
+    config = Config(http=Http(public_base_url=long), pages=Pages(languages=("en", "fr")))
+    async with running(tmp_path, config) as api:
+        order = await Orders(api.shop).make(
+            state, description="rice " * 99, redirect_url=f"{long}/x", **EXTRA.get(state, {})
+        )
+        client = await api.client()
+        raw = b""
+        async with client.stream("GET", f"/pay/{order.public_slug}") as answer:
+            assert answer.headers["content-encoding"] == "gzip"
+            raw = b"".join([part async for part in answer.aiter_raw()])
+        text = gzip.decompress(raw).decode()
+    assert len(raw) <= BUDGET_BYTES / 2
+    # Nothing else is fetched, so that this is all.
+    assert re.findall(r'(?:src|srcset|poster)="', text) == []
+    assert re.findall(r"<link [^>]*>", text) == ['<link rel="icon" href="data:,">']
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+async def test_a_browser_that_takes_no_gzip_gets_none(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    client = await api.client()
+    for accepts in ("identity", "gzip;q=0, br"):
+        answer = await client.get(f"/pay/{order.public_slug}", headers={"Accept-Encoding": accepts})
+        assert "content-encoding" not in answer.headers
+        assert "GHS" in answer.text
+
+
+async def test_an_unchanged_page_is_not_sent_again_to_a_script(api: FakeApi) -> None:
+    orders = Orders(api.shop)
+    order = await orders.make("waiting")
+    client = await api.client()
+    first = await client.get(f"/pay/{order.public_slug}/status")
+    assert first.json()["seconds"] == 24 * 3600
+    api.shop.clock.advance(30)
+    tag = {"If-None-Match": first.headers["etag"]}
+    assert (await client.get(f"/pay/{order.public_slug}/status", headers=tag)).status_code == 304
+    await orders.pay(order)
+    changed = await client.get(f"/pay/{order.public_slug}/status", headers=tag)
+    assert changed.status_code == 200
+    assert (changed.json()["ended"], changed.json()["seconds"]) == (True, 0)
+
+
+async def test_a_stream_tells_the_change_and_ends(api: FakeApi) -> None:
+    orders = Orders(api.shop)
+    order = await orders.make("waiting")
+    client = await api.client()
+    told = []
+    async with client.stream("GET", f"/pay/{order.public_slug}/events", timeout=20) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["cache-control"] == "no-store"
+        async for line in answer.aiter_lines():
+            if line.startswith("data: "):
+                told.append(json.loads(line[6:])["headline"])
+                if len(told) == 1:
+                    await orders.pay(order)
+    assert told == [HEADLINES["waiting"], HEADLINES["paid"]]
+
+
+async def test_streams_of_one_page_are_few(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    client = await api.client()
+    async with AsyncExitStack() as stack:
+        codes = [
+            (
+                await stack.enter_async_context(
+                    client.stream("GET", f"/pay/{order.public_slug}/events")
+                )
+            ).status_code
+            for _ in range(5)
+        ]
+    assert codes == [200, 200, 200, 200, 503]
+
+
+async def test_languages_are_those_that_the_shop_named(tmp_path: Path, api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    client = await api.client()
+    french = {"Accept-Language": "fr-TG, en;q=0.5"}
+    only = await client.get(f"/pay/{order.public_slug}?lang=fr", headers=french)
+    assert '<html lang="en">' in only.text
+    (tmp_path / "2").mkdir()
+    async with running(tmp_path / "2", Config(pages=Pages(languages=("en", "fr")))) as both:
+        order = await Orders(both.shop).make("waiting")
+        client = await both.client()
+        path = f"/pay/{order.public_slug}"
+        assert '<html lang="fr">' in (await client.get(path, headers=french)).text
+        assert '<html lang="fr">' in (await client.get(f"{path}?lang=fr")).text
+        assert '<html lang="en">' in (await client.get(f"{path}?lang=en", headers=french)).text
+        assert '<html lang="en">' in (await client.get(path)).text
+        assert "En attente de votre paiement" in (await client.get(path, headers=french)).text
+
+
+async def test_page_says_when_payments_are_not_seen(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    client = await api.client()
+    assert "cannot see payments" not in (await client.get(f"/pay/{order.public_slug}")).text
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 0"))
+    api.shop.clock.advance(119)
+    assert "cannot see payments" not in (await client.get(f"/pay/{order.public_slug}")).text
+    api.shop.clock.advance(2)
+    assert "cannot see payments" in (await client.get(f"/pay/{order.public_slug}")).text
+
+
+async def test_a_shop_without_a_number_says_so(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting")
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET deleted_at = 1"))
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    assert "cannot take payments right now" in text
+    assert "tel:" not in text.partition("<script>")[0]
+
+
+def test_both_languages_say_the_same_things() -> None:
+    folder = Path(__file__).parents[2] / "daemon/pages/words"
+    words = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    assert set(words) == {"en", "fr"}
+    for key, english in words["en"].items():
+        assert set(re.findall(r"{\w+}", words["fr"][key])) == set(re.findall(r"{\w+}", english)), (
+            key
+        )
+    assert words["fr"].keys() == words["en"].keys()
+    assert all(len(each["months"].split()) == 12 for each in words.values())
