@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from daemon.wire import Scope
 from momo_cli.answer import Cell, Field, Head, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
@@ -12,6 +13,8 @@ _STATES: Final = {
     "expired": Cell("✗ expired", "yellow"),
     "revoked": Cell("✗ revoked", "red"),
 }
+
+_ALL: Final = {str(scope) for scope in Scope} - {Scope.KEYS_MANAGE}
 
 FIELDS: Final = (
     Field("id"),
@@ -46,7 +49,10 @@ def state(row: Any) -> Cell:
 
 def may(row: Any) -> str:
     """Return what a key may do, in one cell."""
-    return clean(", ".join(map(str, row.get("scopes") or ())))
+    scopes = set(row.get("scopes") or ())
+    if scopes == _ALL:
+        return "all that a key may"
+    return clean(", ".join(sorted(map(str, scopes))))
 
 
 def lines(row: Any, terminal: Terminal) -> list[str]:
