@@ -18,7 +18,7 @@ START_S = 30.0
 
 
 class ReceiverProcess:
-    """`tests.fakes.receiver` as a program that knows one secret."""
+    """`tests.fakes.receiver` as a program."""
 
     def __init__(self, folder: Path) -> None:
         """Choose a port and make the CA: both are wanted before the secret is known."""
@@ -32,11 +32,13 @@ class ReceiverProcess:
         self._pipe = -1
         self._unread = b""
 
-    def start(self, secret: str) -> None:
-        """Start it; returns when the port is open."""
+    def start(self, *secrets: str, output: Path | None = None) -> None:
+        """Start it; returns when the port is open. With `output` it records there, and `next` knows of nothing."""
+        told = [part for secret in secrets for part in ("--secret", secret)]
+        told += [] if output is None else ["--output", str(output)]
         self._process = subprocess.Popen(  # noqa: S603 - our own programs
             [sys.executable, "-m", "tests.fakes.receiver", "--directory", str(self._folder),
-             "--secret", secret, "--port", str(self._port)],
+             "--port", str(self._port), *told],
             cwd=ROOT, stdout=subprocess.PIPE,
         )  # fmt: skip
         assert self._process.stdout is not None

@@ -40,6 +40,8 @@ STREAK_MIN: Final = 3
 """From a streak of this many failures the endpoint counts as being out, and its first 2xx flushes the queue."""
 AUTO_PAUSE_AT: Final = 20
 """interface.md, Limits: so many failures in a row pause the shop's own endpoint."""
+FAILING_NOTICES_AT: Final = (10, 14, 18)
+"""decisions.md section 5: the owner hears of a streak before the pause, and of its end from the first of these on."""
 LINK_PROBE_US_MIN: Final = 10 * SECOND_US
 LINK_PROBE_US_MAX: Final = 60 * SECOND_US
 
@@ -322,48 +324,59 @@ def decide(
         TransitionError: The delivery is not one that can be attempted.
     """
     result = classify(outcome)
-    code = error_code(result)
     if result is AttemptResult.DELIVERED:
-        return Decision(
-            event=DeliveryEvent.SUCCEEDED,
-            status=next_status(facts.status, DeliveryEvent.SUCCEEDED),
-            result=result,
-            error_code=code,
-            attempt_count=facts.attempt_count + 1,
-            next_attempt_at_us=None,
-            dead_letter=None,
-            counts=False,
-            consecutive_failures=0,
-            flush_endpoint=max(facts.consecutive_failures, facts.link_failures) >= STREAK_MIN,
-        )
+        return _delivered(facts, result)
     link_down = is_own_link(result, outcome) and not link.other_host_answered
-    event = _failure_event(
-        facts, outcome, result, policy, unused=link_down and link.other_host_known
-    )
+    free = link_down and link.other_host_known
+    event = _failure_event(facts, outcome, result, policy, unused=free)
     attempt_count = facts.attempt_count + (event is not DeliveryEvent.NOT_COUNTED)
     status = next_status(facts.status, event)
-    delay_us: int | None = None
+    next_at = None
     if status is not DeliveryStatus.FAILED:
-        if link_down and link.other_host_known:
-            delay_us = LINK_PROBE_US_MIN + round(unit * (LINK_PROBE_US_MAX - LINK_PROBE_US_MIN))
-        else:
-            # An extra attempt may follow the last step of the schedule, or (settings changed) lie beyond it.
-            step = min(max(attempt_count, 1), len(policy.schedule_s))
-            # A redirect or a cut-off answer is not the receiver's considered wish.
-            asked = outcome.retry_after_s if code is DeliveryError.HTTP_ERROR else None
-            delay_us = next_delay_us(step, policy.schedule_s, policy.jitter, unit, asked)
+        next_at = now_us + (
+            LINK_PROBE_US_MIN + round(unit * (LINK_PROBE_US_MAX - LINK_PROBE_US_MIN))
+            if free
+            else _step_us(attempt_count, result, outcome, unit, policy)
+        )
     return Decision(
         event=event,
         status=status,
         result=result,
-        error_code=code,
+        error_code=error_code(result),
         attempt_count=attempt_count,
-        next_attempt_at_us=None if delay_us is None else now_us + delay_us,
+        next_attempt_at_us=next_at,
         dead_letter=_DEAD_LETTERS.get(event),
         counts=not link_down,
         consecutive_failures=facts.consecutive_failures + (not link_down),
         flush_endpoint=False,
     )
+
+
+def _delivered(facts: DeliveryFacts, result: AttemptResult) -> Decision:
+    """Judge a 2xx. One that ends an outage brings forward all that waits."""
+    return Decision(
+        event=DeliveryEvent.SUCCEEDED,
+        status=next_status(facts.status, DeliveryEvent.SUCCEEDED),
+        result=result,
+        error_code=None,
+        attempt_count=facts.attempt_count + 1,
+        next_attempt_at_us=None,
+        dead_letter=None,
+        counts=False,
+        consecutive_failures=0,
+        flush_endpoint=max(facts.consecutive_failures, facts.link_failures) >= STREAK_MIN,
+    )
+
+
+def _step_us(
+    attempt_count: int, result: AttemptResult, outcome: Outcome, unit: float, policy: RetryPolicy
+) -> int:
+    # An extra attempt may follow the last step of the schedule, or (settings changed) lie beyond it.
+    step = min(max(attempt_count, 1), len(policy.schedule_s))
+    # A redirect or a cut-off answer is not the receiver's considered wish.
+    heeded = error_code(result) is DeliveryError.HTTP_ERROR
+    asked = outcome.retry_after_s if heeded else None
+    return next_delay_us(step, policy.schedule_s, policy.jitter, unit, asked)
 
 
 _DEAD_LETTERS: Final = MappingProxyType(

@@ -3,6 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+PROBES: Final = 2
+"""Endpoints that are out are tried by one in so many of the workers at most: a dead one may take 15 s to say nothing."""
 
 Running = Mapping[tuple[str, bool], int]
 """How many attempts run, by endpoint and by whether they are of what is sent again in bulk."""

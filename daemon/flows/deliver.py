@@ -5,40 +5,24 @@ out again under the same `webhook_id`: at least once (decisions.md section 7).
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from daemon.core.delivery import (
-    AUTO_PAUSE_AT,
-    DeadLetterReason,
-    Decision,
-    DeliveryEvent,
-    DeliveryFacts,
-    Link,
-    Outcome,
-    RetryPolicy,
-    decide,
-    next_status,
-)
+from daemon.core.delivery import Decision, Link, Outcome, RetryPolicy
 from daemon.core.limits import LEASE_US, MINUTE_US, SECOND_US
-from daemon.core.model import Delivery, Endpoint
-from daemon.core.pacing import Running, full
+from daemon.core.pacing import PROBES, Running, full
+from daemon.core.probing import probe_at
 from daemon.core.webhook_headers import Sent, headers
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
-from daemon.store import dead_letters, deliveries, endpoints, events, webhook_secrets
+from daemon.store import attempt_record, deliveries, delivery_queue, webhook_secrets
+from daemon.store.attempt_record import Ended, Leased
+from daemon.store.delivery_queue import Waiting
 from daemon.store.engine import Tx
 from daemon.webhooks.targets import Target
-from daemon.wire import DeliveryStatus
 
-
-@dataclass(frozen=True, slots=True)
-class Leased:
-    """A delivery whose attempt has begun: recorded, and ours until the lease ends."""
-
-    delivery: Delivery
-    endpoint: Endpoint
-    number: int
-    sealed_secrets: tuple[str, ...]
+Held = Callable[[str], bool]
+"""Says of an address that nothing is sent to it now, because our own link is down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +30,7 @@ class Due:
     """What may go out now, and when to look again.
 
     Attributes:
-        leased: Oldest first.
+        leased: Probes first, then the oldest first.
         next_at: When the next delivery is due that an endpoint has room for, in microseconds; None when
             none waits, or `limit` was reached.
     """
@@ -55,42 +39,94 @@ class Due:
     next_at: int | None
 
 
-async def lease(env: Env, *, limit: int, per_endpoint: int, running: Running) -> Due:
+async def lease(
+    env: Env, *, limit: int, per_endpoint: int, running: Running, held: Held = lambda _url: False
+) -> Due:
     """Lease what is due now, oldest first, in one commit: a webhook waits for this one.
 
-    What is sent again in bulk (a replay) comes after what is live, and leaves room for it (`core.pacing`).
+    What is sent again in bulk (a replay) comes after what is live, and leaves room for it (`core.pacing`). An endpoint
+    that is out gets one delivery now and then, its probe (`core.probing`).
 
     Args:
         env: The doors.
         limit: How many at most.
         per_endpoint: How many attempts one endpoint may have at the same time.
         running: What runs already.
+        held: Addresses to which nothing is sent now.
     """
     now = env.clock.now_us()
     workers = limit + sum(running.values())
+    turn = _Turn(now, limit, per_endpoint, workers, Counter(running), held)
+    return await env.store.write(turn.lease)
 
-    def job(tx: Tx) -> Due:
-        counts = Counter(running)
+
+@dataclass(slots=True)
+class _Turn:
+    """One round of leasing, inside its transaction."""
+
+    now: int
+    limit: int
+    per_endpoint: int
+    workers: int
+    running: Counter[tuple[str, bool]]
+    held: Held
+
+    def lease(self, tx: Tx) -> Due:
+        """Lease the probes that are due, then all else."""
+        leased, probe_next = self._probes(tx)
+        others, next_at = self._others(tx, self.limit - len(leased))
+        leased += others
+        times = [at for at in (probe_next, next_at) if at is not None]
+        full_up = len(leased) >= self.limit
+        return Due(tuple(leased), None if full_up else min(times, default=None))
+
+    def _probes(self, tx: Tx) -> tuple[list[Leased], int | None]:
         leased: list[Leased] = []
-        next_at = None
+        times: list[int] = []
+        out = delivery_queue.out(tx)
+        tried = {endpoint_id for (endpoint_id, _), count in self.running.items() if count}
+        room = max(1, self.workers // PROBES) - sum(one[0] in tried for one in out)
+        for endpoint_id, failures, link_failures, last in out:
+            if endpoint_id in tried:
+                continue  # whoever finishes wakes us
+            due_at = delivery_queue.next_due(tx, endpoint_id, self.now)
+            if due_at is None:
+                continue
+            at = max(due_at, probe_at(failures, link_failures, last))
+            if at > self.now:
+                times.append(at)
+            elif len(leased) < min(room, self.limit):
+                found = delivery_queue.probe(tx, endpoint_id, self.now)
+                if found is not None and not self.held(found[1].url):
+                    leased.append(self._take(tx, found))
+        return leased, min(times, default=None)
+
+    def _others(self, tx: Tx, limit: int) -> tuple[list[Leased], int | None]:
+        leased: list[Leased] = []
+        held: set[str] = set()
         while len(leased) < limit:
             # One at a time, so that a long queue of one endpoint takes no other's place.
-            who = full(counts, per_endpoint=per_endpoint, workers=workers)
-            first = deliveries.first_waiting(tx, now=now, full=who.endpoints, bulk_full=who.bulk)
+            who = full(self.running, per_endpoint=self.per_endpoint, workers=self.workers)
+            first = delivery_queue.first_waiting(
+                tx, now=self.now, full=(*who.endpoints, *held), bulk_full=who.bulk
+            )
             if first is None:
-                break
+                return leased, None
             delivery, endpoint = first
-            next_at = delivery.next_attempt_at
-            if next_at is None or next_at > now:
-                break
-            number = deliveries.lease(tx, delivery, now=now, until=now + LEASE_US)
-            secrets = webhook_secrets.valid_at(tx, webhook_secrets.owner_of(endpoint), now)
-            leased.append(Leased(delivery, endpoint, number, tuple(secrets)))
-            counts[endpoint.id, delivery.bulk] += 1
-            next_at = None
-        return Due(tuple(leased), next_at)
+            if self.held(endpoint.url):
+                held.add(endpoint.id)
+            elif delivery.next_attempt_at is None or delivery.next_attempt_at > self.now:
+                return leased, delivery.next_attempt_at
+            else:
+                leased.append(self._take(tx, first))
+        return leased, None
 
-    return await env.store.write(job)
+    def _take(self, tx: Tx, found: Waiting) -> Leased:
+        delivery, endpoint = found
+        number = deliveries.lease(tx, delivery, now=self.now, until=self.now + LEASE_US)
+        secrets = webhook_secrets.valid_at(tx, webhook_secrets.owner_of(endpoint), self.now)
+        self.running[endpoint.id, delivery.bulk] += 1
+        return Leased(delivery, endpoint, number, tuple(secrets))
 
 
 async def attempt(env: Env, sender: Target, leased: Leased) -> Outcome | None:
@@ -148,133 +184,16 @@ async def record(
     env: Env, leased: Leased, outcome: Outcome, *, link: Link, policy: RetryPolicy
 ) -> Decision:
     """Write down what came of an attempt and return what was decided."""
+    ended = Ended(leased, outcome, link, policy, env.clock.now_us(), env.entropy.unit())
+    return await env.store.write(lambda tx: attempt_record.write(tx, ended, env.new_id))
+
+
+async def link_returned(env: Env) -> int:
+    """Bring forward what our own link held up; returns at how many endpoints."""
     now = env.clock.now_us()
-    unit = env.entropy.unit()
-    delivery, endpoint = leased.delivery, leased.endpoint
-
-    def job(tx: Tx) -> Decision:
-        failures, link_failures = deliveries.streak_of(tx, endpoint.id)
-        facts = DeliveryFacts(
-            status=delivery.status,
-            attempt_count=delivery.attempt_count,
-            consecutive_failures=failures,
-            extra=delivery.extra,
-            link_failures=link_failures,
-        )
-        decision = decide(facts, outcome, now_us=now, unit=unit, link=link, policy=policy)
-        active, deleted = endpoints.now_in_use(tx, endpoint.id)
-        if deleted and decision.next_attempt_at_us is not None:
-            decision = _given_up(decision, delivery.status)
-        _write(tx, leased, outcome, decision, now)
-        if active and decision.consecutive_failures >= AUTO_PAUSE_AT:
-            _pause(tx, endpoint, decision.consecutive_failures, now)
-        if decision.dead_letter is not None:
-            dead_letters.bury(
-                tx,
-                letter_id=env.new_id(),
-                delivery_id=delivery.id,
-                reason=decision.dead_letter,
-                now=now,
-            )
-        if decision.flush_endpoint:
-            deliveries.flush(tx, endpoint.id, now)
-        if not deleted or decision.status is DeliveryStatus.DELIVERED:
-            # A failure after the deletion was told by the deletion.
-            _tell(tx, leased, outcome, decision, now)
-        return decision
-
-    return await env.store.write(job)
+    return await env.store.write(lambda tx: delivery_queue.link_returned(tx, now))
 
 
-def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
-    """Write the attempt down: in the log, on the delivery, on its endpoint."""
-    delivery = leased.delivery
-    delivered = decision.status is DeliveryStatus.DELIVERED
-    failed = decision.status is DeliveryStatus.FAILED
-    deliveries.record(
-        tx,
-        delivery,
-        leased.number,
-        changes={
-            "status": decision.status,
-            "next_attempt_at": decision.next_attempt_at_us,
-            "attempt_count": decision.attempt_count,
-            "response_status_code": outcome.status_code,
-            "response_body": outcome.response_body if outcome.status_code else None,
-            "error_code": decision.error_code,
-            "error_message": None if delivered else outcome.error_message,
-            # The first 2xx is kept for ever.
-            "delivered_at": delivery.delivered_at or (now if delivered else None),
-            "failed_at": now if failed else None,
-            "waiting": None,
-        },
-        attempt={
-            "finished_at": now,
-            "duration_us": outcome.duration_us,
-            "status_code": outcome.status_code,
-            "error_code": decision.error_code,
-            "error_message": outcome.error_message,
-            "counted": decision.counts,
-        },
-    )
-    deliveries.note_endpoint(
-        tx,
-        leased.endpoint.id,
-        succeeded=delivered,
-        failures=decision.consecutive_failures,
-        link_failure=not delivered and not decision.counts,
-        now=now,
-    )
-    if delivered:
-        dead_letters.resolve(tx, delivery.id, now)
-
-
-def _tell(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
-    """Tell the journal when a delivery has ended."""
-    kinds = {
-        DeliveryStatus.DELIVERED: "delivery.delivered",
-        DeliveryStatus.FAILED: "delivery.failed",
-    }
-    if decision.status not in kinds:
-        return
-    events.add(
-        tx,
-        type=kinds[decision.status],
-        mode=leased.endpoint.mode,
-        at=now,
-        transaction_id=leased.delivery.transaction_id,
-        endpoint_id=leased.endpoint.id,
-        data={
-            "delivery_id": leased.delivery.id,
-            "event": leased.delivery.event,
-            "code": outcome.status_code,
-        },
-    )
-
-
-def _given_up(decision: Decision, status: DeliveryStatus) -> Decision:
-    """Judge a failure whose endpoint was deleted while the attempt was under way: there will be no other."""
-    return replace(
-        decision,
-        event=DeliveryEvent.ENDPOINT_DELETED,
-        status=next_status(status, DeliveryEvent.ENDPOINT_DELETED),
-        next_attempt_at_us=None,
-        dead_letter=DeadLetterReason.ENDPOINT_DELETED,
-    )
-
-
-def _pause(tx: Tx, endpoint: Endpoint, failures: int, now: int) -> None:
-    """Stop sending to the shop's own endpoint. Implicit ones have nobody who could resume them."""
-    if endpoint.kind != "endpoint":
-        return
-    endpoints.change(
-        tx, endpoint.id, {"is_active": False, "auto_paused_at": now, "updated_at": now}
-    )
-    events.add(
-        tx,
-        type="endpoint.auto_paused",
-        mode=endpoint.mode,
-        at=now,
-        endpoint_id=endpoint.id,
-        data={"consecutive_failures": failures},
-    )
+async def addresses(env: Env) -> list[str]:
+    """Return the addresses that could tell whether our own link works."""
+    return await env.store.read(delivery_queue.addresses)

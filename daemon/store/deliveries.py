@@ -10,9 +10,6 @@ TOPIC = "deliveries"
 """Woken by every commit that made something due."""
 
 _DELIVERY = columns(Delivery)
-_DELIVERY_D = columns(Delivery, "d.")
-_ENDPOINT_E = columns(Endpoint, "e.")
-_WIDTH = len(_DELIVERY.split(", "))
 _NAMES = [name for name in _DELIVERY.split(", ") if name != "seq"]
 
 
@@ -55,42 +52,6 @@ def next_revision(tx: Tx, kind: str, subject: str) -> int:
         {"kind": kind, "subject": subject},
     )
     return int(revision)
-
-
-def first_waiting(
-    reader: Reader, *, now: int, full: tuple[str, ...], bulk_full: tuple[str, ...] | None = ()
-) -> tuple[Delivery, Endpoint] | None:
-    """Return the delivery that is due first, now or later, of active endpoints; None when none waits.
-
-    Of those that are due now, what is live comes before what is sent again in bulk. One look at each endpoint's own
-    first of either, so a long queue of an endpoint that is down or paused costs nothing.
-
-    Args:
-        reader: The view.
-        now: Our time; what is leased beyond it is left out.
-        full: Endpoints that already have as many attempts running as they may.
-        bulk_full: Endpoints that have as many of those in bulk as they may; None: nothing in bulk may start.
-    """
-    params: dict[str, Any] = {"now": now, "bulk": bulk_full is not None}
-    tests = []
-    for name, ids in (("full", full), ("bulk_full", bulk_full or ())):
-        params |= {f"{name}{index}": endpoint_id for index, endpoint_id in enumerate(ids)}
-        tests.append(f"e.id NOT IN ({', '.join(f':{name}{index}' for index in range(len(ids)))})")
-    own_first = (
-        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {bulk} "
-        "AND w.next_attempt_at IS NOT NULL AND (w.leased_until IS NULL OR w.leased_until <= :now) "
-        "ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
-    )
-    row = reader.one(
-        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM endpoints e JOIN deliveries d "
-        f"ON d.seq IN ({own_first.format(bulk=0)}, {own_first.format(bulk=1)}) "
-        f"WHERE e.is_active = 1 AND e.deleted_at IS NULL AND {tests[0]} "
-        f"AND (d.bulk = 0 OR (:bulk = 1 AND {tests[1]})) "
-        "ORDER BY CASE WHEN d.next_attempt_at <= :now THEN d.bulk ELSE 2 END, d.next_attempt_at, d.seq "
-        "LIMIT 1",
-        params,
-    )
-    return None if row is None else (load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:]))
 
 
 def lease(tx: Tx, delivery: Delivery, *, now: int, until: int) -> int:
@@ -233,33 +194,21 @@ def streak_of(reader: Reader, endpoint_id: str) -> tuple[int, int]:
     return (0, 0) if row is None else (row[0], row[1])
 
 
-def flush(tx: Tx, endpoint_id: str, now: int) -> int:
-    """Make everything that waits for an endpoint due now, oldest first; returns how many.
-
-    A retry brought forward like this is extra: if it fails it has used up no step of its schedule.
-    """
-    changed = tx.run(
-        "UPDATE deliveries SET next_attempt_at = :now, "
-        "extra = CASE WHEN status = 'retrying' AND next_attempt_at > :now THEN 1 ELSE extra END "
-        "WHERE endpoint_id = :id AND next_attempt_at IS NOT NULL AND leased_until IS NULL",
-        {"id": endpoint_id, "now": now},
-    )
-    tx.wake(TOPIC)
-    return changed
-
-
 def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
     """Make the oldest delivery that waits for an endpoint due now and the others due at `later`; returns how many.
 
-    The first is the probe: when it arrives, `flush` brings the others forward.
+    The first is the probe: when it arrives, `delivery_queue.flush` brings the others forward. A retry brought forward
+    is extra: if it fails it has used up no step of its schedule.
     """
-    waiting = flush(tx, endpoint_id, now)
     free = "endpoint_id = :id AND next_attempt_at IS NOT NULL AND leased_until IS NULL"
-    tx.run(
-        f"UPDATE deliveries SET next_attempt_at = :later WHERE {free} "
-        f"AND seq > (SELECT MIN(seq) FROM deliveries WHERE {free})",
-        {"id": endpoint_id, "later": later},
+    waiting = tx.run(
+        "UPDATE deliveries SET next_attempt_at = CASE WHEN seq > "
+        f"(SELECT MIN(seq) FROM deliveries WHERE {free}) THEN :later ELSE :now END, "
+        "extra = CASE WHEN status = 'retrying' AND next_attempt_at > :now THEN 1 ELSE extra END "
+        f"WHERE {free}",
+        {"id": endpoint_id, "now": now, "later": later},
     )
+    tx.wake(TOPIC)
     return waiting
 
 

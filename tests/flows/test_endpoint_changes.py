@@ -9,6 +9,7 @@ from daemon.core.delivery import DeliveryError, Link, Outcome
 from daemon.core.model import Delivery, Endpoint
 from daemon.flows import deliver, endpoint_changes
 from daemon.flows.endpoint_changes import PROBE_US, Changes
+from daemon.store.attempt_record import Leased
 from tests.fakes.shop import OWNER, FakeShop
 from tests.flows.test_deliver import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
 
@@ -25,7 +26,7 @@ async def owed(shop: FakeShop) -> list[Delivery]:
     return [row for row in await shop.rows(Delivery, "deliveries") if isinstance(row, Delivery)]
 
 
-async def finish(shop: FakeShop, leased: deliver.Leased, answer: Outcome) -> None:
+async def finish(shop: FakeShop, leased: Leased, answer: Outcome) -> None:
     await deliver.record(shop.env, leased, answer, link=LINK, policy=POLICY)
 
 

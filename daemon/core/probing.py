@@ -1,0 +1,35 @@
+"""How an endpoint that fails is tried: one delivery at a time, while all others wait behind it. Pure.
+
+decisions.md section 7: from a streak of 3 failures, first attempts and retries wait behind a probe, every 5 s, then
+15 s, then 30 s. A probe is a delivery that is due anyway, so it keeps to its own schedule and uses up its own steps.
+The streak and the time of the last failure are kept with the endpoint, so a restart changes nothing.
+"""
+
+from typing import Final
+
+from daemon.core.delivery import STREAK_MIN
+from daemon.core.limits import SECOND_US
+
+PROBE_US: Final = (5 * SECOND_US, 15 * SECOND_US, 30 * SECOND_US)
+FLUSH_GAP_US: Final = SECOND_US // 5
+"""After an outage the retries of one endpoint are this far apart (5/s); first attempts are not paced."""
+
+
+def is_out(consecutive_failures: int, link_failures: int) -> bool:
+    """Say whether what waits for an endpoint waits behind a probe."""
+    return max(consecutive_failures, link_failures) >= STREAK_MIN
+
+
+def probe_at(consecutive_failures: int, link_failures: int, last_failure_at: int | None) -> int:
+    """Return when an endpoint that is out may be tried again; times are microseconds.
+
+    Args:
+        consecutive_failures: Failures that counted.
+        link_failures: Failures since the last 2xx that did not, because our own link may have been down.
+        last_failure_at: Of either kind; None when there was none, as after a resume.
+    """
+    streak = max(consecutive_failures, link_failures)
+    assert streak >= STREAK_MIN, "an endpoint that is not out needs no probe"
+    if last_failure_at is None:
+        return 0
+    return last_failure_at + PROBE_US[min(streak - STREAK_MIN, len(PROBE_US) - 1)]

@@ -1,0 +1,186 @@
+"""Write down what came of one attempt: on the delivery, in the log, on its endpoint, in the journal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from daemon.core.delivery import (
+    AUTO_PAUSE_AT,
+    FAILING_NOTICES_AT,
+    DeadLetterReason,
+    Decision,
+    DeliveryEvent,
+    DeliveryFacts,
+    Link,
+    Outcome,
+    RetryPolicy,
+    decide,
+    next_status,
+)
+from daemon.core.model import Delivery, Endpoint
+from daemon.store import dead_letters, deliveries, delivery_queue, endpoints, events
+from daemon.store.engine import Tx
+from daemon.wire import DeliveryStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A delivery whose attempt has begun: recorded, and ours until the lease ends."""
+
+    delivery: Delivery
+    endpoint: Endpoint
+    number: int
+    sealed_secrets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt that was made, and what is needed to judge it."""
+
+    leased: Leased
+    outcome: Outcome
+    link: Link
+    policy: RetryPolicy
+    now: int
+    unit: float
+
+
+def write(tx: Tx, ended: Ended, new_id: Callable[[], str]) -> Decision:
+    """Judge an attempt by the endpoint as it is now, write everything down, and return what was decided."""
+    leased, now = ended.leased, ended.now
+    delivery, endpoint = leased.delivery, leased.endpoint
+    failures, link_failures = deliveries.streak_of(tx, endpoint.id)
+    facts = DeliveryFacts(
+        status=delivery.status,
+        attempt_count=delivery.attempt_count,
+        consecutive_failures=failures,
+        extra=delivery.extra,
+        link_failures=link_failures,
+    )
+    decision = decide(
+        facts, ended.outcome, now_us=now, unit=ended.unit, link=ended.link, policy=ended.policy
+    )
+    active, deleted = endpoints.now_in_use(tx, endpoint.id)
+    if deleted and decision.next_attempt_at_us is not None:
+        decision = _given_up(decision, delivery.status)
+    _write(tx, leased, ended.outcome, decision, now)
+    if decision.dead_letter is not None:
+        dead_letters.bury(
+            tx,
+            letter_id=new_id(),
+            delivery_id=delivery.id,
+            reason=decision.dead_letter,
+            now=now,
+        )
+    if decision.flush_endpoint:
+        delivery_queue.flush(tx, endpoint.id, now)
+    if not deleted:
+        _watch_streak(tx, endpoint, failures, decision, now, active=active)
+    if not deleted or decision.status is DeliveryStatus.DELIVERED:
+        # A failure after the deletion was told by the deletion.
+        _tell(tx, leased, ended.outcome, decision, now)
+    return decision
+
+
+def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+    delivery = leased.delivery
+    delivered = decision.status is DeliveryStatus.DELIVERED
+    failed = decision.status is DeliveryStatus.FAILED
+    deliveries.record(
+        tx,
+        delivery,
+        leased.number,
+        changes={
+            "status": decision.status,
+            "next_attempt_at": decision.next_attempt_at_us,
+            "attempt_count": decision.attempt_count,
+            "response_status_code": outcome.status_code,
+            "response_body": outcome.response_body if outcome.status_code else None,
+            "error_code": decision.error_code,
+            "error_message": None if delivered else outcome.error_message,
+            # The first 2xx is kept for ever.
+            "delivered_at": delivery.delivered_at or (now if delivered else None),
+            "failed_at": now if failed else None,
+            "waiting": None,
+        },
+        attempt={
+            "finished_at": now,
+            "duration_us": outcome.duration_us,
+            "status_code": outcome.status_code,
+            "error_code": decision.error_code,
+            "error_message": outcome.error_message,
+            "counted": decision.counts,
+        },
+    )
+    deliveries.note_endpoint(
+        tx,
+        leased.endpoint.id,
+        succeeded=delivered,
+        failures=decision.consecutive_failures,
+        link_failure=not delivered and not decision.counts,
+        now=now,
+    )
+    if delivered:
+        dead_letters.resolve(tx, delivery.id, now)
+
+
+def _tell(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+    """Tell the journal when a delivery has ended."""
+    kinds = {
+        DeliveryStatus.DELIVERED: "delivery.delivered",
+        DeliveryStatus.FAILED: "delivery.failed",
+    }
+    if decision.status not in kinds:
+        return
+    events.add(
+        tx,
+        type=kinds[decision.status],
+        mode=leased.endpoint.mode,
+        at=now,
+        transaction_id=leased.delivery.transaction_id,
+        endpoint_id=leased.endpoint.id,
+        data={
+            "delivery_id": leased.delivery.id,
+            "event": leased.delivery.event,
+            "code": outcome.status_code,
+        },
+    )
+
+
+def _given_up(decision: Decision, status: DeliveryStatus) -> Decision:
+    """Judge a failure whose endpoint was deleted while the attempt was under way: there will be no other."""
+    return replace(
+        decision,
+        event=DeliveryEvent.ENDPOINT_DELETED,
+        status=next_status(status, DeliveryEvent.ENDPOINT_DELETED),
+        next_attempt_at_us=None,
+        dead_letter=DeadLetterReason.ENDPOINT_DELETED,
+    )
+
+
+def _watch_streak(
+    tx: Tx, endpoint: Endpoint, before: int, decision: Decision, now: int, *, active: bool
+) -> None:
+    """Tell the journal how far a streak of failures has come, and stop sending where it is too long."""
+    failures = decision.consecutive_failures
+    own = endpoint.kind == "endpoint"
+    kind = None
+    if failures < before:
+        kind = "endpoint.recovered" if before >= FAILING_NOTICES_AT[0] else None
+    elif failures > before and active:
+        if own and failures >= AUTO_PAUSE_AT:
+            kind = "endpoint.auto_paused"
+            endpoints.change(
+                tx, endpoint.id, {"is_active": False, "auto_paused_at": now, "updated_at": now}
+            )
+        elif failures in (*FAILING_NOTICES_AT, AUTO_PAUSE_AT):
+            # Implicit endpoints have nobody who could resume them: they are told of and never paused.
+            kind = "endpoint.failing"
+    if kind is not None:
+        events.add(
+            tx,
+            type=kind,
+            mode=endpoint.mode,
+            at=now,
+            endpoint_id=endpoint.id,
+            data={"consecutive_failures": max(failures, before)},
+        )

@@ -1,0 +1,29 @@
+"""An endpoint that fails is tried every 5, 15 and then 30 s."""
+
+import pytest
+
+from daemon.core.probing import is_out, probe_at
+
+S = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("failures", "link_failures", "out"),
+    [(0, 0, False), (2, 2, False), (3, 0, True), (0, 3, True), (20, 1, True)],
+)
+def test_three_failures_of_either_kind_make_an_outage(
+    failures: int, link_failures: int, *, out: bool
+) -> None:
+    assert is_out(failures, link_failures) is out
+
+
+@pytest.mark.parametrize(
+    ("failures", "link_failures", "wait_s"),
+    [(3, 0, 5), (4, 0, 15), (5, 0, 30), (19, 0, 30), (0, 3, 5), (1, 4, 15)],
+)
+def test_the_waits(failures: int, link_failures: int, wait_s: int) -> None:
+    assert probe_at(failures, link_failures, 7 * S) == (7 + wait_s) * S
+
+
+def test_after_a_resume_the_first_goes_at_once() -> None:
+    assert probe_at(0, 3, None) == 0
