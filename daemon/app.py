@@ -32,11 +32,12 @@ from daemon.notices.email import Email
 from daemon.own_wordings import FOLDER, OwnWordings
 from daemon.pages.site import Site
 from daemon.secrets import Vault
-from daemon.store import presence, shop
+from daemon.store import endpoints, presence, shop
 from daemon.store.engine import Store
 from daemon.store.migrate import DatabaseDamaged, DatabaseNewer
 from daemon.system import Clock, SystemClock, SystemEntropy
 from daemon.webhooks.addresses import AddressPolicy
+from daemon.webhooks.live import LISTEN_SCHEME
 from daemon.webhooks.sender import Sender
 from daemon.webhooks.targets import Targets
 from parsers.phone import read_phone
@@ -154,6 +155,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
                 wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
             )
         await doors.store.write(presence.all_left)
+        await doors.store.write(lambda tx: endpoints.pause_all_at(tx, LISTEN_SCHEME))
         env = Env(
             doors.store,
             clock,

@@ -106,6 +106,10 @@ class Path(StrEnum):
     LOCAL_REPARSE = "/local/v1/messages/reparse"
     LOCAL_TEMPLATES = "/local/v1/templates"
     LOCAL_PRUNE = "/local/v1/prune"
+    LOCAL_LISTEN = "/local/v1/listen"
+    LOCAL_LISTENER = "/local/v1/listen/{id}"
+    LOCAL_LISTENER_OUTCOMES = "/local/v1/listen/{id}/outcomes"
+    LOCAL_DELIVERY_SIGNED = "/local/v1/deliveries/{id}/signed"
 
 
 class Mode(StrEnum):

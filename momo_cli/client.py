@@ -151,9 +151,17 @@ class Client:
             Failure: The daemon refused, or could not be reached.
         """
         target = _target(wire.Path.EVENTS, {"since": since, "reference": reference})
-        headers = {"Accept": "text/event-stream"}
-        if since is not None:
-            headers["Last-Event-ID"] = since
+        headers = {} if since is None else {"Last-Event-ID": since}
+        yield from self.stream(target, headers, left)
+
+    def stream(
+        self,
+        target: str,
+        headers: Mapping[str, str] | None = None,
+        left: Callable[[], float] | None = None,
+    ) -> Iterator[Event | None]:
+        """Follow any stream of server-sent events; as `events`."""
+        headers = {"Accept": "text/event-stream", **(headers or {})}
         try:
             with self._exchange("GET", target, None, headers) as (response, transport):
                 if response.status != http.client.OK:

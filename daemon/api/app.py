@@ -18,7 +18,9 @@ from daemon.api import (
     keys,
     lines,
     local_control,
+    local_delivery,
     local_doctor,
+    local_listen,
     local_messages,
     local_modems,
     local_notices,
@@ -184,6 +186,10 @@ def _add_local(routes: Routes) -> None:
     confirm = {"POST": op(local_templates.confirm)}
     routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)
     routes.add(Path.LOCAL_TEMPLATES, {"GET": op(local_templates.get_list)}, local=True)
+    routes.add(Path.LOCAL_LISTEN, {"POST": op(local_listen.create)}, local=True)
+    routes.add(Path.LOCAL_LISTENER, {"GET": op(local_listen.stream)}, local=True)
+    routes.add(Path.LOCAL_LISTENER_OUTCOMES, {"POST": op(local_listen.settle)}, local=True)
+    routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(local_delivery.sign)}, local=True)
     prune = {"GET": op(local_prune.survey), "POST": op(local_prune.prune)}
     routes.add(Path.LOCAL_PRUNE, prune, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)

@@ -56,6 +56,15 @@ def pause_all_at(tx: Tx, scheme: str) -> int:
     )
 
 
+def pause_all_at(tx: Tx, scheme: str) -> int:
+    """Pause every endpoint whose address begins so: at start nobody is connected that could take anything."""
+    return tx.run(
+        "UPDATE endpoints SET is_active = 0 WHERE is_active = 1 AND deleted_at IS NULL "
+        "AND kind = 'endpoint' AND url LIKE :like",
+        {"like": f"{scheme}%"},
+    )
+
+
 def count(reader: Reader) -> int:
     """Count the shop's own endpoints, of both modes."""
     return int(

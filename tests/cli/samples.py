@@ -111,6 +111,11 @@ REPARSED: dict[str, Any] = {
     "dry_run": False,
     "next": None,
 }
+SIGNED: dict[str, Any] = {
+    "url": "https://shop.example/hook",
+    "headers": {"Content-Type": "application/json", "webhook-id": "ocl_" + "a" * 24},
+    "body": '{"payer":"Kofi"}',
+}
 PRUNABLE: dict[str, Any] = {
     "counts": {"attempts": 40, "responses": 12, "deliveries": 3, "messages": 5},
     "total": 60,

@@ -191,6 +191,11 @@ CASES = {
         ok([samples.ATTEMPT]),
         ok([]),
     ),
+    "deliveries curl": Case(
+        ("deliveries", "curl", samples.DELIVERY["id"]),
+        ("POST", f"/local/v1/deliveries/{samples.DELIVERY['id']}/signed"),
+        ok(samples.SIGNED),
+    ),
     "deliveries redeliver": Case(
         ("deliveries", "redeliver", samples.DELIVERY["id"]),
         ("POST", f"{DELIVERY}/redeliver"),
@@ -260,6 +265,7 @@ CASES = {
 }
 ELSEWHERE = {
     "deliveries gap": "test_deliveries.py",
+    "listen": "test_listen.py",
     "dead-letters replay-batch": "test_deliveries.py",
     "endpoints reveal": "test_deliveries.py",
     "endpoints rotate": "test_deliveries.py",

@@ -1,0 +1,193 @@
+"""`momo listen`: a live sandbox endpoint that takes its webhooks over the Unix socket.
+
+    POST /local/v1/listen                  make one; the answer is that of a new endpoint, with its secret
+    GET  /local/v1/listen/{id}             its webhooks as server-sent events; while it is open the endpoint is active
+    POST /local/v1/listen/{id}/outcomes    what the receiver answered to one of them
+
+It is an endpoint like any other: deliveries in the outbox, retries, log, redelivery. While nobody is connected it is paused, so
+that what comes meanwhile waits, and whoever connects again gets it (docs/decisions/0022).
+"""
+
+import asyncio
+import base64
+from contextlib import suppress
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from daemon.api.auth import needs_owner
+from daemon.api.endpoints import find, needs_open_collections
+from daemon.api.fields import Fields
+from daemon.api.read_json import read_object
+from daemon.api.service import Call, Reply, finished, ok
+from daemon.core import shapes
+from daemon.core.delivery import DeliveryError
+from daemon.core.errors import MomoError, Refusal
+from daemon.core.limits import HOUR_US
+from daemon.core.model import Endpoint
+from daemon.flows import endpoint_changes
+from daemon.flows import endpoints as flow
+from daemon.flows.endpoint_changes import Changes
+from daemon.store import endpoints
+from daemon.webhooks.answer import TEXT_BYTES_MAX, judge_status
+from daemon.webhooks.live import LISTEN_SCHEME, Listener, Report
+from daemon.wire import ErrorCode, EventKind, Mode
+
+KEEP_ALIVE_S: Final = 15.0
+FORGOTTEN_US: Final = HOUR_US
+"""A listener whose terminal was closed comes back within this time or not at all."""
+DESCRIPTION: Final = "momo listen"
+_EVENTS: Final = (EventKind.FORWARDED, EventKind.COMPLETED, EventKind.REVERSED)
+_ERRORS: Final = {
+    DeliveryError.CONNECTION_REFUSED: "the local receiver refused the connection",
+    DeliveryError.CONNECTION_RESET: "the local receiver closed the connection without an answer",
+    DeliveryError.TIMEOUT: "the local receiver did not answer in time",
+    DeliveryError.PROTOCOL_ERROR: "the local receiver's answer is not proper HTTP",
+}
+"""What may have come of a POST on the receiver's machine, and what the log says of it."""
+
+
+async def create(call: Call) -> Reply:
+    """Make a sandbox endpoint for a listener; those that were left behind go."""
+    needs_owner(call.caller)
+    needs_open_collections(call)
+    await _remove_forgotten(call)
+    url = f"{LISTEN_SCHEME}{call.env.new_id()}"
+    new = flow.NewEndpoint(url, DESCRIPTION, Mode.TEST, _EVENTS, catch_all=True, include_raw=False)
+    answer = await flow.create(call.env, call.caller, new, claim=None, warnings=[])
+    return finished(answer, (b"cache-control", b"no-store"))
+
+
+async def stream(call: Call) -> "Stream":
+    """Connect a listener: what waits for it is sent now, and what comes as it comes."""
+    needs_owner(call.caller)
+    return Stream(call, await _listening(call))
+
+
+async def settle(call: Call) -> Reply:
+    """Take what the local receiver answered: `{attempt, status_code}`, or `{attempt, error}` where nothing came."""
+    needs_owner(call.caller)
+    endpoint = await _listening(call)
+    fields = Fields(await read_object(call.scope, call.receive))
+    attempt = fields.value("attempt", required=True)
+    status = fields.value("status_code")
+    error = fields.value("error")
+    body = fields.value("response_body")
+    if type(attempt) is not int:
+        fields.fail("attempt", "wrong_type", "must be a whole number")
+    if error is not None and error not in tuple(_ERRORS):
+        fields.fail("error", "invalid", f"must be one of: {', '.join(_ERRORS)}")
+    if error is None and (type(status) is not int or not 100 <= status <= 999):
+        fields.fail("status_code", "invalid", "must be a status of HTTP")
+    if body is not None and not isinstance(body, str):
+        fields.fail("response_body", "wrong_type", "must be text")
+    fields.done()
+    text = (body or "").encode()[:TEXT_BYTES_MAX].decode("utf-8", "ignore").replace("\0", "\ufffd")
+    if error is not None:
+        code = DeliveryError(error)
+        report = Report(None, text, code, _ERRORS[code])
+    else:
+        report = Report(status, text, *judge_status(status))
+    listener = call.env.live.at(endpoint.url)
+    taken = listener is not None and listener.settle(attempt, report)
+    return ok({"taken": taken})
+
+
+async def _listening(call: Call) -> Endpoint:
+    endpoint = await find(call)
+    if not endpoint.url.startswith(LISTEN_SCHEME):
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    return endpoint
+
+
+async def _remove_forgotten(call: Call) -> None:
+    env = call.env
+    before = env.clock.now_us() - FORGOTTEN_US
+    for endpoint in await env.store.read(lambda reader: endpoints.in_use(reader, Mode.TEST)):
+        listens = endpoint.url.startswith(LISTEN_SCHEME)
+        if listens and endpoint.updated_at < before and env.live.at(endpoint.url) is None:
+            with suppress(Refusal):  # another one was quicker
+                await endpoint_changes.delete(env, call.caller, endpoint.id)
+
+
+class Stream:
+    """One connected listener, as an ASGI application."""
+
+    def __init__(self, call: Call, endpoint: Endpoint) -> None:
+        self._call = call
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 -- ASGI's signature
+        """Send until the listener leaves, another one takes its place, or the daemon stops."""
+        env, url = self._call.env, self._endpoint.url
+        listener = env.live.connect(url)
+        left = asyncio.create_task(_left(receive))
+        stopping = asyncio.create_task(self._call.service.stopping.wait())
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [
+                    (b"content-type", b"text/event-stream; charset=utf-8"),
+                    (b"cache-control", b"no-store"),
+                    (b"connection", b"close"),
+                ],
+            }
+        )
+        try:
+            await self._switch(active=True)
+            await _send(send, b": open\n\n")
+            while not (left.done() or stopping.done()) and env.live.at(url) is listener:
+                listener.wake.clear()
+                chunk = b"".join(_event(listener))
+                if chunk:
+                    await _send(send, chunk)
+                elif not await _woken(listener.wake, left, stopping):
+                    await _send(send, b": still here\n\n")
+            if not left.done():
+                await send({"type": "http.response.body", "body": b""})
+        finally:
+            left.cancel()
+            stopping.cancel()
+            if env.live.leave(url, listener):
+                with suppress(MomoError):  # it was deleted, or the disk is full
+                    await self._switch(active=False)
+
+    async def _switch(self, *, active: bool) -> None:
+        await endpoint_changes.update(
+            self._call.env, self._call.caller, self._endpoint.id, Changes(is_active=active)
+        )
+
+
+def _event(listener: Listener) -> list[bytes]:
+    found = []
+    for posted in listener.take():
+        data = {
+            "attempt": posted.number,
+            "headers": dict(posted.headers),
+            "body": base64.b64encode(posted.body).decode(),
+        }
+        found.append(b"id: %d\nevent: webhook\ndata: %b\n\n" % (posted.number, shapes.dump(data)))
+    return found
+
+
+async def _send(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _woken(wake: asyncio.Event, *others: "asyncio.Task[object]") -> bool:
+    """Wait for the next webhook, the listener's leaving or the daemon's stop; False when nothing happened for 15 s."""
+    woken = asyncio.create_task(wake.wait())
+    try:
+        done, _ = await asyncio.wait(
+            {woken, *others}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        return bool(done)
+    finally:
+        woken.cancel()
+        await asyncio.wait({woken})

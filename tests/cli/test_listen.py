@@ -1,0 +1,118 @@
+"""`momo listen` and `momo deliveries curl`: what the flags mean, and that nothing in a body is a word of the shell."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from daemon import wire
+from momo_cli.commands.deliveries_curl import curl
+from momo_cli.commands.listen import Options, take
+from momo_cli.errors import Failure
+from momo_cli.listening import Webhook
+from momo_cli.local_receiver import Heard, Receiver, receiver_at
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, refusal
+
+NASTY = 'it\'s "$(exit 3)" `x` \\ $HOME @file\nline; & | ɛ'
+
+
+class Answers(Receiver):
+    """A receiver that needs no network."""
+
+    posts: int = 0
+
+    def post(self, headers: object, body: bytes) -> Heard:
+        object.__setattr__(self, "posts", self.posts + 1)
+        return Heard(204, None, "", 5)
+
+
+def options(**changes: object) -> Options:
+    values: dict[str, object] = {
+        "receiver": None, "fails": (), "twice": False, "slow_s": 0.0, "shown": False,
+        "secret_file": None, "endpoint": None, "keep": False,
+    }  # fmt: skip
+    return Options(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def webhook(attempt: int) -> Webhook:
+    return Webhook({"X-Svc-Attempt": str(attempt)}, b"{}")
+
+
+def test_fail_goes_try_by_try_and_then_tells_the_truth() -> None:
+    flags = options(fails=(503, 200, 410))
+    told = [take(webhook(attempt), flags).status_code for attempt in (1, 2, 3, 4)]
+    assert told == [503, 200, 410, 200]
+
+
+def test_slow_answers_late(naps: list[float]) -> None:
+    assert take(webhook(1), options(slow_s=20.0)).status_code == 200
+    assert naps == [20.0]
+
+
+def test_dup_hands_it_over_twice_and_tells_the_first_answer() -> None:
+    receiver = Answers.__new__(Answers)
+    for name, value in (("host", "x"), ("port", 1), ("target", "/"), ("posts", 0)):
+        object.__setattr__(receiver, name, value)
+    assert take(webhook(1), options(receiver=receiver, twice=True)).status_code == 204
+    assert receiver.posts == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1/x", "http://shop.example/hook", "http://127.0.0.1.evil.example/",
+        "http://10.0.0.1/", "127.0.0.1:3000", "http://127.0.0.1:port/", "http://user@192.168.1.1/",
+    ],
+)  # fmt: skip
+def test_only_this_machine_is_forwarded_to(url: str) -> None:
+    with pytest.raises(Failure, match="address of this machine") as caught:
+        receiver_at(url)
+    assert caught.value.code == wire.ErrorCode.USAGE
+
+
+def test_an_address_of_this_machine_keeps_path_and_query() -> None:
+    assert receiver_at("http://127.0.0.1:3000/hook?a=1") == Receiver("127.0.0.1", 3000, "/hook?a=1")
+    assert receiver_at("http://localhost") == Receiver("localhost", 80, "/")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        (), ("--print", "--fail", "x"), ("--print", "--fail", "200,"), ("--print", "--fail", "99"),
+        ("--print", "--slow", "-1"), ("--forward-to", "https://shop.example"),
+        ("--print", "--endpoint", "e", "--secret-file", "f"),
+    ],
+)  # fmt: skip
+def test_a_wrong_flag_is_2_and_asks_nothing(
+    argv: tuple[str, ...], api: FakeApi, momo: Momo
+) -> None:
+    assert momo("listen", *argv).code == 2
+    assert api.asked == []
+
+
+def test_a_refusal_is_told_and_no_secret_file_is_left(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    api.on("POST", wire.Path.LOCAL_LISTEN, refusal(403, "SESSION_REQUIRED"))
+    file = tmp_path / "secret"
+    assert momo("listen", "--print", "--secret-file", str(file)).code == 4
+    assert not file.exists()
+
+
+def test_every_value_is_one_word_to_the_shell(tmp_path: Path) -> None:
+    fake = tmp_path / "curl"
+    fake.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+    fake.chmod(0o700)
+    signed = {"headers": {"X-Nasty": NASTY.replace("\n", " ")}, "body": json.dumps({"n": NASTY})}
+    ran = subprocess.run(
+        ["sh"], input=curl(signed, "http://x/?a='b'&c").encode(), capture_output=True, check=True,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    words = ran.stdout.decode().split("\0")
+    assert words[words.index("--data-raw") + 1] == signed["body"]
+    assert words[words.index("--header") + 1] == "X-Nasty: " + NASTY.replace("\n", " ")
+    assert words[words.index("--url") + 1] == "http://x/?a='b'&c"
+    assert len(words) == 5 + 6 + 1 + 1
