@@ -27,6 +27,7 @@ from daemon.wire import ErrorCode
 from parsers.telco_id import valid_for_any
 
 _READ: Final = frozenset({"GET", "HEAD"})
+_METHODS: Final = {"": _READ | {"POST"}, "events": frozenset({"GET"})}
 
 
 class Site:
@@ -56,7 +57,7 @@ class Site:
             header(scope, b"accept-language"),
         )
         pages = Pages(self._env, look)
-        allowed = _READ | {"POST"} if part == "" else _READ
+        allowed = _METHODS.get(part, _READ)
         if scope["method"] not in allowed:
             raise Refusal(
                 ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(allowed))}
@@ -142,7 +143,7 @@ class Site:
             await self._plain(pages, look, asked, 404, "not_found").send(scope, send)
             return
         with self._visitors.stream(asked.slug) as room:
-            if room and scope["method"] == "GET":
+            if room:
                 stream = Stream(self._env, lambda: pages.show(asked), news, self._stopping)
                 await stream.run(receive, send, self._headers(look))
                 return

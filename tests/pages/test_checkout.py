@@ -3,6 +3,8 @@
 import gzip
 import json
 import re
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -393,6 +395,12 @@ async def test_a_shop_without_a_number_says_so(api: FakeApi) -> None:
     text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
     assert "cannot take payments right now" in text
     assert "tel:" not in text.partition("<script>")[0]
+
+
+def test_a_daemon_that_nobody_visits_does_without_the_templates() -> None:
+    probe = "import sys, daemon.app; print([m for m in ('jinja2', 'segno') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_both_languages_say_the_same_things() -> None:

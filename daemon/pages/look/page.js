@@ -50,7 +50,7 @@
   }
   function ask() {
     var call = new XMLHttpRequest();
-    clearTimeout(timer);
+    rest();
     if (ended) { return; }
     call.open('GET', base + '/status' + query);
     call.setRequestHeader('If-None-Match', 'W/"' + version + '"');
@@ -62,21 +62,22 @@
     call.onerror = call.ontimeout = function () { offline(true); again(); };
     call.send();
   }
+  function rest() { clearTimeout(timer); timer = 0; }
+  // A stream that fails over and over must not put off the next question each time.
   function again() {
     var since = now() - opened;
-    clearTimeout(timer);
-    if (ended || document.hidden || (stream && stream.readyState === 1)) { return; }
+    if (timer || ended || document.hidden || (stream && stream.readyState === 1)) { return; }
     timer = setTimeout(ask, since < 120000 ? 5000 : since < 600000 ? 15000 : 60000);
   }
   function listen() {
     if (ended || !window.EventSource || (stream && stream.readyState !== 2)) { return again(); }
     stream = new EventSource(base + '/events' + query);
     stream.addEventListener('status', function (event) { take(event.data); });
-    stream.onopen = function () { clearTimeout(timer); offline(false); };
+    stream.onopen = function () { rest(); offline(false); };
     stream.onerror = function () { offline(navigator.onLine === false); again(); };
   }
   function stop() {
-    clearTimeout(timer);
+    rest();
     if (stream) { stream.close(); stream = null; }
   }
   // Whoever comes back from the dialler wants to know at once.

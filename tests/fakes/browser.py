@@ -1,0 +1,85 @@
+"""Debian's Chromium as a customer's phone: it reaches this machine alone, and writes down where else it was sent."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, Route, async_playwright
+
+CHROMIUM = shutil.which("chromium")
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)"
+)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+)  # fmt: skip
+
+
+@dataclass
+class Visit:
+    """One browser window at one shop.
+
+    Attributes:
+        page: The window.
+        faults: What its console complained about, errors of scripts, and dialogs that opened.
+        asked: Every address that was asked for.
+        elsewhere: Those that were not the shop's: they were refused.
+    """
+
+    page: Page
+    context: BrowserContext
+    faults: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+    async def headline(self) -> str:
+        return (await self.page.locator("h1").inner_text()).strip()
+
+    async def width(self) -> int:
+        """How wide the page is; more than its window means that it must be pushed sideways."""
+        found: int = await self.page.evaluate("document.documentElement.scrollWidth")
+        return found
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """Start Chromium with a profile of its own, which goes with it."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@asynccontextmanager
+async def visiting(
+    browser: Browser, base_url: str, *, width: int = 360, height: int = 740, **options: Any
+) -> AsyncIterator[Visit]:
+    """Open a window; `options` are Playwright's, such as `java_script_enabled` and `color_scheme`."""
+    context = await browser.new_context(
+        base_url=base_url, viewport={"width": width, "height": height}, **options
+    )
+    visit = Visit(await context.new_page(), context)
+
+    async def refuse(route: Route) -> None:
+        visit.elsewhere.append(route.request.url)
+        await route.abort()
+
+    await context.route(lambda url: not url.startswith((base_url, "data:")), refuse)
+    visit.page.on("request", lambda request: visit.asked.append(request.url))
+    visit.page.on("pageerror", lambda error: visit.faults.append(str(error)))
+    visit.page.on("dialog", lambda dialog: visit.faults.append(f"dialog {dialog.message}"))
+    visit.page.on(
+        "console",
+        lambda line: visit.faults.append(line.text) if line.type in {"error", "warning"} else None,
+    )
+    try:
+        yield visit
+    finally:
+        await context.close()
