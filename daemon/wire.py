@@ -96,6 +96,7 @@ class Path(StrEnum):
     LOCAL_NOTICES_TEST = "/local/v1/notices/test"
     LOCAL_SMTP_PASSWORD = "/local/v1/smtp-password"
     LOCAL_SIM_PIN = "/local/v1/sims/pin"
+    LOCAL_SIM_UNTOLD = "/local/v1/sims/untold"
     LOCAL_MODEMS = "/local/v1/modems"
     LOCAL_MODEM = "/local/v1/modems/{id}"
     LOCAL_MODEM_TEST = "/local/v1/modems/{id}/test"

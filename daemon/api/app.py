@@ -173,6 +173,7 @@ def _add_open_collections(routes: Routes) -> None:
 
 def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_SIM_PIN, {"POST": op(local_sims.store)}, local=True)
+    routes.add(Path.LOCAL_SIM_UNTOLD, {"POST": op(local_sims.know_untold)}, local=True)
     routes.add(Path.METRICS, {"GET": public(metrics.get)})
     routes.add(Path.LOCAL_STATUS, {"GET": op(local_status.get)}, local=True)
     routes.add(Path.LOCAL_DOCTOR, {"GET": op(local_doctor.get)}, local=True)

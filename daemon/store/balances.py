@@ -149,15 +149,25 @@ def change(tx: Tx, entry: Entry, *, why: Why | None = None) -> None:
 
 
 def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
-    """Return the entries behind which money is unaccounted for, by SIM key, oldest first."""
+    """Return the entries in front of which money is unaccounted for, and nobody knows it, by SIM key, oldest first."""
     found: dict[str, list[Entry]] = {}
     for row in reader.all(
         f"SELECT {_COLUMNS}, sim_key FROM line_balances WHERE standing = 'accepted' AND gap_minor <> 0 "
-        "AND at >= :since ORDER BY at",
+        "AND at >= :since AND NOT EXISTS (SELECT 1 FROM gaps_known k "
+        "WHERE k.message_id = line_balances.message_id AND k.gap_minor = line_balances.gap_minor) ORDER BY at",
         {"since": since},
     ):
         found.setdefault(row[-1], []).append(_entry(row))
     return found
+
+
+def know_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: int) -> None:
+    """Note that a person knows of the amount unaccounted for in front of a message; another amount there is not known."""
+    tx.run(
+        "INSERT INTO gaps_known (message_id, gap_minor, notes, known_by, known_at) "
+        "VALUES (:id, :gap_minor, :notes, :by, :now) ON CONFLICT (message_id, gap_minor) DO NOTHING",
+        {"id": entry.key, "gap_minor": entry.gap_minor, "notes": notes, "by": by, "now": now},
+    )
 
 
 def untold(reader: Reader, stored_before: int, limit: int) -> list[Entry]:

@@ -46,6 +46,9 @@ COMMANDS: Final[dict[str, Info]] = {
     "modems name": Info(_ROOM + "modems_name", "Give a modem a name of your own", LINES),
     "sims list": Info(_ROOM + "sims_list", "List SIMs to choose from", LINES),
     "sims pin": Info(_ROOM + "sims_pin", "Keep the PIN of a SIM, sealed", LINES),
+    "sims acknowledge": Info(
+        _ROOM + "sims_acknowledge", "Say that you know of money no message told of", LINES
+    ),
     "sims assign": Info(_ROOM + "sims_assign", "Put a number on a SIM", LINES),
     "methods add": Info(_ROOM + "methods_add", "Register a number that takes money", LINES),
     "methods list": Info(_ROOM + "methods_list", "List the registered numbers", LINES),
@@ -118,7 +121,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "messages": ("The SMS that came in: list, show, reparse, sample", DAY),
     "templates": ("Wordings of your own: list, check, learn, confirm", CARE),
     "modems": ("Modems: list, show, test, name", LINES),
-    "sims": ("SIM cards: list, assign, pin", LINES),
+    "sims": ("SIM cards: list, assign, pin, acknowledge", LINES),
     "methods": ("The numbers that take money: add, list, show, update, remove", LINES),
     "endpoints": ("Where payments are sent: add, list, show, update, pause, resume, test", HOOKS),
     "deliveries": ("What was sent: list, show, attempts, redeliver, curl, gap", HOOKS),

@@ -156,6 +156,15 @@ def _heading(terminal: Terminal, rows: list[Row], *, ready: bool, unplaced: int)
 def _next(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
     if not rows:
         return ["momo sims list --wait"]
+    known = [
+        f"momo sims acknowledge {row['phone']}:{row['slot_index']}"
+        for row in rows
+        if row["unaccounted"]
+    ]
+    return [*_next_for_payments(rows, ready=ready, unplaced=unplaced), *known]
+
+
+def _next_for_payments(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
     bare = [row for row in rows if not row["phone_number"]]
     if bare:
         sim = f"{bare[0]['phone']}:{bare[0]['slot_index']}"

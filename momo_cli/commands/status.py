@@ -112,8 +112,19 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
     yield from _troubles(data)
 
 
+def _untold(data: Row) -> Iterator[str]:
+    """Return the lines of which money is unaccounted for."""
+    for device in at(data, "lines.phones") or ():
+        for sim in device.get("sims") or ():
+            if sim.get("unaccounted"):
+                number = phone(at(sim, "line.phone_number"))
+                yield number or f"{clean(device.get('name'))}:{sim.get('slot_index')}"
+
+
 def _troubles(data: Row) -> Iterator[tuple[str, str]]:
-    """Return the same of each phone, endpoint and file of wordings."""
+    """Return the same of each line, phone, endpoint and file of wordings."""
+    for number in _untold(data):
+        yield f"{number}: money moved that no message told of", "momo lines"
     for wrong in at(data, "templates.problems") or ():
         where = f"{clean(wrong.get('file'))}:{wrong.get('line')}"
         yield f"{where}: {clean(wrong.get('why'))}", "momo templates list"

@@ -359,6 +359,53 @@ async def test_a_line_says_how_much_no_message_told_of_and_since_when(api: FakeA
     }
 
 
+async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missing(
+    api: FakeApi,
+) -> None:
+    first = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001")
+    second = mtn(100, "KOFI ANTWI BADU", 90_800, "food", "93214500003", concatenation=1)
+    third = mtn(100, "KOFI ANTWI BADU", 90_900, "food", "93214500004", concatenation=2)
+    await api.shop.read(first, second, third)
+    sim = {"device_id": api.shop.source.device_id, "slot_index": 0}
+    path = "/local/v1/sims/untold"
+    known = (await api.local.post(path, json={**sim, "notes": "interest"})).json()["data"]
+    assert [(row["amount"], row["currency"]) for row in known] == [("7.00", "GHS")]
+    assert (await api.local.post(path, json=sim)).json()["data"] == []
+
+    async def untold() -> Any:
+        data = (await api.live.get("/v1/open-collections/lines")).json()["data"]
+        return data["phones"][0]["sims"][0]["unaccounted"]
+
+    assert await untold() is None
+    [told] = await api.shop.values(
+        "SELECT actor || ' ' || data FROM events WHERE type = 'balance.gap_known'"
+    )
+    assert told.startswith("socket:")
+    assert '"notes":"interest"' in told
+    fourth = mtn(100, "KOFI ANTWI BADU", 91_500, "food", "93214500006", concatenation=3)
+    fifth = mtn(100, "KOFI ANTWI BADU", 91_600, "food", "93214500007", concatenation=4)
+    await api.shop.read(fourth, fifth)
+    assert (await untold())["came_in"] == "5.00"
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"slot_index": 7}, 422),
+        ({"slot_index": "0"}, 422),
+        ({"device_id": "x"}, 422),
+        ({"device_id": METHOD_ID}, 422),
+        ({"all": True}, 422),
+    ],
+)
+async def test_untold_money_of_no_sim_is_refused(
+    api: FakeApi, change: dict[str, Any], status: int
+) -> None:
+    sim = {"device_id": api.shop.source.device_id, "slot_index": 0}
+    answer = await api.local.post("/local/v1/sims/untold", json={**sim, **change})
+    assert answer.status_code == status
+
+
 async def test_lines_take_either_scope(api: FakeApi) -> None:
     for scope in (Scope.WEBHOOKS_MANAGE, Scope.PAYMENT_METHODS_READ):
         client = await api.client(await api.key(Mode.LIVE, scope))

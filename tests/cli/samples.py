@@ -201,6 +201,14 @@ LINES: dict[str, Any] = {
         }
     ],
 }
+KNOWN: list[dict[str, Any]] = [
+    {
+        "message_id": "0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11",
+        "at": "2026-11-19T09:14:00.000Z",
+        "amount": "30.00",
+        "currency": "GHS",
+    }
+]
 SIMS: list[dict[str, Any]] = [
     {
         "device_id": DEVICE,

@@ -125,6 +125,12 @@ CASES = {
         ("PATCH", f"/v1/payment-methods/{samples.METHOD}"),
         ok(samples.METHOD_ROW),
     ),
+    "sims acknowledge": Case(
+        ("sims", "acknowledge", "zte-front:0"),
+        ("POST", wire.Path.LOCAL_SIM_UNTOLD),
+        ok(samples.KNOWN),
+        ok([]),
+    ),
     "methods add": Case(
         ("methods", "add", "--provider", "momo_mtn", "--phone", "0244124567", "--name", "Ama"),
         ("POST", wire.Path.PAYMENT_METHODS),
