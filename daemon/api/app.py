@@ -35,6 +35,8 @@ from daemon.api import (
     replay,
     review_decisions,
     reviews,
+    routing,
+    rules,
     sandbox,
     transaction_events,
     transactions,
@@ -158,6 +160,14 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(Path.ENDPOINT_ROTATE, {"POST": op(webhook_secrets.rotate_endpoint)})
     routes.add(Path.ACCOUNT_SECRET, {"POST": op(webhook_secrets.reveal_account)})
     routes.add(Path.ACCOUNT_ROTATE, {"POST": op(webhook_secrets.rotate_account)})
+    routes.add(
+        Path.RULES, {"GET": op(rules.get_list, webhooks), "POST": op(rules.create, webhooks)}
+    )
+    routes.add(
+        Path.RULE, {"PUT": op(rules.update, webhooks), "DELETE": op(rules.delete, webhooks)}
+    )
+    routes.add(Path.RULES_TEST, {"POST": op(rules.test, webhooks)})
+    routes.add(Path.ROUTING, {"GET": op(routing.get, webhooks)})
     routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
     routes.add(Path.DELIVERY, {"GET": op(deliveries.get_one, webhooks)})
     routes.add(Path.DELIVERY_ATTEMPTS, {"GET": op(deliveries.get_attempts, webhooks)})

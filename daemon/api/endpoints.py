@@ -20,14 +20,12 @@ from daemon.webhooks.addresses import URL_CHARACTERS_MAX
 from daemon.wire import ErrorCode, EventKind, Mode
 
 KNOWN: Final = ("url", "description", "is_sandbox", "catch_all", "events", "include_raw")
-SENT: Final = (EventKind.FORWARDED, EventKind.COMPLETED, EventKind.REVERSED)
-"""The kinds that are sent; another one cannot be subscribed to."""
 _NO_STORE: Final = (b"cache-control", b"no-store")
 
 
 def read_events(fields: Fields) -> tuple[str, ...] | None:
     """Read the kinds that an endpoint hears of."""
-    kinds = fields.words("events", SENT, most=2 * len(SENT), must=EventKind.FORWARDED)
+    kinds = fields.words("events", list(EventKind), most=2 * len(EventKind))
     return None if kinds is None else tuple(dict.fromkeys(kinds))
 
 

@@ -127,6 +127,29 @@ ENDPOINT: Final = {
     "events": listed(EVENT),
     "include_raw": flag("payloads hold the text of the SMS"),
 }
+FILTER: Final = free(
+    {"amount": {"$gte": "50.00"}}, "conditions on the members of a payload's `data`, joined by AND"
+)
+TRIAL: Final = {
+    "matched": flag(example=True),
+    "clauses": listed(
+        shape(
+            {
+                "path": text("amount.$gte", "where it stands in the filter"),
+                "field": text("amount"),
+                "operator": text("$gte"),
+                "expected": {"description": "as the filter has it", "examples": ["50.00"]},
+                "actual": {"description": "what was seen; null: unknown", "examples": ["75.00"]},
+                "matched": flag(example=True),
+            }
+        )
+    ),
+}
+ROUTED: Final = {
+    "placed": flag("it came to one of the shop's numbers", example=True),
+    "claims": whole(1, "how many endpoints get it; with 0 it is kept and can be replayed"),
+    "endpoints": listed(ref("EndpointClaim")),
+}
 DELIVERY: Final = {
     "id": ID,
     "webhook_id": WEBHOOK_ID,
@@ -455,6 +478,44 @@ SHAPES: Final[dict[str, Schema]] = {
         }
     ),
     "Endpoint": shape(ENDPOINT),
+    "Rule": shape(
+        {
+            "id": ID,
+            "endpoint_id": ID,
+            "name": text("rents"),
+            "position": whole(1, "rules are tried in this order"),
+            "enabled": flag(example=True),
+            "filter": FILTER,
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    ),
+    "RuleTrial": shape(TRIAL),
+    "EndpointClaim": shape(
+        {
+            "endpoint_id": ID,
+            "url": text("https://shop.example/momo"),
+            "description": text("the till"),
+            "is_active": flag("a paused endpoint claims too: its deliveries wait", example=True),
+            "catch_all": flag(example=True),
+            "claims": flag("it gets the payment", example=True),
+            "claimed_by": maybe(word(("rule", "catch_all"), "rule")),
+            "rule_id": maybe(ID),
+            "reason": text("Its rule rents matches."),
+            "rules": listed(
+                shape(
+                    {
+                        "id": ID,
+                        "name": text("rents"),
+                        "position": whole(1),
+                        "enabled": flag(example=True),
+                        "filter": FILTER,
+                        **TRIAL,
+                    }
+                )
+            ),
+        }
+    ),
     "Delivery": shape(DELIVERY),
     "DeliveryInFull": shape(
         {**DELIVERY, "url": text("https://shop.example/momo"), "payload": PAYLOAD}
@@ -647,6 +708,35 @@ ANSWERS: Final[dict[str, Schema]] = {
         shape({}, {"queued": whole(2, "deliveries that a resume set going"), "warnings": WARNINGS}),
     ),
     "new endpoint": answer(ref("Endpoint"), secret=_SECRET),
+    "rules": answer(listed(ref("Rule"))),
+    "rule": answer(ref("Rule")),
+    "deleted rule": bare({"deleted": flag(example=True)}, _META),
+    "rule trial": answer(shape({"filter": maybe(ref("RuleTrial"), shown=False), **ROUTED})),
+    "routing": answer(
+        shape(
+            {
+                "transaction_id": ID,
+                "reference": REFERENCE,
+                "status": STATUS,
+                "payment": maybe(
+                    shape(
+                        {
+                            "amount": AMOUNT,
+                            "currency": CURRENCY,
+                            "telco_transaction_id": text("0012345678"),
+                            "received_at": TIME,
+                        }
+                    ),
+                    "null while nothing has verified it",
+                ),
+                "decisions": listed(
+                    shape({"decided_at": TIME, "reference": REFERENCE, **ROUTED}),
+                    "oldest first, by the rules of then",
+                ),
+                "today": maybe(shape(ROUTED), "what the rules of today say"),
+            }
+        )
+    ),
     "deleted endpoint": bare(
         {"deleted": flag(example=True), "undelivered": _COUNT},
         {"hint": text("They are dead letters now.")},
@@ -815,6 +905,47 @@ EVENTS: Final[dict[EventKind, tuple[str, Schema]]] = {
                     ),
                 },
                 {"supersedes_reference": REFERENCE},
+            ),
+        ),
+    ),
+    EventKind.EXPIRED: (
+        "A request's time passed unpaid.",
+        _event(
+            EventKind.EXPIRED,
+            shape({"transaction_id": ID, **TRANSACTION, "expires_at": maybe(TIME)}),
+        ),
+    ),
+    EventKind.REVIEW_REQUIRED: (
+        "Money came for a request, and a person must decide whether it counts.",
+        _event(
+            EventKind.REVIEW_REQUIRED,
+            shape(
+                {
+                    "transaction_id": ID,
+                    **TRANSACTION,
+                    "review": shape(
+                        {
+                            "id": ID,
+                            "reason": word(ReviewReason, ReviewReason.PAYER_MISMATCH),
+                            "amount": maybe(AMOUNT, "what is held; it has paid nothing yet"),
+                            "currency": maybe(CURRENCY),
+                            "telco_transaction_id": maybe(text("0012345678")),
+                        }
+                    ),
+                }
+            ),
+        ),
+    ),
+    EventKind.UPDATED: (
+        "What was forwarded of a payment is different now.",
+        _event(
+            EventKind.UPDATED,
+            shape(
+                {
+                    **{name: _FORWARDED["properties"][name] for name in _FORWARDED["required"]},
+                    "changed": listed(text("payment_method"), "the members that are different"),
+                },
+                {"supersedes_reference": REFERENCE, "reversed_at": TIME},
             ),
         ),
     ),

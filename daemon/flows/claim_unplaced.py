@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 
+from daemon.core import routing
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.lines import UNPLACED_WINDOW_US
+from daemon.core.model import Payment
 from daemon.env import Env
-from daemon.store import events, payment_methods, payments
+from daemon.store import endpoints, events, payment_methods, payments, transactions
 from daemon.store.engine import Tx
-from daemon.wire import ErrorCode, Mode
+from daemon.store.outbox import Outbox
+from daemon.wire import ErrorCode, EventKind, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Claimed:
 async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: bool) -> Claimed:
     """Set the line of the unplaced payments of the last 30 days of the number's own SIM and network.
 
-    Nothing is delivered by it: the merchant replays the window. Payments that have a number are left alone.
+    Nothing is forwarded by it: the merchant replays the window. Payments that have a number are left alone. Endpoints
+    that were forwarded one as unplaced hear `transaction.updated` where they asked for it.
 
     Args:
         env: The shop's doors.
@@ -52,7 +56,10 @@ async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: b
         since = now - UNPLACED_WINDOW_US
         found = Claimed(*payments.unplaced(tx, sim.sim_key, method.provider, since))
         if found.count and not dry_run:
-            payments.claim(tx, sim.sim_key, method.provider, since, method.id)
+            claimed = payments.claim(tx, sim.sim_key, method.provider, since, method.id)
+            if routing.subscribed(endpoints.in_use(tx, Mode.LIVE), EventKind.UPDATED):
+                for before, after in claimed:
+                    _tell(tx, env.outbox, before, after, now)
             events.add(
                 tx,
                 type="payment_method.claimed",
@@ -64,3 +71,9 @@ async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: b
         return found
 
     return await env.store.write(job)
+
+
+def _tell(tx: Tx, outbox: Outbox, before: Payment, after: Payment, now: int) -> None:
+    transaction = transactions.paid_by(tx, after.id)
+    if transaction is not None:
+        outbox.update(tx, transaction, after, now, before=(transaction, before))

@@ -74,9 +74,10 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
             endpoint_id=endpoint_id,
             data={"changed": [name for name in changes.__slots__ if _given(changes, name)]},
         )
-        touched = changes.url is not None or changes.catch_all is not None
-        others = endpoints.in_use(tx, after.mode) if touched else []
-        return Changed(after, queued, routing.overlaps(after, others))
+        told = []
+        if any(_given(changes, name) for name in ("url", "catch_all", "events")):
+            told = routing.overlaps(after, endpoints.in_use(tx, after.mode))
+        return Changed(after, queued, told)
 
     return await env.store.write(job)
 

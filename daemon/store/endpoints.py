@@ -1,11 +1,13 @@
 """The shop's webhook endpoints. Implicit ones, made by requests, live in the same table and are not listed here."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 from daemon.core.model import Endpoint
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_all, load_optional
-from daemon.wire import Mode
+from daemon.wire import EventKind, Mode
 
 _ENDPOINT = columns(Endpoint)
 _NAMES = [name for name in _ENDPOINT.split(", ") if name not in ("seq", "link_failures")]
@@ -56,13 +58,13 @@ def pause_all_at(tx: Tx, scheme: str) -> int:
     )
 
 
-def pause_all_at(tx: Tx, scheme: str) -> int:
-    """Pause every endpoint whose address begins so: at start nobody is connected that could take anything."""
-    return tx.run(
-        "UPDATE endpoints SET is_active = 0 WHERE is_active = 1 AND deleted_at IS NULL "
-        "AND kind = 'endpoint' AND url LIKE :like",
-        {"like": f"{scheme}%"},
-    )
+def as_it_was(reader: Reader, endpoint_id: str, *, catch_all: bool) -> Endpoint:
+    """Return an endpoint that a decision was about, deleted or not, with what it took then."""
+    row = reader.one(f"SELECT {_ENDPOINT} FROM endpoints WHERE id = :id", {"id": endpoint_id})
+    assert row is not None, "endpoints are never removed"
+    # A decision is only about endpoints that asked for payments then.
+    kept = replace(load(Endpoint, row), catch_all=catch_all)
+    return replace(kept, events=json.dumps([EventKind.FORWARDED]))
 
 
 def count(reader: Reader) -> int:

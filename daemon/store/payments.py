@@ -1,5 +1,6 @@
 """Money that came in: one row per transaction of the network."""
 
+from dataclasses import replace
 from typing import Any
 
 from daemon.core.model import Payment
@@ -98,9 +99,13 @@ def unplaced(
     return int(row[0]), row[1], row[2]
 
 
-def claim(tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str) -> None:
-    """Give those payments a number."""
-    tx.run(
-        f"UPDATE payments SET payment_method_id = :method WHERE {_UNPLACED}",
+def claim(
+    tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str
+) -> list[tuple[Payment, Payment]]:
+    """Give those payments a number, and return each as it was and as it is."""
+    rows = tx.all(
+        f"UPDATE payments SET payment_method_id = :method WHERE {_UNPLACED} RETURNING {_PAYMENT}",
         {"sim_key": sim_key, "provider": provider, "since": since, "method": payment_method_id},
     )
+    now = sorted(load_all(Payment, rows), key=lambda payment: payment.seq)
+    return [(replace(payment, payment_method_id=None), payment) for payment in now]

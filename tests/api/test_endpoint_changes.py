@@ -50,7 +50,7 @@ async def test_what_is_given_changes_and_the_rest_stays(api: FakeApi, body: dict
         ({"is_sandbox": True, "url": URL}, ("is_sandbox", "invalid")),
         ({"is_active": "no"}, ("is_active", "wrong_type")),
         ({"url": ""}, ("url", "required")),
-        ({"events": []}, ("events", "invalid")),
+        ({"events": []}, ("events", "out_of_range")),
     ],
 )
 async def test_wrong_fields_change_nothing(

@@ -33,8 +33,9 @@ from daemon.api.resource import op
 from daemon.core import schemas
 from daemon.core.errors import ERRORS
 from daemon.core.schema import closed
+from daemon.flows import expire
 from daemon.modem.pdu import encode_deliver
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, EventKind
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 
@@ -69,6 +70,20 @@ async def test_an_operation_without_a_description_is_found(api: FakeApi) -> None
         """Do something new."""
 
     assert undescribed({"/v1/new": {"POST": op(new)}}) == ["POST /v1/new"]
+
+
+async def test_every_field_and_parameter_has_its_note(api: FakeApi) -> None:
+    bare = []
+    for operation in operations(await got(api)):
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        taken = {one["name"]: one for one in operation["parameters"]}
+        taken |= body.get("schema", {}).get("properties", {})
+        bare += [
+            f"{operation['operationId']}.{name}"
+            for name, each in taken.items()
+            if not each.get("description")
+        ]
+    assert bare == [], "write them into daemon/api/field_notes.py"
 
 
 async def test_ids_of_operations_are_words_and_each_is_there_once(api: FakeApi) -> None:
@@ -198,17 +213,25 @@ async def test_scopes_and_sessions_are_told(api: FakeApi) -> None:
 
 
 async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
-    assert sorted((await got(api))["webhooks"]) == sorted(endpoints.SENT)
+    assert sorted((await got(api))["webhooks"]) == sorted(EventKind)
     shop = api.shop
-    body = {"url": "https://shop.example/hook", "events": list(endpoints.SENT), "include_raw": True}
+    body = {"url": "https://shop.example/hook", "events": list(EventKind), "include_raw": True}
     assert (await api.live.post("/v1/open-collections/endpoints", json=body)).status_code == 201
     request = await shop.request()
     paid = mtn(2500, NAME, 90_000, request.svc_code or "", "93214500001", concatenation=1)
     await shop.read(paid, mtn(2500, NAME, 92_500, "food", "93214500002", concatenation=2))
-    text = f"Transaction 93214500002 of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 900.00."
+    held = await shop.request(expected_payer_phone="+233209999999")
+    await shop.read(mtn(2500, NAME, 95_000, held.svc_code or "", "93214500003", concatenation=3))
+    ordered, overdue = await shop.request(), await shop.request(1000)
+    await shop.read(mtn(2500, NAME, 97_500, "food", "93214500004", concatenation=4))
+    await shop.reconcile(ordered.reference, "93214500004")
+    shop.clock.advance(25 * 3600)
+    await expire.expire(shop.env)
+    assert overdue.expires_at is not None
+    text = f"Transaction 93214500002 of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 950.00."
     await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=200))
     bodies = [json.loads(each) for each in await shop.values("SELECT body FROM deliveries")]
-    assert {body["type"] for body in bodies} == set(endpoints.SENT)
+    assert {body["type"] for body in bodies} == set(EventKind)
     for body in bodies:
         _text, schema = schemas.EVENTS[body["type"]]
         api.described.hold(closed(schema), body, body["type"])

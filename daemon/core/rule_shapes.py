@@ -1,0 +1,149 @@
+"""The JSON shapes of rules, and of why a payment goes where it goes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from daemon.core.model import Rule
+from daemon.core.routing import Claim, Receiver
+from daemon.core.rule_fields import FIELDS, META, Facts, kind_of
+from daemon.core.rules import explain, stored_filter
+from daemon.core.shapes import Json, dump, timestamp
+
+
+def rule(row: Rule) -> Json:
+    """Make a rule (decisions.md section 5)."""
+    return {
+        "id": row.id,
+        "endpoint_id": row.endpoint_id,
+        "name": row.name,
+        "position": row.position,
+        "enabled": row.enabled,
+        "filter": msgspec.Raw(row.filter.encode()),
+        "created_at": timestamp(row.created_at),
+        "updated_at": timestamp(row.updated_at),
+    }
+
+
+def deleted(warnings: Sequence[str]) -> bytes:
+    """Make the answer of a deletion."""
+    body: Json = {"success": True, "deleted": True}
+    if warnings:
+        body["meta"] = {"warnings": list(warnings)}
+    return dump(body)
+
+
+def trial(text: str, facts: Facts) -> Json:
+    """Make what a filter finds in a payment: `matched`, and every comparison with what it saw."""
+    found = stored_filter(text)
+    return {
+        "matched": found.root.holds(facts),
+        "clauses": [seen.as_json() for seen in explain(found, facts)],
+    }
+
+
+def explained(
+    receivers: Sequence[Receiver], facts: Facts, claims: Sequence[Claim], *, placed: bool
+) -> list[Json]:
+    """Make one entry for each endpoint: whether it gets the payment, why, and what each of its rules found."""
+    by_endpoint = {claim.endpoint.id: claim for claim in claims}
+    by_rule = any(claim.rule is not None for claim in claims)
+    found = []
+    for receiver in receivers:
+        endpoint, claim = receiver.endpoint, by_endpoint.get(receiver.endpoint.id)
+        how = None
+        if claim is not None:
+            how = "catch_all" if claim.rule is None else "rule"
+        found.append(
+            {
+                "endpoint_id": endpoint.id,
+                "url": endpoint.url,
+                "description": endpoint.description,
+                "is_active": endpoint.is_active,
+                "catch_all": endpoint.catch_all,
+                "claims": claim is not None,
+                "claimed_by": how,
+                "rule_id": None if claim is None or claim.rule is None else claim.rule.id,
+                "reason": _reason(receiver, claim, placed=placed, by_rule=by_rule),
+                "rules": [
+                    {
+                        "id": each.id,
+                        "name": each.name,
+                        "position": each.position,
+                        "enabled": each.enabled,
+                        "filter": msgspec.Raw(each.filter.encode()),
+                        **trial(each.filter, facts),
+                    }
+                    for each in receiver.rules
+                ],
+            }
+        )
+    return found
+
+
+def _reason(receiver: Receiver, claim: Claim | None, *, placed: bool, by_rule: bool) -> str:
+    """Say in a sentence why an endpoint gets a payment or does not."""
+    own = any(rule.enabled for rule in receiver.rules)
+    if claim is not None and claim.rule is not None:
+        name = claim.rule.name or f"no. {claim.rule.position}"
+        return f"Its rule {name} matches."
+    if claim is not None:
+        why = "no rule of any endpoint matches" if placed else _UNPLACED
+        return f"It takes what no rule claims, and {why}."
+    if not receiver.takes_payments:
+        return "It does not ask for transaction.forwarded."
+    if not placed:
+        return f"Its catch_all is off, and {_UNPLACED}."
+    none = "None of its rules matches" if own else "It has no rule that is on"
+    if by_rule and receiver.endpoint.catch_all:
+        return f"{none}, and a rule of another endpoint does: its catch_all takes only what no rule claims."
+    return f"{none}, and its catch_all is off." if not receiver.endpoint.catch_all else f"{none}."
+
+
+_UNPLACED = "the payment came to none of the shop's numbers, which rules never claim"
+
+
+def read_sample(sample: dict[str, Any]) -> tuple[dict[str, Any], list[str], list[tuple[str, str]]]:
+    """Read a sample of a payload's `data`, or a whole payload.
+
+    Returns:
+        The fields that there are, by their whole names; the names that mean nothing; and (name, what it must be) of
+        those whose value is wrong.
+    """
+    if isinstance(sample.get("data"), dict):
+        sample = sample["data"]
+    values: dict[str, Any] = {}
+    unknown, wrong = [], []
+    for name, value in _flat(sample):
+        kind = kind_of(name)
+        if kind is None:
+            if not any(name.startswith(prefix) for prefix in ("data", "match")):
+                unknown.append(name)
+        elif value is not None and (isinstance(value, dict) or kind.raw(value) is None):
+            wrong.append((name, kind.needs))
+        elif value is not None:
+            values[name] = value
+    return values, unknown, wrong
+
+
+def _flat(sample: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the members of a sample by their whole names, those of objects that hold fields apart."""
+    found: list[tuple[str, Any]] = []
+    objects = {name.partition(".")[0] for name in FIELDS if "." in name} | {META.rstrip(".")}
+    for name, value in sample.items():
+        if name in objects and isinstance(value, dict):
+            found += [(f"{name}.{key}", inner) for key, inner in _leaves(value, name == "meta")]
+        elif name not in objects or value is not None:
+            found.append((name, value))
+    return found
+
+
+def _leaves(value: dict[str, Any], deep: bool) -> list[tuple[str, Any]]:  # noqa: FBT001 -- only `meta` is deep
+    found: list[tuple[str, Any]] = []
+    for key, inner in value.items():
+        if deep and isinstance(inner, dict):
+            found += [(f"{key}.{rest}", leaf) for rest, leaf in _leaves(inner, deep)]
+        else:
+            found.append((key, inner))
+    return found

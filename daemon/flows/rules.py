@@ -1,0 +1,156 @@
+"""Make, change and delete the rules by which endpoints claim payments (decisions.md section 5)."""
+
+from dataclasses import dataclass
+
+from daemon.core import rule_shapes, shapes
+from daemon.core.access import Caller
+from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.model import Endpoint, Rule
+from daemon.core.requests import Answer, CallMeta
+from daemon.core.routing import Receiver, about_rules
+from daemon.core.rules import RULES_MAX
+from daemon.env import Env
+from daemon.store import endpoints, events, idempotency, rules
+from daemon.store.engine import Tx
+from daemon.wire import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """What a caller says of a rule; what is None stays, or is as for a new one.
+
+    Attributes:
+        filter: Compact JSON that `core.rules` has read.
+    """
+
+    name: str | None = None
+    position: int | None = None
+    enabled: bool | None = None
+    filter: str | None = None
+
+
+async def create(
+    env: Env, caller: Caller, endpoint_id: str, new: RuleChange, meta: CallMeta
+) -> Answer:
+    """Make a rule and return the 201 answer. It decides about the next payment on.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND; VALIDATION_ERROR when the endpoint has 20; IDEMPOTENCY_KEY_REUSED.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+    assert new.filter is not None, "it was asked for"
+    filter_text = new.filter
+
+    def effect(tx: Tx) -> Answer:
+        endpoint = _endpoint(tx, endpoint_id)
+        there = rules.of_endpoint(tx, endpoint_id)
+        if len(there) >= RULES_MAX:
+            most = f"an endpoint has at most {RULES_MAX} rules"
+            raise invalid([FieldError("rules", "too_many", most)])
+        last = max((rule.position for rule in there), default=0)
+        rule = rules.add(
+            tx,
+            {
+                "id": env.new_id(),
+                "endpoint_id": endpoint_id,
+                "name": new.name or "",
+                "position": last + 1 if new.position is None else new.position,
+                "enabled": new.enabled is not False,
+                "filter": filter_text,
+                "created_at": now,
+                "updated_at": now,
+                "replaced_at": None,
+            },
+        )
+        _tell(tx, caller, endpoint, rule, "rule.created", now)
+        told = _warnings(tx, endpoint)
+        return Answer(201, shapes.success(rule_shapes.rule(rule), meta.as_json(*told)))
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
+    )
+
+
+async def update(
+    env: Env, caller: Caller, endpoint_id: str, rule_id: str, change: RuleChange
+) -> tuple[Rule, list[str]]:
+    """Change a rule, and return it as it is then with what may not be meant.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> tuple[Rule, list[str]]:
+        endpoint = _endpoint(tx, endpoint_id)
+        before = _rule(tx, endpoint_id, rule_id)
+        rules.end(tx, rule_id, now)
+        after = rules.add(
+            tx,
+            {
+                "id": rule_id,
+                "endpoint_id": endpoint_id,
+                "name": before.name if change.name is None else change.name,
+                "position": before.position if change.position is None else change.position,
+                "enabled": before.enabled if change.enabled is None else change.enabled,
+                "filter": before.filter if change.filter is None else change.filter,
+                "created_at": before.created_at,
+                "updated_at": now,
+                "replaced_at": None,
+            },
+        )
+        _tell(tx, caller, endpoint, after, "rule.updated", now)
+        return after, _warnings(tx, endpoint)
+
+    return await env.store.write(job)
+
+
+async def delete(env: Env, caller: Caller, endpoint_id: str, rule_id: str) -> list[str]:
+    """Delete a rule, and return what may not be meant. What it claimed stays claimed.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> list[str]:
+        endpoint = _endpoint(tx, endpoint_id)
+        rule = _rule(tx, endpoint_id, rule_id)
+        rules.end(tx, rule_id, now)
+        _tell(tx, caller, endpoint, rule, "rule.deleted", now)
+        return _warnings(tx, endpoint)
+
+    return await env.store.write(job)
+
+
+def _endpoint(tx: Tx, endpoint_id: str) -> Endpoint:
+    found = endpoints.get(tx, endpoint_id)
+    if found is None:
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    return found
+
+
+def _rule(tx: Tx, endpoint_id: str, rule_id: str) -> Rule:
+    found = rules.get(tx, endpoint_id, rule_id)
+    if found is None:
+        raise Refusal(ErrorCode.RULE_NOT_FOUND)
+    return found
+
+
+def _warnings(tx: Tx, endpoint: Endpoint) -> list[str]:
+    return about_rules(Receiver(endpoint, tuple(rules.of_endpoint(tx, endpoint.id))))
+
+
+def _tell(tx: Tx, caller: Caller, endpoint: Endpoint, rule: Rule, kind: str, now: int) -> None:
+    events.add(
+        tx,
+        type=kind,
+        mode=endpoint.mode,
+        at=now,
+        actor=caller.name,
+        endpoint_id=endpoint.id,
+        data={"rule_id": rule.id, "version": rule.seq},
+    )
