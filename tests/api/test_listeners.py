@@ -307,6 +307,30 @@ async def test_expect_100_continue_is_honoured(api: FakeApi) -> None:
     writer.close()
 
 
+async def test_one_who_says_no_more_is_still_answered(api: FakeApi) -> None:
+    """A half-closed connection (RFC 9112, 9.6): the request is whole, only the caller's side has ended."""
+    reader, writer = await connect(api)
+    writer.write(HEALTH)
+    writer.write_eof()
+    async with asyncio.timeout(10):
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    writer.close()
+
+
+async def test_a_request_line_of_100_kilobytes_is_400(api: FakeApi) -> None:
+    reader, writer = await connect(api)
+    answer = b""
+    # What was on its way when the other side closed may turn its answer into a reset.
+    with contextlib.suppress(ConnectionError):
+        writer.write(b"GET /v1/transactions?phone_number=" + b"2" * 100_000 + b" HTTP/1.1\r\n\r\n")
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
+    assert (await api.local.get("/healthz")).status_code == 200
+    writer.close()
+
+
 async def test_an_upgrade_is_not_taken_up(api: FakeApi) -> None:
     request = HEALTH[:-2] + b"Connection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
     assert (await answer_to(api, request)).startswith(b"HTTP/1.1 200 OK\r\n")
