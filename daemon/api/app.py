@@ -78,15 +78,21 @@ def build(env: Env, hooks: Hooks) -> Application:
         started_us=env.clock.now_us(),
     )
     door = Doorkeeper(env, os.getuid())
+    routes = served(service, door)
+    router = Router(routes.all, redirect_slashes=False, default=no_such_route)
+    application = Envelope(_with_pages(_with_health(router), hooks.pages), service, _hosts(env))
+    return Application(application, service, routes.operations)
+
+
+def served(service: Service, door: Doorkeeper) -> Routes:
+    """Return every route."""
     routes = Routes(service, door)
     _add_transactions(routes)
     _add_access(routes)
     _add_open_collections(routes)
     _add_local(routes)
     _add_description(routes)
-    router = Router(routes.all, redirect_slashes=False, default=no_such_route)
-    application = Envelope(_with_pages(_with_health(router), hooks.pages), service, _hosts(env))
-    return Application(application, service, routes.operations)
+    return routes
 
 
 def _add_transactions(routes: Routes) -> None:

@@ -1,4 +1,7 @@
-"""Read a request field by field and say everything that is wrong with it at once (decisions.md section 9)."""
+"""Read a request field by field and say everything that is wrong with it at once (decisions.md section 9).
+
+Over 300 lines because it is one list: each kind of field that there is.
+"""
 
 import re
 import uuid
@@ -164,7 +167,7 @@ class Fields:
 
     def word(self, name: str, words: Collection[str]) -> str | None:
         """Return one of some words."""
-        value = self.text(name)
+        value = self.text(name, blank=False)
         if value is not None and value not in words:
             self.fail(name, "invalid", f"must be one of {', '.join(words)}")
             return None
@@ -229,7 +232,7 @@ class Fields:
         self, name: str, among: Collection[str] | None = None, *, required: bool = False
     ) -> str | None:
         """Return a provider's canonical name, one of `among`; aliases are accepted."""
-        text = self.text(name, required=required)
+        text = self.text(name, required=required, blank=False)
         if text is None:
             return None
         found = canonical(text)
@@ -240,7 +243,7 @@ class Fields:
 
     def time(self, name: str, *, required: bool = False) -> int | None:
         """Return a time in microseconds; its zone is required."""
-        text = self.text(name, required=required)
+        text = self.text(name, required=required, blank=False)
         if text is None:
             return None
         found = when.read_iso(text)
@@ -251,7 +254,7 @@ class Fields:
 
     def uuid(self, name: str, *, required: bool = False) -> str | None:
         """Return a UUID in its usual spelling."""
-        value = self.text(name, required=required)
+        value = self.text(name, required=required, blank=False)
         if value is None:
             return None
         found = read_uuid(value)
@@ -261,7 +264,7 @@ class Fields:
 
     def phone(self, name: str, *, required: bool = False) -> str | None:
         """Return a phone number as E.164."""
-        value = self.text(name, required=required)
+        value = self.text(name, required=required, blank=False)
         if value is None:
             return None
         found = read_phone(value)

@@ -224,8 +224,13 @@ def _parameters(path: str, operation: Operation, about: Description) -> Iterable
         }
 
 
+def note_of(name: str, about: Description) -> tuple[str, Any]:
+    """Return the note and the example of a field, empty ones where it has none: a test says so, no caller."""
+    return NOTES.get(f"{about.id}.{name}") or NOTES.get(name) or ("", None)
+
+
 def _noted(name: str, schema: Schema, about: Description) -> dict[str, Any]:
-    note, shown = NOTES.get(f"{about.id}.{name}") or NOTES[name]
+    note, shown = note_of(name, about)
     text = ". ".join(part for part in (note, schema.get("description", "")) if part)
     inner = {key: value for key, value in schema.items() if key != "description"}
     found = {"description": text, "schema": inner}

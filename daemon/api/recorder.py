@@ -167,7 +167,8 @@ class Recorder(Fields):
 
     def phone(self, name: str, *, required: bool = False) -> None:
         """Note a phone number."""
-        self._note(name, {"type": "string", "maxLength": TEXT_CHARACTERS_MAX}, required=required)
+        schema: Schema = {"type": "string", "minLength": 1, "maxLength": TEXT_CHARACTERS_MAX}
+        self._note(name, schema, required=required)
 
     def uuid(self, name: str, *, required: bool = False) -> None:
         """Note a UUID."""

@@ -52,10 +52,14 @@ class FakeResolver:
         default_factory=lambda: {"shop.example": [PUBLIC], "inside.example": ["10.0.0.7"]}
     )
     asked: list[str] = field(default_factory=list)
+    answers: asyncio.Event | None = None
+    """When there is one, a look-up hangs until it is set."""
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         assert port > 0
         self.asked.append(host)
+        if self.answers is not None:
+            await self.answers.wait()
         if host not in self.names:
             raise OSError(host)
         return self.names[host]

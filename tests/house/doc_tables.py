@@ -6,13 +6,18 @@ Each stands between `<!-- table: NAME -->` and `<!-- end -->`; a test holds the 
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from daemon.api.app import served
+from daemon.api.docs_page import kind
+from daemon.api.docs_page import rows as members
+from daemon.api.openapi import document
 from daemon.core.errors import ERRORS
 from daemon.wire import ErrorCode
 from momo_cli.commands import COMMANDS
 from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exits import EXIT_CODES
+from tests.fakes.rows_of_the_interface import FIELD_TEST, error_rows, field_rows, other_rows
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
@@ -58,11 +63,89 @@ def exit_codes() -> str:
     )
 
 
+def operations() -> str:
+    """Every operation of the API: what it does and what a key needs."""
+    rows = []
+    for path, methods in _api()["paths"].items():
+        for method, each in methods.items():
+            keys = [scope for need in each["security"] for scope in need.get("key", ())]
+            needs = ", ".join(f"`{scope}`" for scope in keys) or "a session"
+            call = f"`{method.upper()} {path}`"
+            rows.append((call, each["summary"], needs if each["security"] else "nothing"))
+    return _table(("operation", "what it does", "a key needs one of"), rows)
+
+
+def request_fields() -> str:
+    """Every field of every body and query."""
+    made, rows = _api(), []
+    shapes = made["components"]["schemas"]
+    for methods in made["paths"].values():
+        for each in methods.values():
+            taken = [
+                (one["name"], kind(one["schema"], shapes), one["description"], one["required"])
+                for one in each["parameters"]
+                if one["in"] == "query"
+            ]
+            if "requestBody" in each:
+                schema = each["requestBody"]["content"]["application/json"]["schema"]
+                taken += [
+                    (row.name, row.kind, row.note, row.required) for row in members(schema, shapes)
+                ]
+            for name, words, note, required in taken:
+                must = " (required)" if required else ""
+                rows.append((each["summary"], f"`{name}`{must}", words, note))
+    return _table(("operation", "field", "type", "meaning"), rows)
+
+
+def answer_fields() -> str:
+    """Every field of every object that is answered."""
+    shapes = _api()["components"]["schemas"]
+    rows = [
+        (name, f"`{row.name}`", row.kind, row.note)
+        for name, schema in shapes.items()
+        if not name.startswith("Error")
+        for row in members(schema, shapes)
+    ]
+    return _table(("object", "field", "type", "meaning"), rows)
+
+
+def rows_of_fields() -> str:
+    """Every row of the interface's tables of fields; each is a test of the same name."""
+    return _table(
+        ("table", "field", "test"),
+        [
+            (row.table, f"`{row.name}`", f"`{FIELD_TEST}::test_field[{row.id}]`")
+            for row in field_rows()
+        ],
+    )
+
+
+def rows_of_the_rest() -> str:
+    """Every row of the other tables, with its test."""
+    return _table(
+        ("table", "row", "test"),
+        [
+            (row.group, row.text, f"`{row.file}::{row.function}`")
+            for row in (*other_rows(), *error_rows())
+        ],
+    )
+
+
+def _api() -> dict[str, Any]:
+    nobody: Any = None
+    return document(served(nobody, nobody).operations, "")
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "errors": errors,
     "program errors": program_errors,
     "commands": commands,
     "exit codes": exit_codes,
+    "operations": operations,
+    "request fields": request_fields,
+    "answer fields": answer_fields,
+    "rows of fields": rows_of_fields,
+    "rows of the rest": rows_of_the_rest,
 }
 _PLACE: Final = re.compile(r"<!-- table: ([a-z ]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 

@@ -1,0 +1,140 @@
+"""The rows of the tables of the interface, each with the test that covers it: `docs/rows.md` shows them."""
+
+import ast
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from daemon.core.errors import ERRORS
+from daemon.wire import ErrorCode
+
+TESTS: Final = Path(__file__).parents[1]
+CORPUS: Final = TESTS / "corpus" / "rows"
+FIELD_TEST: Final = "api/test_rows.py"
+ELSEWHERE: Final = {
+    # Said by the Unix socket alone.
+    ErrorCode.DEVICE_NOT_FOUND,
+    ErrorCode.MESSAGE_NOT_FOUND,
+    ErrorCode.NOT_SET_UP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """One row of a table of fields.
+
+    Attributes:
+        table: Its heading.
+        place: The shape, or the operation, that it belongs to.
+        name: The field; `phones[].sims` is inside.
+        kind: Its type.
+        nullable: It may be null.
+        required: A request must have it.
+        limits: What its schema says beside.
+    """
+
+    table: str
+    place: str
+    name: str
+    kind: str
+    nullable: bool
+    required: bool
+    limits: dict[str, object]
+
+    @property
+    def id(self) -> str:
+        """How the test of this row is called."""
+        return f"{self.table}: {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of any other table, and where its test is: a file under tests/ and a function."""
+
+    group: str
+    text: str
+    file: str
+    function: str
+
+
+def field_rows() -> list[FieldRow]:
+    """Return the rows of the tables of fields."""
+    found: list[FieldRow] = []
+    for block in (CORPUS / "fields.txt").read_text().split("\n\n"):
+        lines = [line for line in block.splitlines() if not line.startswith("#")]
+        table, place = lines[0].split(" | ")
+        for line in lines[1:]:
+            name, kind, *limits = line.split(" | ")
+            pairs = (pair.split("=") for text in limits for pair in text.split())
+            found.append(
+                FieldRow(
+                    table,
+                    place,
+                    name,
+                    kind.rstrip("?*"),
+                    kind.endswith("?"),
+                    kind.endswith("*"),
+                    {
+                        key: value == "true" or int(value)
+                        for key, value in pairs
+                    },
+                )
+            )
+    return found
+
+
+def other_rows() -> list[Row]:
+    """Return the rows of operations, transitions, authentication, events and limits."""
+    group, found = "", []
+    for line in (CORPUS / "tests.txt").read_text().splitlines()[1:]:
+        if line.startswith("# "):
+            group = line[2:]
+            continue
+        text, place = line.rsplit(" | ", 1)
+        file, function = place.split()
+        found.append(Row(group, text, file, f"test_{function}"))
+    return found
+
+
+def error_rows() -> list[Row]:
+    """Return a row for each code of the API, with a test of tests/api that names it; an empty one where there is none."""
+    found = []
+    for code in sorted(set(ERRORS) - ELSEWHERE, key=lambda code: (ERRORS[code].http_status, code)):
+        file, function = _naming(code)
+        found.append(Row("Errors", f"{ERRORS[code].http_status} {code}", file, function))
+    return found
+
+
+def functions(file: str) -> set[str]:
+    """Return the names of the tests of a file."""
+    return {name for name, _ in _tests(file)}
+
+
+@functools.cache
+def _tests(file: str) -> list[tuple[str, str]]:
+    """Return the tests of a file with their text, decorators included."""
+    path = TESTS / file
+    if not path.is_file():
+        return []
+    text = path.read_text()
+    lines = text.splitlines()
+    return [
+        (each.name, "\n".join(lines[_first(each) - 1 : each.end_lineno]))
+        for each in ast.parse(text).body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+        and each.name.startswith("test_")
+    ]
+
+
+def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
+
+
+def _naming(code: ErrorCode) -> tuple[str, str]:
+    for path in sorted((TESTS / "api").glob("test_*.py")):
+        file = f"api/{path.name}"
+        for name, text in _tests(file):
+            if f'"{code}"' in text or f"ErrorCode.{code}" in text:
+                return file, name
+    return "", ""
