@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     run = verbs.add_parser("run", help="run the daemon in the foreground")
     run.add_argument("--http", metavar="HOST:PORT|off")
     run.add_argument("--modem", metavar="PATH", action="append", default=[])
+    run.add_argument("--simulated-phone", action="store_true")
     run.add_argument("--log-json", action="store_true")
     make = verbs.add_parser("setup", help="make the shop and its keys")
     make.add_argument("--shop", default="")
@@ -114,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace, places: wire.Places) -> int:
-    run = RunOptions(options.http, tuple(options.modem), options.log_json)
+    run = RunOptions(options.http, tuple(options.modem), options.log_json, options.simulated_phone)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(serve(run, places, os.environ))
 

@@ -24,6 +24,7 @@ from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
+from daemon.loops.simulated import SimulatedPhones
 from daemon.loops.sweep import sweep
 from daemon.loops.templates import watch_templates
 from daemon.notices.channels import Channel
@@ -62,6 +63,8 @@ class RunOptions:
     http: str | None = None
     modems: tuple[str, ...] = ()
     log_json: bool = False
+    simulated_phone: bool = False
+    """Attach a phone that this program plays, for each network of the sandbox."""
 
 
 class StartError(MomoError):
@@ -183,6 +186,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     ports = Ports(env, log, options.modems)
+    simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
     deliver = DeliverLoop(env, _sender_maker(env), log)
     channels = _channels(env)
     hooks = api.Hooks(
@@ -190,6 +194,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         on_shutdown=stopping.set,
         phone_states=ports.conditions,
         inspect=ports.inspect,
+        deliver=None if simulated is None else simulated.deliver,
         log=log,
     )
     listeners = Listeners(
@@ -211,6 +216,9 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     # Port 0 has become a real one by now.
     env = replace(env, http_address=listeners.http_address)
     app = api.build(env, replace(hooks, pages=Site(env)))
+    if simulated is not None:
+        simulated.plug()
+        ports.attach(simulated.by_path)
     tasks = [
         asyncio.create_task(listeners.serve(app), name="listeners"),
         asyncio.create_task(deliver.run(), name="deliver"),
@@ -240,6 +248,8 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         for task in [*tasks, stopped]:
             task.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)
+        if simulated is not None:
+            simulated.unplug()
 
 
 def _channels(env: Env) -> dict[str, Channel]:

@@ -1,6 +1,6 @@
 """What the commands about phones share: fields, the table, the lines of one, finding one by name, id or port."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from daemon.wire import ErrorCode, Path
@@ -66,6 +66,13 @@ def find(client: Client, wanted: str) -> Row:
     )
 
 
+def simulated(phones: Iterable[Row]) -> Iterator[str]:
+    """Say which phones are no phones: `daemon run --simulated-phone` plays them."""
+    names = [called(row) for row in phones if row.get("simulated")]
+    if names:
+        yield f"{', '.join(names)}: simulated, for the sandbox alone; nothing from there is real money."
+
+
 def called(row: Row) -> str:
     """Return how people call a phone: its name, else its port."""
     return clean(row.get("name") or row.get("port"))
@@ -80,6 +87,8 @@ def named(row: Row, trouble: Row) -> str:
 def state(row: Row) -> Cell:
     """Return a phone's state as a word."""
     word = clean(row.get("state")).replace("_", " ")
+    if row.get("simulated"):
+        return Cell(f"~ simulated, {word}", "dim")
     if row.get("state") == _READY:
         failing = any(trouble.get("level") == FAIL for trouble in _troubles(row))
         return Cell("! ready", "yellow") if failing else Cell("✓ ready", "green")

@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 
 
-def run_flags(http: str | None, modems: Sequence[str], *, log_json: bool) -> tuple[str, ...]:
+def run_flags(
+    http: str | None, modems: Sequence[str], *, simulated_phone: bool, log_json: bool
+) -> tuple[str, ...]:
     """Return the flags as the daemon's program takes them."""
     flags: list[str] = []
     if http is not None:
         flags.append(f"--http={http}")
     flags += [f"--modem={modem}" for modem in modems]
+    if simulated_phone:
+        flags.append("--simulated-phone")
     if log_json:
         flags.append("--log-json")
     return tuple(flags)

@@ -7,7 +7,7 @@ from daemon.api.described import described
 from daemon.api.service import Call, Reply, ok
 from daemon.core.balance import unaccounted
 from daemon.core.lines import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US, line_status, with_troubles
-from daemon.core.phones import Condition
+from daemon.core.phones import Condition, real
 from daemon.store import balances, devices, payment_methods
 from daemon.store.engine import Reader
 
@@ -31,4 +31,4 @@ def status(reader: Reader, now: int, phones: Sequence[Condition]) -> dict[str, A
         now,
         {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
     )
-    return with_troubles(found, phones)
+    return with_troubles(found, real(phones))

@@ -24,7 +24,11 @@ async def get(call: Call) -> Reply:
         if area not in AREAS:
             query.fail("area", "invalid", f"must be one of {', '.join(AREAS)}")
     query.done()
-    phones = tuple(_phone(row) for row in await modems(call) if row["state"] != _AWAY)
+    phones = tuple(
+        _phone(row)
+        for row in await modems(call)
+        if row["state"] != _AWAY and "simulated" not in row
+    )
     patient = Patient(Path("/"), this_user(), phones, os.getpid())
     # It reads hundreds of small files of /proc.
     checks = await asyncio.to_thread(examine, patient, areas)

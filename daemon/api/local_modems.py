@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 from daemon.api.fields import Fields, read_uuid
@@ -143,6 +144,8 @@ def _known(known: Known, device: Device, state: Condition | None, now: int) -> J
 
 def _unknown(state: Condition, now: int) -> Json:
     more: dict[str, Any] = dict.fromkeys(("name", "manufacturer", "model", "imei", "last_seen_at"))
+    if state.simulated:
+        more["name"] = PurePath(state.port).name
     return {**phones.shape(state, phones.troubles(state, now)), **more, "sims": []}
 
 

@@ -105,7 +105,7 @@ def _modems(facts: _Facts) -> Iterator[Any]:
     used = _gauge("modem_storage_used", "Messages in the storage that receives")
     total = _gauge("modem_storage_total", "Messages that it can hold")
     trouble = _gauge("modem_trouble", "1 for each thing that is wrong", "trouble", "level")
-    for one in facts.conditions:
+    for one in phones.real(facts.conditions):
         if one.device_id is None:
             continue
         label = [one.device_id]

@@ -11,7 +11,7 @@ from daemon.core.errors import Refusal
 from daemon.core.review_shapes import review as review_shape
 from daemon.core.transaction_shapes import single
 from daemon.flows.ingest import ingest
-from daemon.flows.simulate import MadeUp, SimulateRequest, make_up
+from daemon.flows.simulate import MadeUp, SimulateRequest, make_up, taken_in
 from daemon.store import evidence, lists, reviews, transactions
 from daemon.store.engine import Reader
 from daemon.wire import ErrorCode, MessageState, Mode
@@ -86,12 +86,25 @@ async def create(call: Call) -> Reply:
         )
     body = await read_object(call.scope, call.receive)
     made = await make_up(call.env, read(Fields(body)))
-    taken = await ingest(call.env, made.source, made.parts)
-    message_id = taken.concluded[0][0] if taken.concluded else None
+    message_id = await _take_in(call, made)
     now = call.env.clock.now_us()
     data = await call.env.store.read(lambda reader: _became(reader, made, message_id, now))
     warnings = ignored(Fields(body).unknown(KNOWN))
     return ok(data, {"warnings": warnings} if warnings else None)
+
+
+async def _take_in(call: Call, made: MadeUp) -> str | None:
+    """Let the SMS come in, by the simulated phone where one is attached; None when it has come before.
+
+    Raises:
+        Unavailable: The disk is full, or the simulated phone has not handed it over in time.
+    """
+    deliver = call.service.hooks.deliver
+    if deliver is None:
+        taken = await ingest(call.env, made.source, made.parts)
+        return taken.concluded[0][0] if taken.concluded else None
+    source = await deliver(made.provider, [part.pdu for part in made.parts])
+    return await taken_in(call.env, source, made.parts[-1].pdu)
 
 
 def _became(reader: Reader, made: MadeUp, message_id: str | None, now: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from daemon.api.inflight import InFlight
 from daemon.core import shapes
 from daemon.core.access import Caller
 from daemon.core.phones import Condition
-from daemon.core.requests import Answer
+from daemon.core.requests import Answer, Source
 from daemon.env import Env
 from daemon.webhooks.addresses import AddressPolicy, Resolver
 from daemon.wire import IDEMPOTENCY_REPLAYED_HEADER
@@ -59,6 +59,8 @@ class Hooks:
         on_shutdown: Begins to stop the daemon; returns at once.
         phone_states: What each phone's loop says of itself.
         inspect: Asks a phone, by its device id, how it fares now; False when it does not say.
+        deliver: Sends an SMS to the simulated phone of a network, part by part, and says where it was taken in from;
+            None while none is attached.
         channels: The ways to the owner that the settings name, such as `email`.
         resolver: Looks up the hosts of webhook addresses; None is the system's.
         log: Where our own faults are written.
@@ -68,6 +70,7 @@ class Hooks:
     on_shutdown: Callable[[], None]
     phone_states: Callable[[], Sequence[Condition]] = tuple
     inspect: Callable[[str], Awaitable[bool]] = nobody_answers
+    deliver: Callable[[str, Sequence[str]], Awaitable[Source]] | None = None
     resolver: Resolver | None = None
     channels: tuple[str, ...] = ()
     log: ErrorLog = field(default_factory=PlainLog)

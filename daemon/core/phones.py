@@ -56,6 +56,7 @@ class Condition:
         receives: The registration lets messages in.
         network: The network's name as the phone gives it.
         used: Messages in the storage that receives, of `total`.
+        simulated: It is no phone but a program: nothing that it says or reads counts as live.
     """
 
     port: str
@@ -71,6 +72,7 @@ class Condition:
     network: str | None = None
     used: int | None = None
     total: int | None = None
+    simulated: bool = False
 
 
 READY: Final = "ready"
@@ -101,6 +103,11 @@ _NETWORK: Final[dict[str, str]] = {
     "emergency_only": "the SIM has no service here: ask the network whether it is blocked",
 }
 _DEAF: Final = frozenset(_NETWORK)
+
+
+def real(phones: Iterable[Condition]) -> list[Condition]:
+    """Return those that are phones, and no programs that play one."""
+    return [phone for phone in phones if not phone.simulated]
 
 
 def bars(signal: int | None) -> int | None:
@@ -198,6 +205,7 @@ def shape(phone: Condition, found: Iterable[Trouble]) -> Json:
         "detail": phone.detail,
         "next": phone.next_step,
         "device_id": phone.device_id,
+        **({"simulated": True} if phone.simulated else {}),
         "last_sms_at": timestamp_or_none(phone.last_sms_at),
         "signal": signal,
         "registration": phone.registration,

@@ -51,6 +51,11 @@ def sim_key(provider: str) -> str:
     return SIM_PREFIX + provider
 
 
+def device_id(provider: str) -> str:
+    """Return the id of a network's simulated phone, while one is attached."""
+    return device_id_of(f"sandbox:{provider}")
+
+
 def provider_of(key: str) -> str | None:
     """Return the provider of a made-up phone's sim key, None for the key of a real SIM."""
     return key.removeprefix(SIM_PREFIX) if key.startswith(SIM_PREFIX) else None

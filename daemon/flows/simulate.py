@@ -10,8 +10,9 @@ from daemon.core.limits import SECOND_US
 from daemon.core.model import Transaction
 from daemon.core.requests import ReadPart, Source
 from daemon.env import Env
+from daemon.intake.parts import digest
 from daemon.modem.pdu_encode import encode_deliver
-from daemon.store import expiry, transactions
+from daemon.store import expiry, lists, transactions
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 
@@ -56,6 +57,7 @@ class MadeUp:
         transaction_id: The request that it names, None when it names none.
     """
 
+    provider: str
     source: Source
     parts: tuple[ReadPart, ...]
     sender: str
@@ -91,7 +93,16 @@ async def make_up(env: Env, request: SimulateRequest) -> MadeUp:
         text = sandbox.text(payment)
     parts = _parts(env, sender, text, at)
     source = Source(sandbox.sim_key(request.provider), sandbox.DEVICE_ID, 0, test=True)
-    return MadeUp(source, parts, sender, text, None if transaction is None else transaction.id)
+    about = None if transaction is None else transaction.id
+    return MadeUp(request.provider, source, parts, sender, text, about)
+
+
+async def taken_in(env: Env, source: Source, pdu: str) -> str | None:
+    """Return the message that a part made or completed, None when it came as a repetition."""
+    sha256 = digest(pdu)
+    return await env.store.read(
+        lambda reader: lists.message_of_part(reader, source.sim_key, sha256)
+    )
 
 
 def _find(tx: Tx, env: Env, request: SimulateRequest, now: int) -> Transaction:

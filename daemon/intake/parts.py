@@ -54,7 +54,7 @@ class Waiting:
 
 def take(desk: Desk, part: ReadPart) -> Whole | Unread | Waiting | None:
     """Store one part; None when it was stored before, or the network delivered it twice."""
-    sha256 = _digest(part.pdu)
+    sha256 = digest(part.pdu)
     if messages.has_part(desk.tx, desk.source.sim_key, sha256):
         return None
     value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
@@ -128,7 +128,7 @@ def whole_again(desk: Desk, row: Message) -> Whole | None:
 
 def take_unread(desk: Desk, part: ReadPart, why: str) -> Unread | None:
     """Store a part without reading it; None when it was stored before."""
-    sha256 = _digest(part.pdu)
+    sha256 = digest(part.pdu)
     if messages.has_part(desk.tx, desk.source.sim_key, sha256):
         return None
     return _store_unread(desk, part, sha256, why)
@@ -202,7 +202,7 @@ def _add_message(desk: Desk, value: Deliver | None, sent_at: int | None, *, tota
     return message_id
 
 
-def _digest(pdu: str) -> str:
+def digest(pdu: str) -> str:
     """Return the SHA-256 of the PDU's octets, or of its text where it is no hex."""
     try:
         octets = bytes.fromhex(pdu)

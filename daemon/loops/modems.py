@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from daemon.core.errors import Unavailable
 from daemon.core.phones import Condition
@@ -60,6 +60,15 @@ STORE_AGAIN_S: Final = 5.0
 """Between two tries to store while the disk is full: the phone's storage is small, so go on soon."""
 
 
+class Simulated(Protocol):
+    """A program that plays a phone."""
+
+    source: Source
+
+    def taken(self, pdus: Sequence[str]) -> None:
+        """Learn that these were read and are durable."""
+
+
 @dataclass(slots=True)
 class PhoneState:
     """What `status` shows of one port."""
@@ -73,6 +82,7 @@ class PhoneState:
     health_at_us: int | None = None
     last_sms_at_us: int | None = None
     noted: set[str] = field(default_factory=set)
+    simulated: bool = False
     mute: bool = False
     """Nothing ever answered `AT` here: perhaps another port of the device does."""
 
@@ -80,7 +90,13 @@ class PhoneState:
     def condition(self) -> Condition:
         """The same as a value for those who show it."""
         base = Condition(
-            self.port, self.state, self.detail, self.next_step, self.device_id, self.last_sms_at_us
+            self.port,
+            self.state,
+            self.detail,
+            self.next_step,
+            self.device_id,
+            self.last_sms_at_us,
+            simulated=self.simulated,
         )
         if self.health is None:
             return base
@@ -107,6 +123,7 @@ class PortLoop:
         log: Log,
         door: Callable[[str], Port] = open_port,
         told_hung: set[str] | None = None,
+        simulated: "Simulated | None" = None,
     ) -> None:
         """Prepare to serve a port.
 
@@ -117,11 +134,14 @@ class PortLoop:
             door: Opens it.
             told_hung: Phones of which the journal says that they hang, and not yet that they answer again; shared by
                 all ports, since a phone that is pulled out may come back at another.
+            simulated: Set for a program that plays a phone: nothing about it is written down, and all that it reads is
+                test mode.
         """
         self._env = env
         self._open = door
         self._log = log
-        self.state = PhoneState(path)
+        self.state = PhoneState(path, simulated=simulated is not None)
+        self._simulated = simulated
         self._path = path
         self._source: Source | None = None
         self._texting = TextLoop(env, log, self._sends_from)
@@ -284,7 +304,7 @@ class PortLoop:
 
     def _sends_from(self) -> Source | None:
         """Return the SIM that SMS can be sent from now, None while there is none."""
-        return self._source if self.state.state in SERVING else None
+        return self._source if self.state.state in SERVING and self._simulated is None else None
 
     def _say_ready(self) -> None:
         if not self._hilink:
@@ -360,6 +380,8 @@ class PortLoop:
         self, fact: said.Hung | said.HiLink | said.Watermark | said.Identified
     ) -> None:
         """Write down what happened to the phone; where that cannot be now, the log has it."""
+        if self._simulated is not None:
+            return
         facts: dict[str, str | int | None] = {"port": self._path}
         match fact:
             case said.Watermark(storage=storage, used=used, total=total, high=high):
@@ -437,9 +459,15 @@ class PortLoop:
             self._log.info("ingest", new=taken.new_parts, whole=len(taken.concluded))
         if self.state.state == "not_storing":
             self._say("ready")
+        if self._simulated is not None:
+            self._simulated.taken([part.pdu for part in batch])
         return True
 
     async def _identify(self, identity: said.Identified) -> None:
+        if self._simulated is not None:
+            self._source = self._simulated.source
+            self.state.device_id = self._source.device_id
+            return
         while True:
             try:
                 self._source = await identify.identify(

@@ -1,13 +1,13 @@
 """Which ports are served: those named on the command line, or those found on the machine."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from daemon.core.phones import Condition
 from daemon.env import Env
 from daemon.log import Log
-from daemon.loops.modems import PhoneState, PortLoop
+from daemon.loops.modems import PhoneState, PortLoop, Simulated
 from daemon.modem.discovery import find_ports, reject_port
 from daemon.modem.port import Port, open_port
 from daemon.system import Clock
@@ -53,6 +53,7 @@ class Ports:
         reject: Callable[[str], None] = reject_port,
     ) -> None:
         self._env = env
+        self._simulated: Mapping[str, Simulated] = {}
         self._reject = reject
         self._door = door
         self._find = find
@@ -61,6 +62,10 @@ class Ports:
         self._loops: dict[str, PortLoop] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._told_hung = set[str]()
+
+    def attach(self, simulated: Mapping[str, Simulated]) -> None:
+        """Serve these paths too, before `run`: behind each a program plays a phone."""
+        self._simulated = simulated
 
     def states(self) -> list[PhoneState]:
         """Return what each port is doing."""
@@ -81,7 +86,7 @@ class Ports:
         watch = SleepWatch(self._env.clock)
         try:
             async with asyncio.TaskGroup() as group:
-                for path in self._named:
+                for path in (*self._named, *self._simulated):
                     self._start(group, path)
                 while True:
                     if slept := watch.slept_s():
@@ -107,12 +112,19 @@ class Ports:
         for path in found:
             if path not in self._tasks:
                 self._start(group, path)
-        for path in set(self._tasks).difference(found):
+        for path in set(self._tasks).difference(found, self._simulated):
             if path in mute or self._loops[path].state.state in GONE:
                 self._tasks.pop(path).cancel()
                 del self._loops[path]
 
     def _start(self, group: asyncio.TaskGroup, path: str) -> None:
-        loop = PortLoop(self._env, path, self._log, self._door, self._told_hung)
+        loop = PortLoop(
+            self._env,
+            path,
+            self._log,
+            self._door,
+            self._told_hung,
+            self._simulated.get(path),
+        )
         self._loops[path] = loop
         self._tasks[path] = group.create_task(loop.run(), name=f"modem {path}")

@@ -142,6 +142,15 @@ def message(reader: Reader, message_id: str) -> tuple[Message, str | None] | Non
     return None if row is None else (load(Message, row[:-1]), row[-1])
 
 
+def message_of_part(reader: Reader, sim_key: str, sha256: str) -> str | None:
+    """Return the id of the SMS that a part belongs to."""
+    found: str | None = reader.value(
+        "SELECT message_id FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
+        {"sim_key": sim_key, "sha256": sha256},
+    )
+    return found
+
+
 # The journal --------------------------------------------------------------------------------------------
 
 

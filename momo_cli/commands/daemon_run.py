@@ -19,6 +19,7 @@ EXAMPLES: Final = """\
   momo daemon run
   momo daemon run --http 127.0.0.1:0 --modem /dev/ttyUSB1
   momo daemon run --log-json --http off
+  momo daemon run --simulated-phone
 """
 
 
@@ -37,10 +38,16 @@ def command(
         list[str] | None,
         typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
     ] = None,
+    simulated_phone: Annotated[
+        bool,
+        typer.Option(
+            "--simulated-phone", help="Attach a simulated phone, for momo simulate: test mode only."
+        ),
+    ] = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
 ) -> Call:
     """Read the flags."""
-    flags = run_flags(http, modem or [], log_json=log_json)
+    flags = run_flags(http, modem or [], simulated_phone=simulated_phone, log_json=log_json)
     return Call(run, Options(flags))
 
 

@@ -52,9 +52,15 @@ def command(
         list[str] | None,
         typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
     ] = None,
+    simulated_phone: Annotated[
+        bool,
+        typer.Option(
+            "--simulated-phone", help="Attach a simulated phone, for momo simulate: test mode only."
+        ),
+    ] = False,
 ) -> Call:
     """Read the flags."""
-    flags = run_flags(http, modem or [], log_json=False)
+    flags = run_flags(http, modem or [], simulated_phone=simulated_phone, log_json=False)
     return Call(run, Options(duration_s(wait, "--wait"), flags), VIEW)
 
 

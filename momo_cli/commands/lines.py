@@ -16,7 +16,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
-from momo_cli.modems import named
+from momo_cli.modems import named, simulated
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.words import phone, untold
@@ -87,7 +87,10 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         rows=rows,
         heading=_heading(terminal, rows, ready=ready, unplaced=unplaced),
         empty="" if rows else "No phone connected. Plug in the modem and wait a moment.",
-        notes=[*_notes(rows, terminal, moved=ready and unplaced > 0), *_health(client)]
+        notes=[
+            *_notes(rows, terminal, moved=ready and unplaced > 0),
+            *_health(client),
+        ]
         if terminal.human
         else (),
         next=_next(rows, ready=ready, unplaced=unplaced),
@@ -104,6 +107,7 @@ def _health(client: Client) -> Iterator[str]:
     for row in phones:
         for trouble in row.get("troubles") or ():
             yield f"! {named(row, trouble)}"
+    yield from simulated(phones)
 
 
 def _rows(data: dict[str, Any]) -> Iterator[Row]:

@@ -13,6 +13,7 @@ from daemon.wire import Path
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client, Reply
+from momo_cli.modems import simulated
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.times import duration_s
@@ -68,10 +69,13 @@ def command(
     return Call(run, Options(None if wait is None else duration_s(wait, "--wait")), VIEW)
 
 
-def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
+def run(
+    client: Client, terminal: Terminal, options: Options
+) -> Answer:  # every run has this signature
     """Ask for the SIMs, again and again if a wait was asked for."""
     reply = client.get(Path.SIMS)
     rows = list(_rows(reply))
+    played = list(simulated(client.get(Path.LOCAL_MODEMS).data or ())) if terminal.human else []
     if options.wait_s is not None:
         deadline = system.monotonic() + options.wait_s
         while not rows and (options.wait_s == 0 or system.monotonic() < deadline):
@@ -84,6 +88,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
         document=reply.text,
         rows=rows,
         empty="" if rows else "No SIM was found. Plug in the modem, with its SIM.",
+        notes=played,
         exit_code=exits.PENDING if options.wait_s is not None and not rows else exits.OK,
         next=[command.format(row["phone"], row["slot_index"]) for row in free[:1]],
     )

@@ -156,13 +156,13 @@ def test_a_daemon_that_stores_a_message_again_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "has_part", lambda *_: False)
-    digest = parts._digest
+    digest = parts.digest
     taken: list[str] = []
 
     def unlike(pdu: str) -> str:
         taken.append(pdu)
         return digest(f"{pdu}{len(taken):08X}")
 
-    monkeypatch.setattr(parts, "_digest", unlike)
+    monkeypatch.setattr(parts, "digest", unlike)
     verdict = live(tmp_path, hour(7)).verdict
     assert verdict.twice

@@ -1,0 +1,98 @@
+"""`daemon run --simulated-phone`: payments of the sandbox take the whole way, from a phone to the order; all of it test mode."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.real_shop import RealShop, wait_until
+
+NAMES = ["simulated-mtn", "simulated-telecel"]
+
+
+def said(shop: RealShop, *arguments: str) -> Any:
+    """Run a command with `--json`; return its `data`."""
+    done = shop.momo(*arguments, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)["data"]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[RealShop]:
+    with RealShop(tmp_path / "shop") as made:
+        yield made
+
+
+def begin(shop: RealShop) -> None:
+    # A path that is not there: the machine's own modems are none of this test's business.
+    shop.start(arguments=["--simulated-phone", "--modem", "/dev/ttyUSB_not_there"])
+
+    def ready() -> bool:
+        phones = [row for row in said(shop, "modems", "list") if row.get("simulated")]
+        return len(phones) == 2 and all(row["state"] == "ready" for row in phones)
+
+    wait_until(ready, 20, "both simulated phones are ready")
+
+
+def counts(shop: RealShop, *tables: str) -> dict[str, int]:
+    return {table: shop.rows(f"SELECT COUNT(*) FROM {table}")[0][0] for table in tables}
+
+
+@pytest.mark.parametrize("network", ["mtn", "telecel"])
+def test_a_made_up_payment_takes_the_way_through_the_phone(shop: RealShop, network: str) -> None:
+    begin(shop)
+    order = said(shop, "init", "25.00", "--phone", "0244111222", "--sandbox")
+    paid = said(shop, "simulate", "payment", "--order", order["reference"], "--network", network)
+    assert paid["message"]["state"] == "payment"
+    assert paid["message"]["test"] is True
+    assert paid["transaction"]["status"] == "SUCCESS"
+    phones = {row["name"]: row for row in said(shop, "modems", "list")}
+    phone = phones[f"simulated-{network}"]
+    assert paid["message"]["device_id"] == phone["device_id"]
+    assert phone["last_sms_at"] is not None
+    (read,) = shop.rows("SELECT DISTINCT mode FROM messages")
+    assert read == ("test",)
+
+
+def test_many_at_once_are_each_answered_with_their_own_message(shop: RealShop) -> None:
+    begin(shop)
+    rows = shop.momo(
+        "simulate", "payment", "--amount", "5", "--count", "5", "--rate", "50/s", "--json"
+    )
+    assert rows.returncode == 0, rows.stdout + rows.stderr
+    assert counts(shop, "payments", "messages") == {"payments": 5, "messages": 5}
+
+
+def test_it_is_shown_as_what_it_is_and_never_counts_as_live(shop: RealShop) -> None:
+    begin(shop)
+    said(shop, "simulate", "payment", "--amount", "5")
+    phones = said(shop, "status")["phones"]
+    assert [row["name"] for row in phones if row.get("simulated")] == NAMES
+    assert said(shop, "lines")["phones"] == []
+    assert said(shop, "lines")["unplaced_payments"] == 0
+    live = ("devices", "sims", "line_balances", "sms_centres", "sim_absences")
+    known = {name for (name,) in shop.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert not any(counts(shop, *(table for table in live if table in known)).values())
+    with urllib.request.urlopen(f"http://{shop.http}/metrics", timeout=10) as answer:
+        assert "momo_modem_ready{" not in answer.read().decode()
+
+
+def test_a_start_without_the_flag_knows_nothing_of_it(shop: RealShop) -> None:
+    begin(shop)
+    said(shop, "simulate", "payment", "--amount", "5")
+    shop.stop()
+    shop.start(arguments=["--modem", "/dev/ttyUSB_not_there"])
+    assert not [row for row in said(shop, "modems", "list") if row["device_id"] or row["name"]]
+    assert said(shop, "lines")["phones"] == []
+    paid = said(shop, "simulate", "payment", "--amount", "5")
+    assert paid["message"]["state"] == "payment", "straight in, as before"
+
+
+def test_a_daemon_that_was_killed_leaves_nothing_in_the_way_of_the_next(shop: RealShop) -> None:
+    begin(shop)
+    shop.kill()
+    begin(shop)
+    assert said(shop, "simulate", "payment", "--amount", "5")["message"]["state"] == "payment"
