@@ -64,6 +64,7 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
         ("the payment", _payment(row, "payment", terminal)),
         ("the order", _request(row, terminal)),
         ("the other payment with this ID", _payment(row, "other_payment", terminal)),
+        ("the other message with this ID", _other_message(row, terminal)),
         ("decided", _decision(row, terminal)),
     ):
         known = [(name, value) for name, value in told if value]
@@ -116,6 +117,14 @@ def suggestion_lines(row: Row) -> list[str]:
             f"     {clean(one.get('why'))}",
         ]
     return found
+
+
+def _other_message(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
+    """Return the message that has the same transaction ID, read as its own."""
+    if not isinstance(row.get("other_message"), dict):
+        return []
+    told = _message({**row, "message": row["other_message"], "line": None}, terminal)
+    return [*told, ("message", clean(at(row, "other_message.id")))]
 
 
 def _message(row: Row, terminal: Terminal) -> list[tuple[str, str]]:

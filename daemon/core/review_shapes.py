@@ -31,6 +31,7 @@ class Evidence:
         request: The order that it is about, and what paid that.
         pays: The request or holder that the payment verifies now.
         other_payment: The one that already has this transaction ID.
+        other_message: The message that has this transaction ID, when it made no payment itself.
         named: The orders whose codes stand in its reference.
         suggestions: The orders that it may have been meant for, the likeliest first, as of now.
         place: Where the message stands among those of its line; None when it is in no chain of balances.
@@ -44,6 +45,7 @@ class Evidence:
     pays: Transaction | None
     other_payment: Payment | None
     named: tuple[Transaction, ...]
+    other_message: Message | None = None
     suggestions: tuple[Suggestion, ...] = ()
     place: Place | None = None
 
@@ -85,6 +87,9 @@ def review(evidence: Evidence, now_us: int) -> Json:
         "other_payment": None
         if evidence.other_payment is None
         else _payment(evidence.other_payment, None),
+        "other_message": None
+        if evidence.other_message is None
+        else _message(evidence.other_message, _decode(evidence.other_message.fields)),
         "orders_named": [list_item(order, None, now_us) for order in evidence.named],
         "suggestions": [
             _suggestion(one, rank, now_us) for rank, one in enumerate(evidence.suggestions, 1)

@@ -248,6 +248,13 @@ REVIEW_PAYMENT: Final = shape(
         "reference": maybe(REFERENCE, "what it pays now"),
     }
 )
+REVIEW_MESSAGE: Final = shape(
+    {
+        **MESSAGE,
+        "sender_type": text("alphanumeric"),
+        "expected_senders": listed(text("MobileMoney")),
+    }
+)
 REVIEW: Final = {
     "id": ID,
     "reason": word(ReviewReason, ReviewReason.PAYER_MISMATCH),
@@ -263,13 +270,7 @@ REVIEW: Final = {
     "decided_by": maybe(text("socket:1000"), shown=False),
     "notes": maybe(text("asked her"), shown=False),
     "test": TEST,
-    "message": shape(
-        {
-            **MESSAGE,
-            "sender_type": text("alphanumeric"),
-            "expected_senders": listed(text("MobileMoney")),
-        }
-    ),
+    "message": REVIEW_MESSAGE,
     "line": maybe(
         shape(
             {
@@ -295,6 +296,7 @@ REVIEW: Final = {
         )
     ),
     "other_payment": maybe(REVIEW_PAYMENT, shown=False),
+    "other_message": maybe(REVIEW_MESSAGE, shown=False),
     "orders_named": listed(ref("TransactionListItem"), shown=False),
     "suggestions": listed(
         shape(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from daemon.core.balance import BalanceCheck, Ruling, decide, is_plain, judge
-from daemon.core.balance_line import Away, Entry, Gap, Standing, Why, effects_of, matters
+from daemon.core.balance_line import Away, Entry, Gap, Standing, Why, effects_of, id_number, matters
 from daemon.core.doubts import Doubt, Facts, counting, doubts_about, of_the_route, teaches_smsc
 from daemon.core.limits import HISTORY_US, SECOND_US
 from daemon.intake.desk import Desk
@@ -40,11 +40,19 @@ def weigh(desk: Desk, arrived: Arrived, outcome: Outcome, reading: readings.Read
         return
     ruling, doubts = _judge(desk, arrived, reading)
     if ruling.why is Why.ID_TAKEN:
-        conflict(desk, arrived, outcome, {})
+        conflict(desk, arrived, outcome, _taken_by(desk, arrived, reading))
         return
     follow(desk, ruling)
     tell_gap(desk, ruling.entry, warning=ruling.warning)
     _conclude(desk, arrived, outcome, reading, ruling, doubts)
+
+
+def _taken_by(desk: Desk, arrived: Arrived, reading: readings.Reading) -> dict[str, Any]:
+    """Return which message has this ID already, written otherwise (leading zeros): the details of a conflict."""
+    number = id_number(own_id(reading))
+    entries = balances.around(desk.tx, arrived.chain, arrived.at)
+    found = (entry.key for entry in entries if id_number(entry.telco_id) == number)
+    return {"message_id": next(found)}
 
 
 def take_word(desk: Desk, message_id: str, *, genuine: bool) -> None:

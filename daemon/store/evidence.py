@@ -40,7 +40,10 @@ def _around(reader: Reader, review: Review, now: int) -> Evidence:
     request = None
     if review.transaction_id is not None:
         request = lists.by_id(reader, review.transaction_id, None)
-    other_id = json.loads(review.details).get("payment_id")
+    details = json.loads(review.details)
+    other_id = details.get("payment_id")
+    # The message behind a payment is the payment's evidence; one that made none is shown itself.
+    other_message_id = details.get("message_id") if other_id is None else None
     codes = candidates(_reference_text(message, payment))
     return Evidence(
         review=review,
@@ -50,6 +53,7 @@ def _around(reader: Reader, review: Review, now: int) -> Evidence:
         request=request,
         pays=None if payment is None else transactions.paid_by(reader, payment.id),
         other_payment=None if other_id is None else payments.get(reader, other_id),
+        other_message=None if other_message_id is None else messages.get(reader, other_message_id),
         named=tuple(transactions.by_codes_in_use(reader, review.mode, codes, now)),
         suggestions=_suggestions(reader, review, payment),
         place=_place(reader, message),

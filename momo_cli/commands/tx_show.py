@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from daemon.wire import Path
-from momo_cli.answer import Answer, Call, Row
+from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.errors import usage
 from momo_cli.orders import SHOW_VIEW, find, shown
@@ -24,6 +24,17 @@ EXAMPLES: Final = """\
   momo tx show --client-ref INV-17
   momo tx show 7KQ2MX --events
 """
+EVENTS_VIEW: Final = View(
+    fields=(
+        Field("id"),
+        Field("at"),
+        Field("type"),
+        Field("actor"),
+        Field("text"),
+        Field("payment_id"),
+        Field("message_id"),
+    )
+)
 _LIMIT_MAX: Final = 500
 
 
@@ -49,7 +60,7 @@ def command(
     """Read the flags."""
     if (order is None) == (client_ref is None):
         raise usage("give one of REF, CODE and --client-ref")
-    return Call(run, Options(order, client_ref, events), SHOW_VIEW)
+    return Call(run, Options(order, client_ref, events), EVENTS_VIEW if events else SHOW_VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
@@ -74,7 +85,8 @@ def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answe
     # One document for both answers: the order's own, and beside its `data` what happened.
     document = dumps({**reply.body, "events": events})
     told = [f"  {_when(event, terminal)}  {clean(event.get('text'))}" for event in events]
-    return replace(answer, document=document, lines=[*answer.lines, "", *told])
+    # For programs the rows are what was asked for; people see the order above them.
+    return replace(answer, document=document, rows=events, lines=[*answer.lines, "", *told])
 
 
 def _when(event: Row, terminal: Terminal) -> str:

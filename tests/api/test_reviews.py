@@ -105,6 +105,17 @@ async def test_two_payments_with_one_id_are_shown_side_by_side(api: FakeApi) -> 
     assert (shown["payment"], shown["other_payment"]["amount"]) == (None, "25.00")
 
 
+async def test_the_held_message_that_has_the_same_id_is_shown_beside(api: FakeApi) -> None:
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214499999"))
+    await api.shop.read(mtn(2500, "AMA SERWAA", 500_000, "food", ID, concatenation=2))
+    await api.shop.read(mtn(9900, "YAW OWUSU", 700_000, "food", ID, concatenation=3))
+    held, conflict = sorted(await reviews(api), key=lambda one: str(one["reason"]))
+    assert (held["reason"], held["other_message"]) == ("balance_break", None)
+    assert (conflict["reason"], conflict["other_payment"]) == ("id_conflict", None)
+    assert conflict["other_message"]["id"] == held["message"]["id"]
+    assert conflict["other_message"]["fields"]["payer_name"] == "AMA SERWAA"
+
+
 async def test_newest_come_first_and_pages_follow_each_other(api: FakeApi) -> None:
     await held(api)
     await forged(api)

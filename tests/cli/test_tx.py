@@ -36,6 +36,18 @@ def test_show_with_events_is_one_document(api: FakeApi, momo: Momo) -> None:
     assert momo("tx", "show", samples.REF, "--events", "--get", "events.0.id").out == "1\n"
 
 
+def test_a_program_gets_the_events_one_a_line(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked for GHS 12.50."), entry(2, "Cancelled.")]))
+    ran = momo("tx", "show", samples.REF, "--events")
+    rows = [line.split("\t") for line in ran.out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert [row[4] for row in rows] == ["Asked for GHS 12.50.", "Cancelled."]
+    assert momo("tx", "show", samples.REF, "--events", "--fields", "text").out == (
+        "Asked for GHS 12.50.\nCancelled.\n"
+    )
+
+
 def test_show_reads_every_page_of_the_events(api: FakeApi, momo: Momo) -> None:
     page = [entry(number, "x") for number in range(500)]
     api.on("GET", TX, samples.one("PENDING"))
