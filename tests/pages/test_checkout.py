@@ -375,7 +375,9 @@ async def test_languages_are_those_that_the_shop_named(tmp_path: Path, api: Fake
         assert '<html lang="fr">' in (await client.get(f"{path}?lang=fr")).text
         assert '<html lang="en">' in (await client.get(f"{path}?lang=en", headers=french)).text
         assert '<html lang="en">' in (await client.get(path)).text
-        assert "En attente de votre paiement" in (await client.get(path, headers=french)).text
+        text = (await client.get(path, headers=french)).text
+        assert "En attente de votre paiement" in text
+        assert "Composez le *170#" in text
 
 
 async def test_page_says_when_payments_are_not_seen(api: FakeApi) -> None:
