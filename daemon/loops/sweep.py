@@ -7,6 +7,7 @@ from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
 from daemon.flows import expire, send_text
 from daemon.flows.drop_suggestions import drop_suggestions
+from daemon.flows.missing_parts import tell_missing_parts
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.overdue import tell_overdue
 from daemon.flows.prune import prune
@@ -28,6 +29,8 @@ async def sweep(env: Env, log: Log) -> None:
             for turn in await watch(env):
                 event = "sim.heard_again" if turn.silence is None else "sim.silent"
                 log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
+            if lacking := await tell_missing_parts(env):
+                log.warning("message.incomplete", count=lacking)
             await send_text.expire(env)
             await note_key_use(env)
             pruned = sum((await prune(env)).counts.values())
