@@ -38,6 +38,7 @@ def page(document: Mapping[str, Any]) -> str:
     shapes = document["components"]["schemas"]
     environment.filters |= {
         "prose": prose,
+        "inline": inline,
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "rows": partial(rows, shapes=shapes),
         "kind": partial(kind, shapes=shapes),
@@ -62,10 +63,13 @@ def _operations(document: Mapping[str, Any], tag: str) -> Iterator[dict[str, Any
 
 def prose(text: str) -> str:
     """Return text as HTML: paragraphs, with `code` and **strong** marked."""
-    made = html.escape(text)
-    made = re.sub(r"`([^`]+)`", r"<code>\1</code>", made)
-    made = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", made)
-    return "".join(f"<p>{part}</p>" for part in made.split("\n\n"))
+    return "".join(f"<p>{part}</p>" for part in inline(text).split("\n\n"))
+
+
+def inline(text: str) -> str:
+    """Return text as HTML within a paragraph."""
+    made = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", made)
 
 
 def rows(schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = "") -> Iterable[Row]:
@@ -98,7 +102,7 @@ def kind(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> str:
     if "items" in found and "enum" not in found:
         words[0] = f"array of {kind(found['items'], shapes)}"
     limits = [
-        text.format(found[name])
+        text.format(json.dumps(found[name]).strip('"'))
         for name, text in _LIMITS.items()
         if name in found and not (name == "minLength" and found[name] == 1)
     ]
