@@ -252,6 +252,61 @@ ENDPOINT: dict[str, Any] = {
     "created_at": "2026-11-20T08:00:00.000Z",
     "updated_at": "2026-11-20T08:00:00.000Z",
 }
+RULE: dict[str, Any] = {
+    "id": "6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab",
+    "endpoint_id": ENDPOINT["id"],
+    "name": "rents",
+    "position": 1,
+    "enabled": True,
+    "filter": {"amount": {"$gte": "50"}},
+    "created_at": "2026-11-20T08:00:00.000Z",
+    "updated_at": "2026-11-20T08:00:00.000Z",
+}
+CLAIM: dict[str, Any] = {
+    "endpoint_id": ENDPOINT["id"],
+    "url": ENDPOINT["url"],
+    "description": "",
+    "is_active": True,
+    "catch_all": True,
+    "claims": True,
+    "claimed_by": "rule",
+    "rule_id": RULE["id"],
+    "reason": "Its rule rents matches.",
+    "rules": [
+        {
+            "id": RULE["id"],
+            "name": "rents",
+            "position": 1,
+            "enabled": True,
+            "filter": RULE["filter"],
+            "matched": True,
+            "clauses": [
+                {
+                    "path": "amount.$gte",
+                    "field": "amount",
+                    "operator": "$gte",
+                    "expected": "50",
+                    "actual": "75.00",
+                    "matched": True,
+                }
+            ],
+        }
+    ],
+}
+ROUTED: dict[str, Any] = {"placed": True, "claims": 1, "endpoints": [CLAIM]}
+ROUTING: dict[str, Any] = {
+    "transaction_id": "01234567-89ab-cdef-0123-456789abcdef",
+    "reference": REF,
+    "status": "SUCCESS",
+    "payment": {
+        "amount": "75.00",
+        "currency": "GHS",
+        "telco_transaction_id": "0012345678",
+        "received_at": "2026-11-20T09:14:00.000Z",
+    },
+    "decisions": [{"decided_at": "2026-11-20T09:14:00.000Z", "reference": REF, **ROUTED}],
+    "today": {"placed": True, "claims": 0, "endpoints": []},
+}
 DELIVERY: dict[str, Any] = {
     "id": "d1f0c1e0-7d2b-4c3d-9e4f-0123456789ab",
     "webhook_id": "ocl_0123456789abcdefghijklmn",

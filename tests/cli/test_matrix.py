@@ -272,7 +272,39 @@ CASES = {
 ELSEWHERE = {
     "deliveries gap": "test_deliveries.py",
     "listen": "test_listen.py",
+    "simulate endpoint": "test_listen.py",
     "dead-letters replay-batch": "test_deliveries.py",
+    "rules list": Case(
+        ("rules", "list", samples.ENDPOINT["id"]),
+        ("GET", f"{ENDPOINT}/rules"),
+        ok([samples.RULE]),
+        ok([]),
+    ),
+    "rules add": Case(
+        ("rules", "add", samples.ENDPOINT["id"], "amount", ">=", "50"),
+        ("POST", f"{ENDPOINT}/rules"),
+        Says({"success": True, "data": samples.RULE}, 201),
+    ),
+    "rules update": Case(
+        ("rules", "update", samples.ENDPOINT["id"], samples.RULE["id"], "--name", "rents"),
+        ("PUT", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
+        ok(samples.RULE),
+    ),
+    "rules remove": Case(
+        ("rules", "remove", samples.ENDPOINT["id"], samples.RULE["id"]),
+        ("DELETE", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
+        Says({"success": True, "deleted": True}),
+    ),
+    "rules test": Case(
+        ("rules", "test", "--sample", "{}"),
+        ("POST", wire.Path.RULES_TEST),
+        ok({"filter": None, **samples.ROUTED}),
+    ),
+    "routes explain": Case(
+        ("routes", "explain", samples.REF),
+        ("GET", f"/v1/open-collections/payments/{samples.REF}/routing"),
+        ok(samples.ROUTING),
+    ),
     "endpoints reveal": "test_deliveries.py",
     "endpoints rotate": "test_deliveries.py",
     "doctor": "test_doctor.py",

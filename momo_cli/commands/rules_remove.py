@@ -1,0 +1,46 @@
+"""Take a rule away. What it has claimed stays where it is."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
+
+from daemon.wire import Path
+from momo_cli.answer import Answer, Call, Field, View
+from momo_cli.client import Client, path_of
+from momo_cli.rules import notes_of
+from momo_cli.terminal import Terminal
+
+EXAMPLES: Final = """\
+  momo rules remove b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab
+"""
+VIEW: Final = View(fields=(Field("id"), Field("deleted")))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flags of `momo rules remove`."""
+
+    endpoint: str
+    rule: str
+
+
+def command(
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id.")],
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")],
+) -> Call:
+    """Read the flags."""
+    return Call(run, Options(endpoint.strip(), rule.strip()), VIEW)
+
+
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:
+    """Delete the rule."""
+    path = path_of(Path.RULE, id=options.endpoint, rule_id=options.rule)
+    reply = client.call("DELETE", path)
+    return Answer(
+        document=reply.text,
+        rows=[{"id": options.rule, "deleted": True}],
+        lines=[f"{terminal.style('✓', 'green')} Removed."],
+        notes=notes_of(reply.body),
+        next=[f"momo rules list {options.endpoint}"],
+    )

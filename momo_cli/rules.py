@@ -1,0 +1,142 @@
+"""What the commands about rules share: reading a filter, and saying why a payment goes where it goes."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from momo_cli.answer import Field, Row, View
+from momo_cli.errors import Failure, usage
+from momo_cli.render import dumps
+from momo_cli.terminal import Terminal
+from momo_cli.text import at, clean
+
+OPERATORS: Final = {
+    "=": "$eq",
+    "!=": "$neq",
+    ">": "$gt",
+    ">=": "$gte",
+    "<": "$lt",
+    "<=": "$lte",
+    "in": "$in",
+    "startswith": "$startsWith",
+    "endswith": "$endsWith",
+    "contains": "$contains",
+}
+"""What people type, and what the API calls it; VALUE of `in` is a list with commas."""
+
+FIELDS: Final = tuple(
+    Field(name)
+    for name in (
+        "id", "endpoint_id", "name", "position", "enabled", "filter", "created_at", "updated_at",
+    )
+)  # fmt: skip
+VIEW: Final = View(fields=FIELDS)
+"""Of one rule: it has lines for people instead of a table."""
+CLAIMS: Final = View(
+    fields=tuple(
+        Field(name)
+        for name in ("endpoint_id", "url", "claims", "claimed_by", "rule_id", "catch_all", "reason")
+    ),
+    id="endpoint_id",
+)
+
+
+def read_json(text: str, flag: str) -> Any:
+    """Read JSON as it is, or from a file after `@`.
+
+    Raises:
+        Failure: USAGE: no such file, or no JSON.
+    """
+    if text.startswith("@"):
+        try:
+            with open(text[1:], encoding="utf-8") as file:  # noqa: PTH123 -- pathlib costs start-up time
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise usage(f"{flag}: cannot read {text[1:]}: {error}") from None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise usage(f"{flag}: this is no JSON: {error}") from None
+
+
+def read_filter(text: str | None, words: Sequence[str]) -> Any:
+    """Return the filter that was given: `--filter`, or `FIELD OP VALUE...` joined by AND; None when neither was.
+
+    Raises:
+        Failure: USAGE: both, words that are no triples, or an operator that there is not.
+    """
+    if text is not None and words:
+        raise usage("give --filter or FIELD OP VALUE, not both")
+    if text is not None:
+        return read_json(text, "--filter")
+    if not words:
+        return None
+    if len(words) % 3:
+        raise _no_triple(words)
+    found: dict[str, Any] = {}
+    rest: list[dict[str, Any]] = []
+    for name, typed, value in zip(words[::3], words[1::3], words[2::3], strict=True):
+        operator = OPERATORS.get(typed.lower())
+        if operator is None:
+            raise usage(f"{typed} is no operator; there are {' '.join(OPERATORS)}")
+        wanted: Any = [each.strip() for each in value.split(",")] if operator == "$in" else value
+        conditions = found.setdefault(name, {})
+        if operator in conditions:
+            rest.append({name: {operator: wanted}})
+        else:
+            conditions[operator] = wanted
+    return {**found, "$and": rest} if rest else found
+
+
+def _no_triple(words: Sequence[str]) -> Failure:
+    said = " ".join(words)
+    return usage(
+        f"{said}: conditions are FIELD OP VALUE, such as amount '>=' 50; quote what the shell would take"
+    )
+
+
+def notes_of(body: object) -> list[str]:
+    """Return the warnings of an answer."""
+    warnings = at(body, "meta.warnings")
+    return [f"warning: {clean(each)}" for each in warnings] if isinstance(warnings, list) else []
+
+
+def rule_lines(row: Row, terminal: Terminal) -> list[str]:
+    """Describe one rule."""
+    on = row.get("enabled") is True
+    mark = terminal.style("✓ on", "green") if on else terminal.style("! off", "yellow")
+    return [
+        f"{mark}  {clean(row.get('name')) or '(no name)'}",
+        f"  id        {clean(row.get('id'))}",
+        f"  position  {row.get('position')}",
+        f"  claims    {clean(dumps(row.get('filter')))}",
+    ]
+
+
+def claim_lines(endpoints: Iterable[Row], terminal: Terminal) -> list[str]:
+    """Say of each endpoint whether it gets a payment and why: each rule, each comparison, and the value seen."""
+    lines = []
+    for endpoint in endpoints:
+        gets = endpoint.get("claims") is True
+        mark = terminal.style("✓ gets it", "green") if gets else terminal.style("· does not", "dim")
+        paused = "" if endpoint.get("is_active") else "  (paused: its delivery waits)"
+        lines.append(f"{mark}  {clean(endpoint.get('url'))}{paused}")
+        lines.append(f"  {clean(endpoint.get('reason'))}")
+        for rule in endpoint.get("rules") or []:
+            lines += _rule_found(rule, terminal)
+    return lines
+
+
+def _rule_found(rule: Row, terminal: Terminal) -> list[str]:
+    name = clean(rule.get("name")) or f"no. {rule.get('position')}"
+    verdict = "matches" if rule.get("matched") else "does not match"
+    if not rule.get("enabled"):
+        verdict += ", and is off"
+    lines = [f"  rule {name}: {verdict}"]
+    for clause in rule.get("clauses") or []:
+        holds = clause.get("matched") is True
+        mark = terminal.style("✓", "green") if holds else terminal.style("✗", "red")
+        seen = "unknown" if clause.get("actual") is None else clean(dumps(clause.get("actual")))
+        wanted = clean(dumps(clause.get("expected")))
+        lines.append(f"    {mark} {clean(clause.get('path'))} {wanted}: it is {seen}")
+    return lines
