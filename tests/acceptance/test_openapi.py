@@ -14,14 +14,14 @@ import pytest
 
 from tests.fakes import no_network
 from tests.fakes.real_shop import ROOT, RealShop, wait_until
+from tests.fakes.receiver import Answer, Receiver
 
 PASSWORD = "correct horse 42"
 SETTINGS: dict[str, dict[str, object]] = {
     "limits": {"live_per_min": 0, "test_per_min": 0},
-    # Only this machine can be reached, and nobody listens there.
-    "webhooks": {"allow_private_hosts": ["localhost"], "retry_schedule_s": [0.1], "jitter": 0.0},
+    # Only this machine can be reached.
+    "webhooks": {"allow_private_hosts": ["localhost"]},
 }
-HOOK = "https://localhost:1/hook"
 
 
 @dataclass
@@ -42,22 +42,26 @@ def ask(client: httpx.Client, method: str, path: str, body: Any = None, **header
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
-    with RealShop(tmp_path / "shop", settings=SETTINGS) as real:
+    with (
+        Receiver(tmp_path / "receiver") as receiver,
+        RealShop(tmp_path / "shop", settings=SETTINGS, ca_file=receiver.ca_file) as real,
+    ):
+        receiver.script(Answer(404))
         real.environ["PYTHONPATH"] = no_network.install(tmp_path / "hook")
         real.start()
         with httpx.Client(base_url=f"http://{real.http}") as client:
             token = ask(client, "POST", "/v1/auth/login", {"password": PASSWORD})["data"]["token"]
             client.headers["Authorization"] = f"Bearer {token}"
-            known = furnish(client)
+            known = furnish(client, receiver.url())
         yield Shop(real, tmp_path, token, known)
 
 
-def furnish(client: httpx.Client) -> dict[str, dict[str, str]]:
+def furnish(client: httpx.Client, hook: str) -> dict[str, dict[str, str]]:
     """Put one thing of each kind into the shop; returns where each is."""
     order = {"amount": "25.00", "phone_number": "0241234567", "client_reference": "order-1042"}
     live = ask(client, "POST", "/v1/transactions/initialize", order)["data"]
     test: dict[str, str] = {"Svc-Mode": "test"}
-    ends = {"url": HOOK, "is_sandbox": True}
+    ends = {"url": hook, "is_sandbox": True}
     endpoint = ask(client, "POST", "/v1/open-collections/endpoints", ends)["data"]["id"]
     paid = ask(client, "POST", "/v1/transactions/initialize", order, **test)["data"]["reference"]
     ask(client, "POST", "/v1/test/payments", {"reference": paid}, **test)
