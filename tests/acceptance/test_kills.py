@@ -10,6 +10,7 @@ import pytest
 
 from daemon import wire
 from tests.acceptance.conftest import Scene
+from tests.fakes.invariants import check_invariants
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import Receipt, mtn_receipts
@@ -54,6 +55,7 @@ def _run(scene: Scene, *, kills: int, receipts: int) -> None:
     _wait_until_quiet(scene, receipts + len(requests))
     scene.shop.stop()
     deletions.were_all_durable(scene.shop)
+    check_invariants(scene.shop.places.database)
 
     _payments_are_the_receipts(scene.shop, plan, requests)
     _requests_are_verified_once(scene.shop, plan, requests)
