@@ -1,0 +1,232 @@
+"""A day without a link: nothing is counted against anybody, and all goes out when the link is back.
+
+The delivery loop, the flows, the database, the guard and the dialler are the real ones; simulated are time, the names'
+look-up and the connections. A receiver answers 200 once it is connected to.
+"""
+
+import asyncio
+import errno
+import io
+import random
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from daemon import wire
+from daemon.config import Config
+from daemon.core.delivery import Outcome
+from daemon.core.model import Delivery, Endpoint
+from daemon.core.signing import make_secret
+from daemon.env import Env
+from daemon.log import Log
+from daemon.loops.deliver import DeliverLoop
+from daemon.secrets import Vault
+from daemon.store import webhook_secrets
+from daemon.store.engine import Tx
+from daemon.store.rows import columns, load_all
+from daemon.webhooks.addresses import PUBLIC_ONLY
+from daemon.webhooks.dial import Dialer
+from daemon.webhooks.reach import Reach
+from daemon.webhooks.streams import TRACE, NetworkError, Trace
+from tests.fakes.entropy import FakeEntropy
+from tests.simulation.inline_store import InlineStore
+from tests.simulation.simulated_time import SimulatedClock, run
+
+T = TypeVar("T")
+ENDPOINTS = 5
+HOURS = 8
+ANSWER_S = 0.2
+BACK_S = 180.0
+"""All is delivered within three minutes after the link returned."""
+
+
+class Internet:
+    """Names and connections, which fail while the link is down: each host in a way of its own."""
+
+    def __init__(self) -> None:
+        self.up = True
+
+    async def look_up(self, host: str, port: int) -> Sequence[str]:
+        await asyncio.sleep(0.02)
+        number = int(host[4])
+        if not self.up and number % 2:
+            raise socket.gaierror(-3, "Temporary failure in name resolution")
+        return [f"8.8.8.{number}"]
+
+    async def connect(self, address: str, port: int) -> socket.socket:
+        await asyncio.sleep(0.02)
+        if not self.up:
+            if address.endswith("2"):
+                await asyncio.sleep(3600)  # the connect time-out ends it
+            raise OSError(errno.ENETUNREACH, "Network is unreachable")
+        mine, theirs = socket.socketpair()
+        theirs.close()
+        return mine
+
+
+class Receivers:
+    """A worker's door: a real dialler, and an answer a moment later."""
+
+    def __init__(self, internet: Internet, clock: SimulatedClock) -> None:
+        self.came: list[tuple[float, str, str]] = []
+        self._clock = clock
+        self._dialer = Dialer(PUBLIC_ONLY, internet.look_up, internet.connect, 5.0)
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        TRACE.set(Trace())
+        self.came.append((self._clock.monotonic(), url, headers["X-Svc-Sequence"]))
+        try:
+            stream = await self._dialer.connect_tcp(url.split("/")[2], 443)
+        except NetworkError as error:
+            return Outcome(None, "", error.code, error.message, 1, connected=False)
+        await stream.aclose()
+        await asyncio.sleep(ANSWER_S)
+        return Outcome(200, "ok", None, None, 1, connected=True)
+
+    async def aclose(self) -> None:
+        """Nothing is kept."""
+
+
+class WakingStore(InlineStore):
+    """Also tells who waits for a topic."""
+
+    async def write(self, job: Callable[[Tx], T]) -> T:
+        topics: set[str] = set()
+
+        def noted(tx: Tx) -> T:
+            result = job(tx)
+            topics.update(tx.topics)
+            return result
+
+        result = await super().write(noted)
+        for topic, _loop, wake in list(self._listeners):
+            if topic in topics:
+                wake()
+        return result
+
+
+class Day:
+    """The shop on that day."""
+
+    def __init__(self, folder: Path, payments: int) -> None:
+        self.payments = payments
+        self.clock = SimulatedClock()
+        self.internet = Internet()
+        places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
+        self.store = WakingStore.open(str(folder / "momo.db"), now_us=self.clock.now_us())
+        entropy = FakeEntropy(1)
+        self.store.dice = random.Random(5)
+        self.env = Env(
+            self.store,
+            self.clock,
+            entropy,
+            Config(),
+            Vault.open(places, "file"),
+            account_key=b"k" * 32,
+        )
+        self.receivers = Receivers(self.internet, self.clock)
+
+    async def open(self) -> None:
+        sealed = self.env.vault.seal(make_secret(bytes(32)).encode(), webhook_secrets.PURPOSE)
+
+        def job(tx: Tx) -> None:
+            for number in range(1, ENDPOINTS + 1):
+                tx.run(
+                    "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, "
+                    "include_raw, is_active, consecutive_failures, created_at, updated_at) VALUES (:id, 'endpoint', "
+                    "'live', :url, :url, '', '[]', 1, 0, 1, 0, 1, 1)",
+                    {"id": f"e{number}", "url": f"https://host{number}.test/hook"},
+                )
+                tx.run(
+                    "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:id, :sealed, 1)",
+                    {"id": f"e{number}", "sealed": sealed},
+                )
+            # Whose webhooks they are does not matter here.
+            tx.run(
+                "INSERT INTO transactions (id, mode, origin, svc_code, status, currency, expected_minor, meta, "
+                "send_sms_to_payer, created_with, created_at, expires_at, late, rejected) VALUES ('t', 'live', 'request', "
+                "'A7K2M9', 'PENDING', 'GHS', 100, '{}', 0, 'secret', 1, 2, 0, 0)"
+            )
+
+        await self.store.write(job)
+
+    async def pay(self, number: int) -> None:
+        now = self.clock.now_us()
+
+        def job(tx: Tx) -> None:
+            for endpoint in range(1, ENDPOINTS + 1):
+                tx.run(
+                    "INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, "
+                    "test, body, status, attempt_count, run, next_attempt_at, created_at) VALUES (:id, :id, :endpoint, "
+                    "'transaction.forwarded', :subject, 0, 't', 0, '{}', 'pending', 0, 1, :now, :now)",
+                    {
+                        "id": f"d{number}-{endpoint}",
+                        "endpoint": f"e{endpoint}",
+                        "subject": f"p{number}",
+                        "now": now,
+                    },
+                )
+            tx.wake("deliveries")
+
+        await self.store.write(job)
+
+    def rows(self, model: type, table: str) -> list[Any]:
+        sql = f"SELECT {columns(model)} FROM {table} ORDER BY seq"
+        return load_all(model, self.store.look(lambda reader: reader.all(sql)))
+
+
+async def live(day: Day) -> float:
+    """Live through the day; return how long after the link's return all was delivered."""
+    await day.open()
+    reach = Reach(PUBLIC_ONLY, resolver=day.internet.look_up, connector=day.internet.connect)
+    loop = DeliverLoop(day.env, lambda: day.receivers, Log(io.StringIO()), reach)
+    task = asyncio.create_task(loop.run())
+    for number in range(3):  # the link works, until the middle of a payment
+        await day.pay(number)
+        await asyncio.sleep(7)
+    day.internet.up = False
+    for number in range(3, day.payments):
+        await day.pay(number)
+        await asyncio.sleep(HOURS * 3600 / day.payments)
+    day.internet.up = True
+    back = day.clock.monotonic()
+    while any(row.delivered_at is None for row in day.rows(Delivery, "deliveries")):
+        assert day.clock.monotonic() - back < 2 * BACK_S, "not all is delivered"
+        await asyncio.sleep(1)
+    took = day.clock.monotonic() - back
+    await loop.stop()
+    await task
+    return took
+
+
+@pytest.mark.parametrize("payments", [40, pytest.param(500, marks=pytest.mark.slow)])
+def test_eight_hours_without_a_link_count_against_nobody(tmp_path: Path, payments: int) -> None:
+    day = Day(tmp_path, payments)
+    try:
+        took = run(day.clock, live(day))
+        deliveries = day.rows(Delivery, "deliveries")
+        endpoints = day.rows(Endpoint, "endpoints")
+        counted = day.store.look(
+            lambda reader: reader.value("SELECT COUNT(*) FROM attempts WHERE counted = 1")
+        )
+        paused = day.store.look(
+            lambda reader: reader.value("SELECT COUNT(*) FROM events WHERE type LIKE 'endpoint.%'")
+        )
+    finally:
+        day.store.close()
+    assert took <= BACK_S
+    assert len(deliveries) == payments * ENDPOINTS
+    # One attempt each is on the schedule: the one that arrived.
+    assert {row.attempt_count for row in deliveries} == {1}
+    assert {(row.is_active, row.consecutive_failures) for row in endpoints} == {(True, 0)}
+    assert (counted, paused) == (0, 0)
+    for endpoint in endpoints:
+        firsts: dict[str, None] = dict.fromkeys(
+            sequence for _, url, sequence in day.receivers.came if url == endpoint.url
+        )
+        assert list(firsts) == sorted(firsts, key=int)
+    # While nothing was reached, next to nothing was tried.
+    assert len(day.receivers.came) < payments * ENDPOINTS + 50
