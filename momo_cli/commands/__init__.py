@@ -89,6 +89,9 @@ COMMANDS: Final[dict[str, Info]] = {
         _ROOM + "dead_letters_replay_batch", "Send many of them again", HOOKS
     ),
     "simulate payment": Info(_ROOM + "simulate_payment", "Make up a payment in the sandbox", CARE),
+    "simulate endpoint": Info(
+        _ROOM + "simulate_endpoint", "Practise with a receiver that fails", CARE
+    ),
     "simulate sms": Info(_ROOM + "simulate_sms", "Make up an SMS in the sandbox", CARE),
     "backup create": Info(_ROOM + "backup_create", "Copy the whole shop into one file", CARE),
     "backup list": Info(_ROOM + "backup_list", "List the copies", CARE),
@@ -134,7 +137,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "routes": ("Where payments went: explain", HOOKS),
     "deliveries": ("What was sent: list, show, attempts, redeliver, curl, gap", HOOKS),
     "dead-letters": ("What was given up: list, show, replay, replay-batch", HOOKS),
-    "simulate": ("The sandbox: payment, sms", CARE),
+    "simulate": ("The sandbox: payment, sms, endpoint", CARE),
     "backup": ("Copies of the whole shop: create, list, verify, prune", CARE),
     "keys": ("API keys: create, list, show, revoke", CARE),
     "password": ("The owner's password: set", CARE),

@@ -141,7 +141,7 @@ def test_fail_is_what_momo_is_told_and_dup_is_twice(shop: RealShop, local: Local
         pay(shop)
         wait_until(
             lambda: shop.rows("SELECT 1 FROM deliveries WHERE status = 'delivered'"),
-            20,
+            90,  # the delivery loop looks again after 30 s at the latest
             "a delivery",
         )
         rows, err = end(process)
@@ -224,6 +224,27 @@ def test_the_printed_curl_command_is_taken_as_genuine(
     assert last["headers"]["webhook-id"] == first["headers"]["webhook-id"]
     assert last["headers"]["X-Svc-Replay"] == "true"
     assert verified(secret.read_text().strip(), last)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fail", "left"),
+    [("410", ("failed", "http_error")), ("drop", ("retrying", "connection_reset"))],
+)
+def test_a_broken_receiver_to_practise_with(
+    shop: RealShop, fail: str, left: tuple[str, str]
+) -> None:
+    done = shop.momo("simulate", "endpoint", "--fail", fail, "--count", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+    found = wait_until(
+        lambda: shop.rows("SELECT status, error_code FROM deliveries WHERE error_code IS NOT NULL"),
+        5,
+        "its failures",
+    )
+    assert found[0] == left
+    letters = shop.rows("SELECT COUNT(*) FROM dead_letters")[0][0]
+    assert (letters > 0) == (fail == "410")
 
 
 @pytest.mark.slow

@@ -93,6 +93,12 @@ def test_a_wrong_flag_is_2_and_asks_nothing(
     assert api.asked == []
 
 
+@pytest.mark.parametrize("fail", ["200", "99", "600", "50x", "slow", ""])
+def test_a_broken_receiver_fails_in_known_ways_only(fail: str, api: FakeApi, momo: Momo) -> None:
+    assert momo("simulate", "endpoint", "--fail", fail).code == 2
+    assert api.asked == []
+
+
 def test_a_refusal_is_told_and_no_secret_file_is_left(
     api: FakeApi, momo: Momo, tmp_path: Path
 ) -> None:
