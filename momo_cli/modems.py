@@ -120,6 +120,16 @@ def storage(row: Row) -> str:
     return f"{used}/{total}" if used is not None else "—"
 
 
+def _storages(row: Row) -> str:
+    """Return how full each storage is, where there is more than one: `SM 2/30, ME 0/100`."""
+    all_of = row.get("storages") or ()
+    if len(all_of) < 2:
+        return storage(row)
+    return ", ".join(
+        f"{clean(one.get('name'))} {one.get('used')}/{one.get('total')}" for one in all_of
+    )
+
+
 def _troubles(row: Row) -> Sequence[Row]:
     return row.get("troubles") or ()
 
@@ -150,7 +160,7 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
         ("IMEI", clean(row.get("imei"))),
         ("signal", signal(row)),
         ("network", network(row)),
-        ("storage", f"{storage(row)} messages" if row.get("storage") else ""),
+        ("storage", f"{_storages(row)} messages" if row.get("storage") else ""),
         ("last SMS", ago(row.get("last_sms_at"), terminal)),
     )
     found = [f"{terminal.style(called(row), 'bold')}  {styled(state(row), terminal)}"]

@@ -102,8 +102,8 @@ def _modems(facts: _Facts) -> Iterator[Any]:
     up = _gauge("modem_ready", "1 when messages are read from it")
     signal = _gauge("modem_signal_dbm", "Strength of the network's signal")
     registered = _gauge("modem_registered", "1 when the network lets messages in")
-    used = _gauge("modem_storage_used", "Messages in the storage that receives")
-    total = _gauge("modem_storage_total", "Messages that it can hold")
+    used = _gauge("modem_storage_used", "Messages in a storage of it", "storage")
+    total = _gauge("modem_storage_total", "Messages that it can hold", "storage")
     trouble = _gauge("modem_trouble", "1 for each thing that is wrong", "trouble", "level")
     for one in phones.real(facts.conditions):
         if one.device_id is None:
@@ -115,13 +115,11 @@ def _modems(facts: _Facts) -> Iterator[Any]:
         if one.health_at is None:
             continue
         registered.add_metric(label, int(one.receives))
-        for family, value in (
-            (signal, phones.dbm(one.signal)),
-            (used, one.used),
-            (total, one.total),
-        ):
-            if value is not None:
-                family.add_metric(label, value)
+        if (strength := phones.dbm(one.signal)) is not None:
+            signal.add_metric(label, strength)
+        for name, full, room in one.storages:
+            used.add_metric([*label, name], full)
+            total.add_metric([*label, name], room)
     yield from (up, signal, registered, used, total, trouble)
 
 

@@ -56,6 +56,7 @@ class Condition:
         receives: The registration lets messages in.
         network: The network's name as the phone gives it.
         used: Messages in the storage that receives, of `total`.
+        storages: Name, used and total of each storage, also of those that do not receive.
         simulated: It is no phone but a program: nothing that it says or reads counts as live.
     """
 
@@ -72,6 +73,7 @@ class Condition:
     network: str | None = None
     used: int | None = None
     total: int | None = None
+    storages: tuple[tuple[str, int, int], ...] = ()
     simulated: bool = False
 
 
@@ -161,6 +163,10 @@ def _of_health(phone: Condition, now_us: int) -> Iterator[Trouble]:
         return
     if phone.used is not None and phone.total:
         yield from _of_storage(phone.used, phone.total)
+    # The first one receives, and was just spoken of.
+    for name, used, total in phone.storages[1:]:
+        if total:
+            yield from _of_storage(used, total, f"storage {name}")
     if phone.registration in _DEAF and not phone.receives:
         word = phone.registration.replace("_", " ")
         yield Trouble(
@@ -178,17 +184,17 @@ def _of_health(phone: Condition, now_us: int) -> Iterator[Trouble]:
         )
 
 
-def _of_storage(used: int, total: int) -> Iterator[Trouble]:
+def _of_storage(used: int, total: int, what: str = "SIM") -> Iterator[Trouble]:
     how = f"{used} of {total} messages"
     fix = (
         "see whether `[modems] delete` is off in config.toml; delete what is on the SIM in a phone"
     )
-    if is_full(used, total):
-        yield Trouble(
-            "modem.full", Level.FAIL, f"the SIM is full ({how}): the network holds new ones back", fix
-        )  # fmt: skip
+    full = is_full(used, total)
+    text = f"the {what} is {'full' if full else 'nearly full'} ({how})"
+    if full and what == "SIM":
+        yield Trouble("modem.full", Level.FAIL, f"{text}: the network holds new ones back", fix)
     elif used >= STORAGE_WARN * total:
-        yield Trouble("modem.nearly_full", Level.WARN, f"the SIM is nearly full ({how})", fix)
+        yield Trouble("modem.nearly_full", Level.WARN, text, fix)
 
 
 def shape(phone: Condition, found: Iterable[Trouble]) -> Json:
@@ -211,6 +217,9 @@ def shape(phone: Condition, found: Iterable[Trouble]) -> Json:
         "registration": phone.registration,
         "network_name": phone.network,
         "storage": storage,
+        "storages": [
+            {"name": name, "used": used, "total": total} for name, used, total in phone.storages
+        ],
         "heard_at": None if phone.health_at is None else timestamp(phone.health_at),
         "troubles": [trouble_shape(trouble) for trouble in found],
     }

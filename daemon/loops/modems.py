@@ -110,6 +110,7 @@ class PhoneState:
             network=health.operator,
             used=health.used,
             total=health.total,
+            storages=health.storages,
         )
 
 

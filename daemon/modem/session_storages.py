@@ -49,6 +49,12 @@ class Storages:
         """Return how full the first one is, None when it did not say."""
         return self._fills.get(self.all[0])
 
+    @property
+    def counted(self) -> tuple[tuple[str, int, int], ...]:
+        """Return name, used and total of each that was counted."""
+        known = ((name, self._fills.get(name)) for name in self.usable)
+        return tuple((name, fill.used, fill.total) for name, fill in known if fill is not None)
+
     def retry(self) -> None:
         """Go back to those that were refused: a sweep begins."""
         self.usable = self.all

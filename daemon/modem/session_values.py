@@ -140,6 +140,7 @@ class Health:
         operator: The network's name or number, None when there is none.
         used: Messages in the storage that receives, None when unknown.
         total: How many it can hold, None when unknown.
+        storages: Name, used and total of each storage that was counted.
     """
 
     signal: int | None
@@ -147,6 +148,7 @@ class Health:
     operator: str | None
     used: int | None
     total: int | None
+    storages: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

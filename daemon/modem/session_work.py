@@ -10,6 +10,7 @@ clock asks for is in `session_chores`, what is known of the storages in `session
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from daemon.modem import at
@@ -527,7 +528,7 @@ class Work:
             return
         health = self._chores.done(kind, answer, line, self._storages.fill)
         if health is not None:
-            self._events.append(health)
+            self._events.append(replace(health, storages=self._storages.counted))
         elif kind is Kind.NOTIFY:
             self._count_all()  # what came meanwhile was not announced
 

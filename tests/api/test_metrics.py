@@ -33,6 +33,7 @@ async def fill(api: FakeApi) -> str:
         Condition(
             "/dev/ttyUSB0", "ready", device_id=device, health_at=api.shop.clock.now_us(),
             signal=17, registration="home", receives=True, network="MTN GH", used=30, total=30,
+            storages=(("SM", 30, 30), ("ME", 5, 100)),
         ),
         Condition("/dev/ttyUSB7", "unreachable"),
     ]  # fmt: skip
@@ -56,8 +57,10 @@ async def test_it_says_how_the_shop_fares(api: FakeApi) -> None:
         ("momo_modem_ready", device): 1,
         ("momo_modem_signal_dbm", device): -79,
         ("momo_modem_registered", device): 1,
-        ("momo_modem_storage_used", device): 30,
-        ("momo_modem_storage_total", device): 30,
+        ("momo_modem_storage_used", device, "SM"): 30,
+        ("momo_modem_storage_total", device, "SM"): 30,
+        ("momo_modem_storage_used", device, "ME"): 5,
+        ("momo_modem_storage_total", device, "ME"): 100,
         ("momo_modem_trouble", device, "fail", "modem.full"): 1,
         ("momo_sim_silent", device, "0"): 0,
         ("momo_sim_last_sms_timestamp_seconds", device, "0"): 1_795_248_030,

@@ -43,6 +43,7 @@ async def test_a_phone_is_shown_with_its_sim_and_its_health(api: FakeApi) -> Non
         "registration": "home",
         "network_name": "MTN GH",
         "storage": {"used": 2, "total": 30},
+        "storages": [],
         "heard_at": "2026-11-21T08:00:30.000Z",
         "troubles": [],
         "name": name,

@@ -103,6 +103,18 @@ def test_the_worst_comes_first() -> None:
     assert ids(phone) == [("modem.full", "fail"), ("modem.hung", "warn")]
 
 
+def test_a_storage_that_does_not_receive_is_told_of_too_and_is_no_failure() -> None:
+    kept = replace(WELL, storages=(("SM", 2, 30), ("ME", 80, 100)))
+    assert ids(kept) == [("modem.nearly_full", "warn")]
+    assert phones.troubles(kept, AT)[0].text == "the storage ME is nearly full (80 of 100 messages)"
+    full = replace(WELL, storages=(("SM", 2, 30), ("ME", 100, 100)))
+    assert ids(full) == [("modem.nearly_full", "warn")]
+    assert phones.shape(full, [])["storages"] == [
+        {"name": "SM", "used": 2, "total": 30},
+        {"name": "ME", "used": 100, "total": 100},
+    ]
+
+
 def test_what_was_heard_long_ago_is_not_how_it_fares() -> None:
     full = replace(WELL, used=30)
     assert ids(full, AT + 5 * MINUTE_US) == [("modem.full", "fail")]
@@ -127,6 +139,7 @@ def test_the_shape_says_all_of_it() -> None:
         "registration": "home",
         "network_name": "MTN GH",
         "storage": {"used": 2, "total": 30},
+        "storages": [],
         "heard_at": "2026-11-21T08:01:00.123Z",
         "troubles": [
             {

@@ -153,7 +153,7 @@ def test_a_phone_is_identified_then_ready_then_read() -> None:
         ),
         Ready(notices=True, storages=("SM", "ME")),
         PartsRead((part(1, 1),)),
-        Health(20, Registration.HOME, "MTN", 1, 30),
+        Health(20, Registration.HOME, "MTN", 1, 30, (("SM", 1, 30), ("ME", 0, 100))),
     ]
 
 
