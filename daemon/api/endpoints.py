@@ -12,10 +12,12 @@ from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import collection_shapes
 from daemon.core.errors import Refusal
 from daemon.core.limits import IDEMPOTENCY_US
+from daemon.core.lines import UNPLACED_WINDOW_US
 from daemon.core.model import Endpoint
 from daemon.flows.endpoints import NewEndpoint
 from daemon.flows.endpoints import create as flow
-from daemon.store import endpoints, idempotency
+from daemon.store import endpoints, idempotency, routings
+from daemon.store.engine import Reader
 from daemon.webhooks.addresses import URL_CHARACTERS_MAX
 from daemon.wire import ErrorCode, EventKind, Mode
 
@@ -89,10 +91,20 @@ async def create(call: Call) -> Reply:
 
 @described("List endpoints", "endpoints")
 async def get_list(call: Call) -> Reply:
-    """List the endpoints; a test key sees sandbox endpoints only."""
+    """List the endpoints; a test key sees sandbox endpoints only.
+
+    `meta.unclaimed_payments` counts those of the last 30 days that no endpoint claimed when they came and that were sent
+    to none since; a replay sends them. Of the sandbox for a test key, of real money otherwise.
+    """
     mode = Mode.TEST if call.caller.mode is Mode.TEST else None
-    found = await call.env.store.read(lambda reader: endpoints.in_use(reader, mode))
-    return ok([collection_shapes.endpoint(endpoint) for endpoint in found])
+    since = call.env.clock.now_us() - UNPLACED_WINDOW_US
+
+    def look(reader: Reader) -> tuple[list[Endpoint], int]:
+        return endpoints.in_use(reader, mode), routings.unclaimed(reader, mode or Mode.LIVE, since)
+
+    found, unclaimed = await call.env.store.read(look)
+    shown = [collection_shapes.endpoint(endpoint) for endpoint in found]
+    return ok(shown, {"unclaimed_payments": unclaimed})
 
 
 @described(

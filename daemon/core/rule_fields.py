@@ -3,6 +3,8 @@
 A value has three forms: as JSON shows it (`"25.00"`), raw (2500 hundredths), and folded, which is what is compared
 (reference texts in one case). Times are whole milliseconds, as they are shown, so that what was decided can be shown again
 and comes out the same.
+
+Over 300 lines because it is one table of fields, with the kinds that stand in it.
 """
 
 import json

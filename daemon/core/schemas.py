@@ -704,7 +704,13 @@ ANSWERS: Final[dict[str, Schema]] = {
         _META,
     ),
     "lines": answer(ref("LineStatus")),
-    "endpoints": answer(listed(ref("Endpoint"))),
+    "endpoints": answer(
+        listed(ref("Endpoint")),
+        shape(
+            {"unclaimed_payments": whole(0, "of the last 30 days, claimed by and sent to nobody")}
+        ),
+        has_meta=True,
+    ),
     "endpoint": answer(
         ref("Endpoint"),
         shape({}, {"queued": whole(2, "deliveries that a resume set going"), "warnings": WARNINGS}),

@@ -8,7 +8,7 @@ from momo_cli.answer import Answer, Call, Head, View
 from momo_cli.client import Client
 from momo_cli.endpoints import FIELDS, state_cell
 from momo_cli.terminal import Terminal
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 from momo_cli.words import ago
 
 EXAMPLES: Final = """\
@@ -47,9 +47,16 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     """Ask for the endpoints."""
     reply = client.get(Path.ENDPOINTS)
     rows = reply.data or []
+    lost = at(reply.body, "meta.unclaimed_payments")
+    notes = []
+    if isinstance(lost, int) and lost:
+        notes.append(
+            f"{lost} payments of the last 30 days went to nobody: no rule and no catch-all claimed them"
+        )
     return Answer(
         document=reply.text,
         rows=rows,
         empty="" if rows else "No endpoints yet: payments are kept, and sent to nobody.",
+        notes=notes,
         next=[] if rows else ["momo endpoints add https://shop.example/hook"],
     )

@@ -52,7 +52,11 @@ async def test_creation_shows_the_endpoint_and_its_secret_once(api: FakeApi) -> 
     assert body == {"success": True, "data": endpoint, "secret": body["secret"]}
     one = await api.live.get(f"{PATH}/{endpoint['id']}")
     assert one.json() == {"success": True, "data": endpoint}
-    assert (await api.live.get(PATH)).json() == {"success": True, "data": [endpoint]}
+    assert (await api.live.get(PATH)).json() == {
+        "success": True,
+        "data": [endpoint],
+        "meta": {"unclaimed_payments": 0},
+    }
 
 
 async def test_the_secret_is_kept_sealed(api: FakeApi) -> None:
