@@ -25,7 +25,8 @@ CUSTOMER_PHONE: Final = "0244123456"
 SHOP_PHONE: Final = "0244124567"
 SMSC: Final = "+233244500000"
 TELCO_ID: Final = "86105511902"
-WAIT_S: Final = 20.0
+WAIT_S: Final = 60.0
+"""A phone that announces nothing is polled each 30 s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ class Handset:
 
     def announces_here(self) -> bool:
         """Say whether what nobody asked for comes out at this port."""
-        return self.port == self.family.port
+        # Quectel's "urcport","all" names every port, and so this one.
+        return self.port == self.family.port or self.port.endswith(',"all"')
 
     def perform(self, name: str, operator: str, argument: str) -> list[str]:
         """Carry out one command; return its lines.

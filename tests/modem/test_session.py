@@ -1351,3 +1351,12 @@ def test_a_phone_that_refuses_to_tell_its_sim_any_more_holds_no_message_up() -> 
     shop.wait(1.0)
     assert [entry.pdu for entry in shop.read] == [pdu(3)]
     assert shop.state() is State.READY
+
+
+@pytest.mark.parametrize("make", sorted(set(FAMILIES) - {"hilink"}))
+def test_each_make_announces_a_message_at_the_port_that_is_read(make: str) -> None:
+    shop = Shop(Phone(FAMILIES[make].identity(), family=FAMILIES[make]))
+    shop.wait(20.0)
+    shop.phone.deliver(pdu(7))
+    shop.wait(2.0)
+    assert [entry.pdu for entry in shop.read] == [pdu(7)]
