@@ -132,10 +132,14 @@ class DeliverLoop:
             task = asyncio.create_task(self._work(item))
             self._running[task] = item.endpoint.id, item.delivery.bulk
             task.add_done_callback(self._finished)
-        self._tell(await recording)
-        if due.next_at is None or len(self._running) >= self._workers:
+        written = await recording
+        self._tell(written)
+        # What was recorded beside the look may be due again before anything that the look has seen.
+        retries = (decision.next_attempt_at_us for _, decision in written)
+        due_at = min((at for at in (due.next_at, *retries) if at is not None), default=None)
+        if due_at is None or len(self._running) >= self._workers:
             return LOOK_AGAIN_S  # whoever finishes wakes us
-        wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
+        wait_s = (due_at - self._env.clock.now_us()) / SECOND_US
         return min(max(wait_s, 0.05), LOOK_AGAIN_S)
 
     async def _lease(self) -> deliver.Due | float:

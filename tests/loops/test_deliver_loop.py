@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from daemon.config import Config, Webhooks
 from daemon.core.delivery import Outcome
 from daemon.core.model import Delivery
 from daemon.log import Log
@@ -95,6 +96,26 @@ async def test_a_new_delivery_goes_out_at_once(shop: FakeShop) -> None:
 
         await until(done)
         assert len(posts) == 1
+
+
+async def test_a_retry_is_made_when_it_is_due_and_not_at_the_next_look(tmp_path: Path) -> None:
+    config = Config(webhooks=Webhooks(retry_schedule_s=(0.2, 60.0), jitter=0.0))
+    shop = await FakeShop.make(tmp_path, config)
+    await add_endpoint(shop, "e1")
+    answers = iter([answered(503), answered(200)])
+    async with running(shop, lambda url: next(answers)) as (_loop, _posts, _senders):
+        await owe(shop, 1)
+
+        async def failed() -> bool:
+            return await statuses(shop) == [DeliveryStatus.RETRYING]
+
+        async def done() -> bool:
+            return await statuses(shop) == [DeliveryStatus.DELIVERED]
+
+        await until(failed)
+        shop.clock.advance(1)
+        await until(done)
+    shop.close()
 
 
 async def test_each_delivery_is_sent_once_when_all_is_well(shop: FakeShop) -> None:
