@@ -6,7 +6,7 @@ Patterns are compiled at first use: 250 of them cost 300 ms.
 import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from parsers.country import GHANA, has_real_date
 from parsers.money import EXPONENTS, Money, read_money, render
@@ -113,66 +113,35 @@ def _build(wording: Wording, found: Found) -> Reading:
     if not has_real_date(found.get("telco_id", "")):
         return Unreadable(f"{wording.name}: no such day as the one in the ID")
     phone = found.pop("payer_phone", None)
-    telco_id = found.pop("telco_id", None) or found.pop("undated_id", None)
-    payer_name = found.pop("payer_name", None)
-    payer_phone = None if phone is None else read_phone(phone, wording.country.region)
+    said: dict[str, Any] = {
+        "network": wording.network,
+        "wording": wording.name,
+        "amount": moneys["amount"],
+        "telco_id": found.pop("telco_id", None) or found.pop("undated_id", None),
+        "payer_name": found.pop("payer_name", None),
+        "payer_phone": None if phone is None else read_phone(phone, wording.country.region),
+        "payer_phone_printed": phone,
+        "balance": moneys["balance"],
+        "fee": moneys["fee"],
+        "printed_at": printed_at,
+        "extra": found,
+        "shown": shown,
+    }
     if wording.reverses:
-        return Reversal(
-            network=wording.network,
-            wording=wording.name,
-            amount=moneys["amount"],
-            telco_id=telco_id,
-            original_telco_id=found.get("reversed_transaction_id"),
-            payer_name=payer_name,
-            payer_phone=payer_phone,
-            payer_phone_printed=phone,
-            balance=moneys["balance"],
-            fee=moneys["fee"],
-            printed_at=printed_at,
-            extra=found,
-            unverified=wording.unverified,
-            shown=shown,
-        )
-    reference = found.pop("reference", None)
+        original = found.get("reversed_transaction_id")
+        return Reversal(**said, original_telco_id=original, unverified=wording.unverified)
+    said |= {
+        "kind": wording.kind,
+        "reference": found.pop("reference", None),
+        "reference_raw": found.get("reference_raw"),
+    }
     if wording.kind not in _RECEIVED:
-        return NotPayment(
-            kind=wording.kind,
-            network=wording.network,
-            wording=wording.name,
-            amount=moneys["amount"],
-            telco_id=telco_id,
-            payer_name=payer_name,
-            payer_phone=payer_phone,
-            payer_phone_printed=phone,
-            reference=reference,
-            reference_raw=found.get("reference_raw"),
-            balance=moneys["balance"],
-            fee=moneys["fee"],
-            printed_at=printed_at,
-            extra=found,
-            shown=shown,
-        )
-    amount = moneys["amount"]
-    assert amount is not None, "a receipt's pattern has an amount"
+        return NotPayment(**said)
     return Payment(
-        kind=wording.kind,
-        network=wording.network,
-        wording=wording.name,
-        amount=amount,
-        telco_id=telco_id,
-        payer_name=payer_name,
-        payer_phone=payer_phone,
-        payer_phone_printed=phone,
+        **said,
         payer_account=found.get("payer_account"),
-        reference=reference,
-        reference_raw=found.get("reference_raw"),
-        balance=moneys["balance"],
-        fee=moneys["fee"],
-        printed_at=printed_at,
-        extra=found,
         payer_phone_typed=found.pop("payer_phone_typed", None) is not None,
         unverified=wording.unverified,
-        shown=shown,
     )
 
 
@@ -194,6 +163,9 @@ def _moneys(wording: Wording, found: Found, shown: dict[str, str]) -> dict[str, 
             return f"the {name} is not an amount of {currency}"
         if money is not None and name in _IN_EXTRA:
             found[name] = render(money.minor, money.currency)
+    amount = moneys["amount"]
+    if wording.kind in _RECEIVED and not wording.reverses and (amount is None or amount.minor == 0):
+        return "it says that nothing came in"
     return moneys
 
 

@@ -257,3 +257,14 @@ def test_a_telecel_footer_of_next_year_is_not_the_payers() -> None:
 
 def test_a_balance_in_whole_cedis_is_read_where_the_fee_proves_the_end() -> None:
     assert isinstance(read("MobileMoney", ON_NET.replace("628.92", "628")), Payment)
+
+
+@pytest.mark.parametrize("amount", ["0.00", "0", "0.0"])
+def test_a_receipt_of_nothing_is_no_payment(amount: str) -> None:
+    text = (
+        f"Payment received for GHS {amount} from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: "
+        "GHS 628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00"
+    )
+    found = read("MobileMoney", text, network="mtn")
+    assert isinstance(found, Unreadable)
+    assert "nothing came in" in found.why
