@@ -169,9 +169,7 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(
         Path.RULES, {"GET": op(rules.get_list, webhooks), "POST": op(rules.create, webhooks)}
     )
-    routes.add(
-        Path.RULE, {"PUT": op(rules.update, webhooks), "DELETE": op(rules.delete, webhooks)}
-    )
+    routes.add(Path.RULE, {"PUT": op(rules.update, webhooks), "DELETE": op(rules.delete, webhooks)})
     routes.add(Path.RULES_TEST, {"POST": op(rules.test, webhooks)})
     routes.add(Path.ROUTING, {"GET": op(routing.get, webhooks)})
     routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
