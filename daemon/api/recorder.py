@@ -12,7 +12,6 @@ from daemon.api.fields import TEXT_CHARACTERS_MAX, Fields, Query
 from daemon.core.providers import aliases, canonical, known
 from daemon.core.schema import Schema
 
-
 _ISO: Final = (
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2})?(\.[0-9]{1,9})?"
     r"([Zz]|[+-][0-9]{2}:?[0-9]{2})\s*$"

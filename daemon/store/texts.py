@@ -1,4 +1,7 @@
-"""SMS to payers: an outbox in which each goes out at most once, and the limits that hold in the commit that queues it."""
+"""SMS to payers and the owner: an outbox in which each goes out at most once, with its limits.
+
+The limits hold in the commit that queues. Over 300 lines because every statement on the one table is here.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -47,7 +47,12 @@ class Options:
 
 
 def command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="An https address, exec:/path/command or spool:/folder.")],
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL", help="An https address, exec:/path/command or spool:/folder."
+        ),
+    ],
     description: Annotated[str | None, typer.Option(help="A label.")] = None,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Only test payments go there.")

@@ -62,6 +62,7 @@ async def test_what_was_before_and_what_comes_after(api: FakeApi) -> None:
                 "created_at": "2026-11-21T08:00:30.000Z",
                 "completed_at": None,
                 "origin": "request",
+                "reversed_at": None,
                 "transaction_id": request.id,
                 "payment_id": None,
                 "message_id": None,

@@ -8,8 +8,10 @@ ID = "93214500001"
 
 
 async def test_the_story_of_a_request_is_told_oldest_first(api: FakeApi) -> None:
-    request = await api.shop.request(2500, expected_payer_phone="+233241234567")
-    other = await api.shop.request(2500)
+    request = await api.shop.request(
+        2500, expected_payer_phone="+233241234567", send_sms_to_payer=False
+    )
+    other = await api.shop.request(2500, send_sms_to_payer=False)
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, request.svc_code or "", ID))
     await api.shop.reconcile(other.reference, ID)
     path = f"/v1/transactions/{request.reference}"
@@ -45,7 +47,7 @@ async def test_the_story_of_a_request_is_told_oldest_first(api: FakeApi) -> None
 
 
 async def test_pages_follow_each_other(api: FakeApi) -> None:
-    request = await api.shop.request()
+    request = await api.shop.request(send_sms_to_payer=False)
     path = f"/v1/transactions/{request.reference}"
     await api.live.post(f"{path}/cancel")
     first = (await api.live.get(f"{path}/events?limit=1")).json()
@@ -61,7 +63,7 @@ async def test_pages_follow_each_other(api: FakeApi) -> None:
 
 
 async def test_it_needs_the_read_scope_and_the_right_mode(api: FakeApi) -> None:
-    path = f"/v1/transactions/{(await api.shop.request()).reference}/events"
+    path = f"/v1/transactions/{(await api.shop.request(send_sms_to_payer=False)).reference}/events"
     key = await api.key(Mode.LIVE, Scope.TRANSACTIONS_WRITE)
     refused = await (await api.client(key)).get(path)
     assert refused.json()["required_scopes"] == ["transactions:read"]

@@ -75,10 +75,7 @@ def field_rows() -> list[FieldRow]:
                     kind.rstrip("?*"),
                     kind.endswith("?"),
                     kind.endswith("*"),
-                    {
-                        key: value == "true" or int(value)
-                        for key, value in pairs
-                    },
+                    {key: value == "true" or int(value) for key, value in pairs},
                 )
             )
     return found

@@ -1,5 +1,7 @@
 """What is overdue expires, in batches, and only that."""
 
+import pytest
+
 from daemon.flows import expire
 from daemon.wire import TransactionStatus
 from tests.fakes.shop import FakeShop
@@ -17,6 +19,7 @@ async def test_only_overdue_pending_requests_expire(shop: FakeShop) -> None:
     ]
 
 
+@pytest.mark.tampers
 async def test_a_held_request_does_not_expire(shop: FakeShop) -> None:
     request = await shop.request(expires_in_hours=1)
     await shop.env.store.write(
