@@ -31,8 +31,8 @@ def waiting(shop: RealShop, count: int) -> list[dict[str, Any]]:
 def test_a_person_decides_and_only_then_is_the_shop_told(scene: Scene) -> None:
     scene.open_for_business()
     shop = scene.shop
-    order = shop.request("25.00", expected_payer_phone="0244000111")
-    given_up = shop.request("25.00")
+    order = shop.request("25.00", expected_payer_phone="0244000111", send_sms_to_payer=False)
+    given_up = shop.request("25.00", send_sms_to_payer=False)
     assert momo(shop, "tx", "cancel", given_up["reference"])["data"]["status"] == "CANCELLED"
     now = utc_now()
     held = mtn(2500, NAME, 90_000, order["svc_code"], "93214500001", sent_at=now)

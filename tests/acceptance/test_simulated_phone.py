@@ -80,6 +80,7 @@ def test_it_is_shown_as_what_it_is_and_never_counts_as_live(shop: RealShop) -> N
         assert "momo_modem_ready{" not in answer.read().decode()
 
 
+@pytest.mark.slow
 def test_a_start_without_the_flag_knows_nothing_of_it(shop: RealShop) -> None:
     begin(shop)
     said(shop, "simulate", "payment", "--amount", "5")
@@ -91,6 +92,7 @@ def test_a_start_without_the_flag_knows_nothing_of_it(shop: RealShop) -> None:
     assert paid["message"]["state"] == "payment", "straight in, as before"
 
 
+@pytest.mark.slow
 def test_a_daemon_that_was_killed_leaves_nothing_in_the_way_of_the_next(shop: RealShop) -> None:
     begin(shop)
     shop.kill()

@@ -142,6 +142,7 @@ def _rows(shop: RealShop) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.timeout(100)
+@pytest.mark.slow
 def test_a_receipt_waits_for_one_command_at_most_while_sms_go_out(scene: Scene) -> None:
     command_s = 0.02
     settle(scene.shop)

@@ -65,6 +65,7 @@ def test_a_copy_of_the_open_shop_is_put_back_and_the_old_one_is_kept(shop: RealS
     assert shop.rows("SELECT COUNT(*) FROM events WHERE type = 'shop.restored'") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_shop_is_moved_to_another_machine_by_its_copy(shop: RealShop, tmp_path: Path) -> None:
     made = momo(shop, "backup", "create", "--to", str(tmp_path))["data"]
     other = tmp_path / "other"
@@ -103,6 +104,7 @@ def test_a_copy_of_nothing_and_over_something_is_refused(shop: RealShop, tmp_pat
     momo(shop, "restore", "nowhere.db", "--yes", code=6)
 
 
+@pytest.mark.slow
 def test_old_copies_are_thinned_out(shop: RealShop) -> None:
     folder = Path(shop.home) / "backups"
     folder.mkdir()

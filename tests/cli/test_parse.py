@@ -115,7 +115,7 @@ def test_pdus_are_decoded_and_parts_joined(momo: Momo, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("parse", "/nonexistent"), "No such file"),
+        (("parse", "nowhere.txt"), "No such file"),
         (("parse", "x", "--pdu", "--jsonl"), "--pdu does not go with --jsonl"),
     ],
 )

@@ -129,6 +129,7 @@ async def test_a_make_that_nobody_knows_is_read_and_logged_once(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("line", ['^SMMEMFULL: "SM"', "+SMS FULL"])
+@pytest.mark.slow
 async def test_a_phone_that_cries_full_with_each_answer_is_read_and_not_listed_without_end(
     tmp_path: Path, line: str
 ) -> None:

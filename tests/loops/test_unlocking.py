@@ -102,6 +102,7 @@ async def test_a_pin_that_a_person_stores_opens_the_sim_and_does_so_again(bench:
     assert "4321" not in bench.log.getvalue()
 
 
+@pytest.mark.slow
 async def test_a_wrong_pin_is_typed_once_through_restarts_of_phone_and_daemon(bench: Bench) -> None:
     state = bench.start()
     await until(lambda: state.state == "pin_needed")

@@ -69,6 +69,7 @@ def test_a_day_with_four_modems_and_5000_messages_loses_nothing(tmp_path: Path) 
     assert min(world.happened.values()) >= 2
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_hour(tmp_path: Path) -> None:
     chosen = seed()
     days = []
@@ -124,6 +125,7 @@ def test_a_daemon_that_deletes_before_it_stores_is_caught(
     assert live(tmp_path, hour(7)).verdict.too_early
 
 
+@pytest.mark.slow
 def test_a_daemon_that_forgets_a_storage_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_daemon_that_forgets_a_storage_is_caught(
     assert verdict.left_on_phones
 
 
+@pytest.mark.slow
 def test_a_daemon_that_knows_a_sim_by_its_port_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
