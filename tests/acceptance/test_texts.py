@@ -142,36 +142,3 @@ def _rows(shop: RealShop) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.timeout(100)
-@pytest.mark.slow
-def test_a_receipt_waits_for_one_command_at_most_while_sms_go_out(scene: Scene) -> None:
-    command_s = 0.02
-    settle(scene.shop)
-    scene.shop.start()
-    scene.shop.assign("0244124567")
-    scene.phone.ask("latency", latency_s=command_s)
-    receipts = list(mtn_receipts(20, 3, started=utc_now()))
-    quiet = _latencies(scene, [receipt.pdus for receipt in receipts[:8]])
-    for number in range(25):
-        scene.shop.request("25.00", f"02441{number:05}")
-    busy = _latencies(scene, [receipt.pdus for receipt in receipts[8:16]])
-    assert len(sent_parts(scene.phone)) > 8, "SMS went out meanwhile"
-    # Two commands make one SMS: the prompt and the message itself.
-    assert statistics.median(busy) < statistics.median(quiet) + 3 * command_s + 0.05
-
-
-def _latencies(scene: Scene, messages: list[tuple[str, ...]]) -> list[float]:
-    """Deliver messages one by one; return how long each took to be stored."""
-    found = []
-    dice = random.Random(5)
-    for pdus in messages:
-        pause(
-            dice.uniform(0.2, 0.4)
-        )  # what is received comes first: without it nothing else would go out
-        before = scene.shop.rows("SELECT COUNT(*) FROM sms_parts")[0][0]
-        begun = time.perf_counter()
-        scene.phone.deliver(pdus)
-        while scene.shop.rows("SELECT COUNT(*) FROM sms_parts")[0][0] < before + len(pdus):
-            assert time.perf_counter() - begun < 20, "it is not stored"
-            pause(0.001)
-        found.append(time.perf_counter() - begun)
-    return found
