@@ -2,8 +2,6 @@
 
 import os
 import random
-import statistics
-import time
 from collections import Counter
 
 import pytest
@@ -139,6 +137,3 @@ def _rows(shop: RealShop) -> list[tuple[str, str, int]]:
             "SELECT number, status, parts_sent FROM sms_outbox ORDER BY seq"
         )
     ]
-
-
-@pytest.mark.timeout(100)
