@@ -46,7 +46,7 @@ check: $(DEV) ## Format, lint, types, floors, dependencies
 	$(BIN)/deptry .
 
 test: $(DEV) ## Everything that is quick (under three minutes on two cores)
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist worksteal
 
 test-slow: $(DEV) ## The full figures of the promises
 	$(BIN)/python -m pytest -m slow
