@@ -57,6 +57,20 @@ class Announced:
     written_ns: int
 
 
+def _openpty_but(name: str | None) -> tuple[int, int]:
+    """Open a pty that is not called so; whatever number the kernel hands out first."""
+    avoided: list[int] = []
+    try:
+        while True:
+            master, slave = os.openpty()
+            if os.ttyname(slave) != name:
+                return master, slave
+            avoided += master, slave
+    finally:
+        for end in avoided:
+            os.close(end)
+
+
 class PhonePort:
     """A phone plugged into a pty, with a link that keeps its name.
 
@@ -82,6 +96,7 @@ class PhonePort:
         self.back_s = BACK_S
         """How long a phone that restarts itself is away."""
         self.tty: str | None = None
+        self._last_tty: str | None = None
         """The tty's own name while plugged in."""
         self.announced: list[Announced] = []
         """Every notice that reached the pty, in order."""
@@ -233,7 +248,7 @@ class PhonePort:
         """Plug the phone in, switched on anew; return the tty's own name.
 
         Args:
-            renumber: take another number than the next free one.
+            renumber: take another number than it had last.
 
         Raises:
             OSError: there is no pty, or the link cannot be made.
@@ -313,10 +328,7 @@ class PhonePort:
             return self.tty
         if self.link.exists() and not self.link.is_symlink():
             raise FileExistsError(f"{self.link} is there already and is no symbolic link")
-        spare = os.openpty() if renumber else ()
-        master, slave = os.openpty()
-        for end in spare:
-            os.close(end)
+        master, slave = _openpty_but(self._last_tty) if renumber else os.openpty()
         tty.setraw(slave)
         os.set_blocking(master, False)
         name = os.ttyname(slave)
@@ -330,6 +342,7 @@ class PhonePort:
             os.close(slave)
             raise
         self._master, self._slave, self.tty = master, slave, name
+        self._last_tty = name
         self._back_ns = None
         self._phone.power_on()
         self._notices_seen = len(self._phone.notices)

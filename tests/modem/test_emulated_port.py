@@ -126,6 +126,17 @@ def test_unplugged_phone_is_gone_and_comes_back_under_the_same_link(port: PhoneP
     assert port.announced == []
 
 
+def test_a_renumbered_phone_never_takes_the_number_it_had_whatever_is_free(tmp_path: Path) -> None:
+    with PhonePort(Phone(), link=tmp_path / "phone") as port:
+        port.unplug()
+        lower = os.openpty()
+        first = port.plug()
+        port.unplug()
+        for end in lower:
+            os.close(end)
+        assert port.plug(renumber=True) != first
+
+
 def test_each_command_takes_its_time_one_after_the_other(tmp_path: Path) -> None:
     with PhonePort(Phone(), link=tmp_path / "slow", latency_s=0.03) as port:
         line = Line(port.link)
