@@ -45,7 +45,7 @@ class Mailbox:
         assert isinstance(data, LoginPassword)
         given = (data.login.decode(), data.password.decode())
         self.logins.append(given)
-        return AuthResult(success=given[1] == PASSWORD)
+        return AuthResult(success=given[1] == PASSWORD, handled=False)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ async def test_what_the_server_says_no_to_is_told_without_the_password(
     server: tuple[Mailbox, int], authority: trustme.CA
 ) -> None:
     box, port = server
-    with pytest.raises(NotSent) as wrong:
+    with pytest.raises(NotSent, match="535") as wrong:
         await email(authority, port, "wrong " + PASSWORD).send("n1", "s", "b")
     assert PASSWORD not in str(wrong.value)
     box.refuse = "552 mailbox full"
