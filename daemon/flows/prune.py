@@ -41,13 +41,16 @@ class Pruned:
 def limits(settings: Retention, now: int) -> dict[Kind, int]:
     """Return for each kind the time before which it goes, in the order in which they are pruned."""
     attempts = now - settings.attempts_days * DAY_US
+    messages = now - settings.messages_days * DAY_US
     return {
         retention.ATTEMPTS: attempts,
         retention.RESPONSES: attempts,
         retention.DEAD_LETTER_RESPONSES: attempts,
         retention.NOTICES: attempts,
         retention.DELIVERIES: now - settings.deliveries_days * DAY_US,
-        retention.MESSAGES: now - settings.messages_days * DAY_US,
+        retention.MESSAGES: messages,
+        retention.SENT_MESSAGES: messages,
+        retention.CLAIMS: messages,
     }
 
 

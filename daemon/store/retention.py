@@ -83,6 +83,24 @@ MESSAGES: Final = Kind(
         "UPDATE messages SET body = '', fields = '{{}}' WHERE seq IN ({batch})",
     ),
 )
+SENT_MESSAGES: Final = Kind(
+    "sent_messages",
+    "sms_outbox o WHERE o.body <> '' AND o.ended_at < :before",
+    "o.seq",
+    "o.ended_at",
+    (
+        "DELETE FROM sms_outbox_parts WHERE sms_id IN (SELECT id FROM sms_outbox WHERE seq IN ({batch}))",
+        # The row stays: it is what keeps the same SMS from going out twice.
+        "UPDATE sms_outbox SET body = '' WHERE seq IN ({batch})",
+    ),
+)
+CLAIMS: Final = Kind(
+    "payer_claims",
+    "payer_claims c WHERE c.said_at < :before",
+    "c.seq",
+    "c.said_at",
+    ("DELETE FROM payer_claims WHERE seq IN ({batch})",),
+)
 NOTICES: Final = Kind(
     "notice_sends",
     "notice_sends n WHERE n.due_at IS NULL AND n.queued_at < :before",

@@ -29,6 +29,8 @@ _NAMES: Final = {
     "notice_sends": "notices that went out",
     "deliveries": "deliveries",
     "messages": "texts of SMS",
+    "sent_messages": "texts of SMS that the shop sent",
+    "payer_claims": "transaction IDs that customers typed on the checkout page",
 }
 VIEW: Final = View(fields=tuple(Field(name) for name in (*_NAMES, "total")), id="total")
 

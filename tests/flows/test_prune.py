@@ -10,10 +10,12 @@ from daemon.core.model import Delivery, Message
 from daemon.core.requests import CallMeta
 from daemon.flows import deliver, reparse, replay
 from daemon.flows import prune as flow
+from daemon.flows.say_paid import Heard, say_paid
 from daemon.store import deliveries, notice_outbox, retention
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
 from tests.flows.test_deliver import add_endpoint
+from tests.flows.test_send_text import send
 
 DAY_S = 24 * 3600.0
 LINK = Link(other_host_answered=True, other_host_known=True)
@@ -147,6 +149,28 @@ async def test_an_emptied_message_is_still_known(shop: FakeShop) -> None:
     before = await sizes(shop, *KEPT)
     await shop.read_pdus(pdus)  # it lay on the SIM all the time
     assert await sizes(shop, *KEPT) == before
+
+
+async def test_a_sent_sms_loses_its_text_and_its_row_still_says_that_it_went_out(
+    shop: FakeShop,
+) -> None:
+    request = await shop.request()
+    sent = await send(shop)
+    await shop.request()  # waits to be sent, however long
+    assert await say_paid(shop.env, request.public_slug or "", "93214599999") is Heard.THANKS
+    shop.clock.advance(395 * DAY_S)
+    await pay(shop, 1)
+    assert await prune_all(shop) == {}
+    shop.clock.advance(2 * DAY_S)
+    await pay(shop, 2)
+    assert await surveyed(shop) == {"sent_messages": 1, "payer_claims": 1}
+    assert await prune_all(shop) == {"sent_messages": 1, "payer_claims": 1}
+    assert await shop.values("SELECT id FROM sms_outbox WHERE body = ''") == [sent.id]
+    assert await sizes(shop, "sms_outbox", "sms_outbox_parts", "payer_claims") == {
+        "sms_outbox": 2,
+        "sms_outbox_parts": 0,
+        "payer_claims": 0,
+    }
 
 
 async def test_what_waits_for_a_person_keeps_its_text(shop: FakeShop) -> None:
