@@ -65,12 +65,6 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
     return told
 
 
-def notes(body: Row) -> list[str]:
-    """Return the warnings of an answer."""
-    warnings = at(body, "meta.warnings")
-    return [f"warning: {clean(w)}" for w in warnings] if isinstance(warnings, list) else []
-
-
 def one_by_one(
     terminal: Terminal, ids: Sequence[str], act: Callable[[str], dict[str, Any]], done: str
 ) -> Answer:
@@ -116,7 +110,7 @@ def _outcomes(ids: Sequence[str], act: Callable[[str], dict[str, Any]]) -> Itera
         try:
             yield {"id": each, "ok": True, "code": None, "message": None, **act(each)}
         except Failure as failure:
-            if failure.http_status is None:
+            if not failure.http_status:  # never asked, or no answer: the others would fare alike
                 raise
             yield {"id": each, "ok": False, "code": failure.code, "message": failure.message}
 

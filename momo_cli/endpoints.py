@@ -6,7 +6,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Cell, Field, Row, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean, warnings_of
 from momo_cli.words import ago
 
 FIELDS: Final = tuple(
@@ -55,8 +55,7 @@ def shown(reply: Reply, terminal: Terminal, *said: str) -> Answer:
         f"  last ok  {ago(row.get('last_success_at'), terminal) or '—'}",
         f"  fails    {row.get('consecutive_failures') or 0} in a row",
     ]
-    warnings = at(reply.body, "meta.warnings")
-    notes = [f"warning: {clean(w)}" for w in warnings] if isinstance(warnings, list) else []
+    notes = warnings_of(reply.body)
     next_ = [f"momo deliveries list --endpoint {clean(row.get('id'))}"]
     if not row.get("is_active"):
         next_.append(f"momo endpoints resume {clean(row.get('id'))}")

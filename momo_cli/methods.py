@@ -6,7 +6,7 @@ from momo_cli.answer import Answer, Cell, Field, Head, View
 from momo_cli.client import Reply
 from momo_cli.devices import sim_name
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean, warnings_of
 from momo_cli.words import ago, phone
 
 VIEW: Final = View(
@@ -43,11 +43,10 @@ def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:
     name, number = clean(row.get("account_name")), phone(row.get("phone_number"))
     place = f"on SIM {where}" if where else "on no SIM yet"
     line = f"{terminal.style('✓', 'green')} {verb} {number} ({name}), {place}"
-    warnings = at(reply.body, "meta.warnings")
     return Answer(
         document=reply.text,
         rows=[row],
         lines=[line],
-        notes=[f"warning: {clean(w)}" for w in warnings] if isinstance(warnings, list) else (),
+        notes=warnings_of(reply.body),
         next=["momo lines"] if where else [f"momo sims assign DEVICE:0 --method {row.get('id')}"],
     )

@@ -8,7 +8,7 @@ from momo_cli.answer import Field, Row, View
 from momo_cli.errors import Failure, usage
 from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean
 
 OPERATORS: Final = {
     "=": "$eq",
@@ -93,12 +93,6 @@ def _no_triple(words: Sequence[str]) -> Failure:
     return usage(
         f"{said}: conditions are FIELD OP VALUE, such as amount '>=' 50; quote what the shell would take"
     )
-
-
-def notes_of(body: object) -> list[str]:
-    """Return the warnings of an answer."""
-    warnings = at(body, "meta.warnings")
-    return [f"warning: {clean(each)}" for each in warnings] if isinstance(warnings, list) else []
 
 
 def rule_lines(row: Row, terminal: Terminal) -> list[str]:

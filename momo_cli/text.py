@@ -8,6 +8,12 @@ def clean(text: object) -> str:
     return "".join(c if c.isprintable() else " " for c in str("" if text is None else text))
 
 
+def warnings_of(body: object) -> list[str]:
+    """Return the warnings of an answer (`meta.warnings`), each a line for stderr."""
+    found = at(body, "meta.warnings")
+    return [f"warning: {clean(each)}" for each in found] if isinstance(found, list) else []
+
+
 def at(row: object, path: str) -> Any:  # JSON
     """Follow a dotted path through objects and lists; None when it leads nowhere."""
     here: Any = row

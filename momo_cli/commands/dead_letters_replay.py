@@ -10,9 +10,8 @@ from momo_cli import system
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.dead_letters import VIEW, host
-from momo_cli.deliveries import notes
 from momo_cli.terminal import Terminal
-from momo_cli.text import clean
+from momo_cli.text import clean, warnings_of
 
 EXAMPLES: Final = """\
   momo dead-letters replay 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
@@ -42,6 +41,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         document=reply.text,
         rows=[reply.data],
         lines=[f"{said} It will be sent to {host(reply.data)} again."],
-        notes=notes(reply.body),
+        notes=warnings_of(reply.body),
         next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
     )

@@ -14,9 +14,10 @@ from momo_cli import exits, system
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.dead_letters import fits, grouped
-from momo_cli.deliveries import OUTCOME, given, notes, told
+from momo_cli.deliveries import OUTCOME, given, told
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
+from momo_cli.text import warnings_of
 
 EXAMPLES: Final = """\
   momo dead-letters replay-batch --all --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
@@ -90,7 +91,7 @@ def _send(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
             body={"dead_letter_ids": asked},
             idempotency_key=system.new_key(),
         )
-        for note in notes(reply.body):
+        for note in warnings_of(reply.body):
             terminal.note(note)
         good = {"ok": True, "code": None, "message": None}
         rows += [{"id": each, **good} for each in reply.data["replayed"]]

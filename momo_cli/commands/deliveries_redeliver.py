@@ -13,9 +13,10 @@ from daemon.wire import Path
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
-from momo_cli.deliveries import OUTCOME, VIEW, given, lines, notes, one_by_one
+from momo_cli.deliveries import OUTCOME, VIEW, given, lines, one_by_one
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
+from momo_cli.text import warnings_of
 from momo_cli.times import moment
 
 EXAMPLES: Final = """\
@@ -96,7 +97,7 @@ def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:
         document=reply.text,
         rows=[reply.data],
         lines=["It will be sent again.", *lines(reply.data, terminal)],
-        notes=notes(reply.body),
+        notes=warnings_of(reply.body),
         next=[f"momo deliveries show {delivery} --attempts"],
     )
 

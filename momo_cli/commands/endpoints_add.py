@@ -16,7 +16,7 @@ from momo_cli.client import Client, Reply
 from momo_cli.render import dumps
 from momo_cli.secret_file import secret_file
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean, warnings_of
 
 EXAMPLES: Final = """\
   momo endpoints add https://shop.example/hook
@@ -94,8 +94,7 @@ def _answer(reply: Reply, terminal: Terminal, secret_file: str | None) -> Answer
         lines.append(f"  secret  in {secret_file}" if secret_file else "  secret  not shown again")
     else:
         lines.append(f"  secret  {terminal.style(clean(secret), 'bold')}")
-    warnings = at(reply.body, "meta.warnings")
-    notes = [f"warning: {clean(w)}" for w in warnings] if isinstance(warnings, list) else []
+    notes = warnings_of(reply.body)
     if secret is not None:
         notes.append("Keep the secret now: it is not shown again.")
     return Answer(

@@ -16,7 +16,7 @@ from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean, warnings_of
 from momo_cli.times import duration_s
 from momo_cli.words import clock, money, phone
 
@@ -144,7 +144,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             document=reply.text,
             rows=[row],
             lines=_lines(row, options, terminal),
-            notes=_warnings(reply.body),
+            notes=warnings_of(reply.body),
             next=[
                 *([f"momo simulate payment --order {row['svc_code']}"] if options.sandbox else []),
                 f"momo tx watch {row['reference']}",
@@ -166,11 +166,6 @@ def _hours(text: str) -> int:
     """Return whole hours, rounded up; the daemon says which are allowed."""
     seconds = duration_s(text if not text.isdigit() else f"{text}h", "--expires")
     return -int(-seconds // 3600)
-
-
-def _warnings(body: dict[str, Any]) -> list[str]:
-    found = at(body, "meta.warnings")
-    return [f"warning: {clean(w)}" for w in found] if isinstance(found, list) else []
 
 
 def _lines(row: Row, options: Options, terminal: Terminal) -> list[str]:

@@ -17,7 +17,7 @@ from momo_cli.errors import usage
 from momo_cli.render import dumps
 from momo_cli.secret_file import secret_file
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean, warnings_of
 from momo_cli.times import duration_s
 
 EXAMPLES: Final = """\
@@ -76,7 +76,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         keep(str(reply.body.get("key")))
     row = {**reply.data, "key": None if options.key_file else reply.body.get("key")}
     shown = terminal.style(clean(row["key"]), "bold") if row["key"] else f"in {options.key_file}"
-    warnings = at(reply.body, "meta.warnings")
     return Answer(
         document=dumps({**reply.body, "key": None}) if options.key_file else reply.text,
         rows=[row],
@@ -86,7 +85,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             f"  id   {clean(row['id'])}",
         ],
         notes=[
-            *(f"warning: {clean(w)}" for w in (warnings if isinstance(warnings, list) else ())),
+            *warnings_of(reply.body),
             *(["Keep the key now: it is not shown again."] if row["key"] else []),
         ],
         next=["momo keys list"],

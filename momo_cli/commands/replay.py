@@ -16,9 +16,8 @@ from daemon.wire import Path
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, Reply, path_of
-from momo_cli.deliveries import notes
 from momo_cli.terminal import Terminal
-from momo_cli.text import clean
+from momo_cli.text import clean, warnings_of
 from momo_cli.times import moment, parse_stamp, stamp
 
 EXAMPLES: Final = """\
@@ -214,7 +213,7 @@ def _answer(
         exit_code = exits.PENDING
     elif total.get("failed"):
         exit_code = exits.PARTIAL
-    warned = [note for reply in replies[-1:] for note in notes(reply.body)]
+    warned = [note for reply in replies[-1:] for note in warnings_of(reply.body)]
     if more:
         warned.append("There is more than one call takes: repeat it, or add --chunk.")
     return Answer(

@@ -13,8 +13,9 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
-from momo_cli.rules import VIEW, notes_of, read_filter, rule_lines
+from momo_cli.rules import VIEW, read_filter, rule_lines
 from momo_cli.terminal import Terminal
+from momo_cli.text import warnings_of
 
 EXAMPLES: Final = """\
   momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 50
@@ -63,6 +64,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         document=reply.text,
         rows=[reply.data],
         lines=rule_lines(reply.data, terminal),
-        notes=notes_of(reply.body),
+        notes=warnings_of(reply.body),
         next=[f"momo rules list {options.endpoint}"],
     )

@@ -8,8 +8,8 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
-from momo_cli.rules import notes_of
 from momo_cli.terminal import Terminal
+from momo_cli.text import warnings_of
 
 EXAMPLES: Final = """\
   momo rules remove b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab
@@ -41,6 +41,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         document=reply.text,
         rows=[{"id": options.rule, "deleted": True}],
         lines=[f"{terminal.style('✓', 'green')} Removed."],
-        notes=notes_of(reply.body),
+        notes=warnings_of(reply.body),
         next=[f"momo rules list {options.endpoint}"],
     )

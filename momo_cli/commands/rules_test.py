@@ -12,8 +12,9 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
-from momo_cli.rules import CLAIMS, claim_lines, notes_of, read_filter, read_json
+from momo_cli.rules import CLAIMS, claim_lines, read_filter, read_json
 from momo_cli.terminal import Terminal
+from momo_cli.text import warnings_of
 
 EXAMPLES: Final = """\
   momo rules test --sample '{"amount": "12.50", "telco": {"provider": "mtn"}}'
@@ -65,6 +66,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         document=reply.text,
         rows=reply.data.get("endpoints") or [],
         lines=lines,
-        notes=notes_of(reply.body),
+        notes=warnings_of(reply.body),
         next=["momo endpoints list"],
     )
