@@ -8,8 +8,15 @@ from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.parts import microseconds
 from daemon.intake.suggest import suggest
-from daemon.store import approved_payers, events, payments, reviews, settle, transactions
-from daemon.store.notices import Notice, tell
+from daemon.store import (
+    approved_payers,
+    events,
+    payments,
+    reversals,
+    reviews,
+    settle,
+    transactions,
+)
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus
 from parsers import reading as readings
 from parsers import svc_code
@@ -102,25 +109,8 @@ def ask(
 def _came_reversed(desk: Desk, payment: Payment) -> None:
     """Keep a payment that the network took back before it came here: it pays nothing and is not forwarded."""
     holder = settle.give_holder(desk.tx, desk.env.outbox, payment, rejected=True, now=desk.now)
-    data = {"amount_minor": payment.amount_minor, "currency": payment.currency}
-    events.add(
-        desk.tx,
-        type="payment.reversed",
-        mode=desk.mode,
-        at=desk.now,
-        transaction_id=holder.id,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-        data=data,
-    )
-    tell(
-        desk.tx,
-        Notice.PAYMENT_REVERSED,
-        mode=desk.mode,
-        now=desk.now,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-        data=data,
+    reversals.tell(
+        desk.tx, payment, transaction_id=holder.id, message_id=payment.message_id, now=desk.now
     )
 
 

@@ -8,7 +8,7 @@ from daemon.core.limits import TELCO_CLOCK_AHEAD_US
 from daemon.core.model import Payment, Reversal
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import Arrived
-from daemon.store import events, payments, reversals, transactions
+from daemon.store import payments, reversals, transactions
 from daemon.store.notices import Notice, tell
 from parsers import reading as readings
 from parsers.telco_id import normalize_telco_id
@@ -53,29 +53,13 @@ def _attach(desk: Desk, payment: Payment, reversal: Reversal) -> None:
     if transaction is not None:
         desk.env.outbox.reverse(desk.tx, transaction, payment, reversal, desk.now)
     about = None if transaction is None else transaction.id
-    data = {
-        "amount_minor": payment.amount_minor,
-        "taken_back_minor": reversal.amount_minor,
-        "currency": payment.currency,
-    }
-    events.add(
+    reversals.tell(
         desk.tx,
-        type="payment.reversed",
-        mode=desk.mode,
-        at=desk.now,
+        payment,
         transaction_id=about,
-        payment_id=payment.id,
         message_id=reversal.message_id,
-        data=data,
-    )
-    tell(
-        desk.tx,
-        Notice.PAYMENT_REVERSED,
-        mode=desk.mode,
         now=desk.now,
-        payment_id=payment.id,
-        message_id=reversal.message_id,
-        data=data,
+        taken_back_minor=reversal.amount_minor,
     )
 
 

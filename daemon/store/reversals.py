@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from daemon.core.model import Reversal
+from daemon.core.model import Payment, Reversal
+from daemon.store import events
 from daemon.store.engine import Tx
+from daemon.store.notices import Notice
+from daemon.store.notices import tell as tell_owner
 from daemon.store.rows import columns, load_optional
 
 _REVERSAL = columns(Reversal)
@@ -22,3 +25,44 @@ def add(tx: Tx, reversal: dict[str, Any]) -> Reversal | None:
         reversal,
     )
     return load_optional(Reversal, row)
+
+
+def tell(
+    tx: Tx,
+    payment: Payment,
+    *,
+    transaction_id: str | None,
+    message_id: str,
+    now: int,
+    **more: int | None,
+) -> None:
+    """Say in the journal and to the owner that a payment was taken back.
+
+    Args:
+        tx: The transaction that marks it so.
+        payment: As it was.
+        transaction_id: What it had paid, if anything.
+        message_id: What told of it: the reversal, or the payment that came after its reversal.
+        now: Our time.
+        more: Further facts of the reversal, amounts in minor units.
+    """
+    data = {"amount_minor": payment.amount_minor, **more, "currency": payment.currency}
+    events.add(
+        tx,
+        type="payment.reversed",
+        mode=payment.mode,
+        at=now,
+        transaction_id=transaction_id,
+        payment_id=payment.id,
+        message_id=message_id,
+        data=data,
+    )
+    tell_owner(
+        tx,
+        Notice.PAYMENT_REVERSED,
+        mode=payment.mode,
+        now=now,
+        payment_id=payment.id,
+        message_id=message_id,
+        data=data,
+    )
