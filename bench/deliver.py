@@ -76,8 +76,8 @@ class Shop:
         self.endpoints: list[str] = []
         self.shop.start()
         self.shop.assign(NUMBER)
-        # The network's clock; what is older than the line would be history.
-        now = datetime.now(UTC)  # noqa: TID251
+        # What is older than the line would be history.
+        now = datetime.now(UTC)  # noqa: TID251 - the network's clock
         for receipt in mtn_receipts(payments, started=now, references=["food"] * payments):
             self.phone.deliver(receipt.pdus)
         until(lambda: self._count("payments") == payments, TIMEOUT_S, "the payments", 0.1)

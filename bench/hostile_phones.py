@@ -162,7 +162,8 @@ def main() -> int:
         storming.fault(storm_ms=STORM_MS, noise='^SMMEMFULL: "SM"')
         with flood(flooded) as count:
             hung.play("hang")
-            storming.deliver(encode_deliver("MTN", "Your memory will be full", datetime.now(UTC)))  # noqa: TID251
+            now = datetime.now(UTC)  # noqa: TID251 - the network's clock
+            storming.deliver(encode_deliver("MTN", "Your memory will be full", now))
             before = storming.state()["command_count"]
             calm, hostile = measure(*shops, options.rounds, options.receipts)
             asked = storming.state()["command_count"] - before

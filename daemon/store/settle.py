@@ -52,17 +52,7 @@ def verify(
     A holder loses the payment; a request that was held for it goes back; a payment that held this request becomes an
     extra one; the webhooks are owed; the journal tells.
     """
-    holder = transactions.paid_by(tx, payment.id)
-    if holder is not None:
-        transactions.merge_holder(tx, holder.id, request.id)
-    elsewhere = transactions.holding(tx, payment.id)
-    if elsewhere is not None and elsewhere.id != request.id:
-        release(tx, outbox, elsewhere, payment.message_id, payment.id, actor=how.actor, now=now)
-    if request.held_payment_id is not None and request.held_payment_id != payment.id:
-        reviews.change_reason(tx, request.held_payment_id, ReviewReason.EXTRA_PAYMENT)
-    for review in reviews.open_for_payment(tx, payment.id):
-        state = "approved" if review.transaction_id == request.id else "used_elsewhere"
-        reviews.close(tx, review.id, state, by=how.actor, now=now)
+    holder = _take_from_others(tx, outbox, request, payment, actor=how.actor, now=now)
     verified = transactions.verify(
         tx,
         request.id,
@@ -113,6 +103,24 @@ def verify(
         },
     )
     return verified
+
+
+def _take_from_others(
+    tx: Tx, outbox: Outbox, request: Transaction, payment: Payment, *, actor: str, now: int
+) -> Transaction | None:
+    """Free a payment of its holder, of a request held for it and of its reviews; return the holder, if it had one."""
+    holder = transactions.paid_by(tx, payment.id)
+    if holder is not None:
+        transactions.merge_holder(tx, holder.id, request.id)
+    elsewhere = transactions.holding(tx, payment.id)
+    if elsewhere is not None and elsewhere.id != request.id:
+        release(tx, outbox, elsewhere, payment.message_id, payment.id, actor=actor, now=now)
+    if request.held_payment_id is not None and request.held_payment_id != payment.id:
+        reviews.change_reason(tx, request.held_payment_id, ReviewReason.EXTRA_PAYMENT)
+    for review in reviews.open_for_payment(tx, payment.id):
+        state = "approved" if review.transaction_id == request.id else "used_elsewhere"
+        reviews.close(tx, review.id, state, by=actor, now=now)
+    return holder
 
 
 @dataclass(frozen=True, slots=True)
