@@ -10,6 +10,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from daemon import sse
 from daemon.api.described import STREAM, described
 from daemon.api.fields import Query
 from daemon.api.service import Call, Service
@@ -22,7 +23,6 @@ from daemon.store import events, lists
 from daemon.store.engine import Reader
 from daemon.wire import ErrorCode
 
-KEEP_ALIVE_S: Final = 15.0
 BATCH: Final = 100
 _SEQUENCE: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -88,37 +88,19 @@ class Stream:
         """Send until the caller leaves or the daemon stops."""
         wake = asyncio.Event()
         unsubscribe = self._service.env.store.subscribe(events.TOPIC, wake.set)
-        left = asyncio.create_task(_left(receive))
-        stopping = asyncio.create_task(self._service.stopping.wait())
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [
-                    (b"content-type", b"text/event-stream; charset=utf-8"),
-                    (b"cache-control", b"no-store"),
-                    (b"connection", b"close"),
-                ],
-            }
-        )
         try:
-            await _send(send, b": open\n\n")
-            while not (left.done() or stopping.done()):
-                # Cleared before the look: what comes after it wakes us again.
-                wake.clear()
-                chunk = await self._next()
-                if chunk:
-                    await _send(send, chunk)
-                elif chunk is not None:
-                    continue
-                elif not await _wait(wake, left, stopping):
-                    await _send(send, b": still here\n\n")
-            if not left.done():
-                await send({"type": "http.response.body", "body": b""})
+            async with sse.opened(receive, send, self._service.stopping) as stream:
+                await stream.send(b": open\n\n")
+                while not stream.over:
+                    # Cleared before the look: what comes after it wakes us again.
+                    wake.clear()
+                    chunk = await self._next()
+                    if chunk:
+                        await stream.send(chunk)
+                    elif chunk is None:
+                        await stream.wait(wake)
         finally:
             unsubscribe()
-            left.cancel()
-            stopping.cancel()
 
     async def _next(self) -> bytes | None:
         """Return the next events as text: empty when the caller may see none of them, None when there are none yet."""
@@ -135,31 +117,8 @@ class Stream:
             for event, about in lists.events_with_transactions(reader, seen):
                 transaction, payment = about or (None, None)
                 data = shapes.dump(local_shapes.event(event, transaction, payment, now))
-                text += b"id: %d\nevent: %b\ndata: %b\n\n" % (event.seq, event.type.encode(), data)
+                text += sse.event(b"%d" % event.seq, event.type.encode(), data)
             return text, found[-1].seq
 
         text, self._after = await self._service.env.store.read(job)
         return text
-
-
-async def _send(send: Send, body: bytes) -> None:
-    await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _wait(wake: asyncio.Event, *others: "asyncio.Task[object]") -> bool:
-    """Wait for the next event, the caller's leaving or the daemon's stop; False when nothing happened for 15 s."""
-    woken = asyncio.create_task(wake.wait())
-    try:
-        done, _ = await asyncio.wait(
-            {woken, *others}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED
-        )
-        return bool(done)
-    finally:
-        woken.cancel()
-        # Waited for, not awaited: a cancellation of our own must pass through here.
-        await asyncio.wait({woken})

@@ -8,13 +8,13 @@ It is an endpoint like any other: deliveries in the outbox, retries, log, redeli
 that what comes meanwhile waits, and whoever connects again gets it (docs/decisions/0022).
 """
 
-import asyncio
 import base64
 from contextlib import suppress
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from daemon import sse
 from daemon.api.auth import needs_owner
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.fields import Fields
@@ -33,7 +33,6 @@ from daemon.webhooks.answer import TEXT_BYTES_MAX, judge_status
 from daemon.webhooks.live import LISTEN_SCHEME, Listener, Report
 from daemon.wire import ErrorCode, EventKind, Mode
 
-KEEP_ALIVE_S: Final = 15.0
 FORGOTTEN_US: Final = HOUR_US
 """A listener whose terminal was closed comes back within this time or not at all."""
 DESCRIPTION: Final = "momo listen"
@@ -121,34 +120,18 @@ class Stream:
         """Send until the listener leaves, another one takes its place, or the daemon stops."""
         env, url = self._call.env, self._endpoint.url
         listener = env.live.connect(url)
-        left = asyncio.create_task(_left(receive))
-        stopping = asyncio.create_task(self._call.service.stopping.wait())
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [
-                    (b"content-type", b"text/event-stream; charset=utf-8"),
-                    (b"cache-control", b"no-store"),
-                    (b"connection", b"close"),
-                ],
-            }
-        )
         try:
-            await self._switch(active=True)
-            await _send(send, b": open\n\n")
-            while not (left.done() or stopping.done()) and env.live.at(url) is listener:
-                listener.wake.clear()
-                chunk = b"".join(_event(listener))
-                if chunk:
-                    await _send(send, chunk)
-                elif not await _woken(listener.wake, left, stopping):
-                    await _send(send, b": still here\n\n")
-            if not left.done():
-                await send({"type": "http.response.body", "body": b""})
+            async with sse.opened(receive, send, self._call.service.stopping) as stream:
+                await self._switch(active=True)
+                await stream.send(b": open\n\n")
+                while not stream.over and env.live.at(url) is listener:
+                    listener.wake.clear()
+                    chunk = b"".join(_event(listener))
+                    if chunk:
+                        await stream.send(chunk)
+                    else:
+                        await stream.wait(listener.wake)
         finally:
-            left.cancel()
-            stopping.cancel()
             if env.live.leave(url, listener):
                 with suppress(MomoError):  # it was deleted, or the disk is full
                     await self._switch(active=False)
@@ -167,27 +150,5 @@ def _event(listener: Listener) -> list[bytes]:
             "headers": dict(posted.headers),
             "body": base64.b64encode(posted.body).decode(),
         }
-        found.append(b"id: %d\nevent: webhook\ndata: %b\n\n" % (posted.number, shapes.dump(data)))
+        found.append(sse.event(b"%d" % posted.number, b"webhook", shapes.dump(data)))
     return found
-
-
-async def _send(send: Send, body: bytes) -> None:
-    await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _woken(wake: asyncio.Event, *others: "asyncio.Task[object]") -> bool:
-    """Wait for the next webhook, the listener's leaving or the daemon's stop; False when nothing happened for 15 s."""
-    woken = asyncio.create_task(wake.wait())
-    try:
-        done, _ = await asyncio.wait(
-            {woken, *others}, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED
-        )
-        return bool(done)
-    finally:
-        woken.cancel()
-        await asyncio.wait({woken})

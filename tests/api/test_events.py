@@ -7,7 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message
 
+from daemon.api.event_stream import Stream
 from daemon.store import events
 from daemon.store.engine import Tx
 from daemon.wire import Mode, Scope
@@ -129,7 +131,7 @@ async def test_a_long_journal_comes_whole(api: FakeApi) -> None:
 
 
 async def test_a_silent_stream_is_kept_alive(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.api.event_stream.KEEP_ALIVE_S", 0.01)
+    monkeypatch.setattr("daemon.sse.KEEP_ALIVE_S", 0.01)
     async with asyncio.timeout(10), api.local.stream("GET", PATH) as response:
         comments = []
         async for line in response.aiter_lines():
@@ -208,3 +210,21 @@ async def test_events_that_a_key_may_not_see_are_passed_over_by_the_hundred(api:
     await api.shop.env.store.write(job)
     await api.shop.request(2500)
     assert await types(api.live, 1) == ["transaction.created"]
+
+
+async def test_a_caller_who_is_gone_before_the_first_byte_leaves_no_subscription(
+    api: FakeApi,
+) -> None:
+    store = api.shop.env.store
+    before = list(store._listeners)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        raise OSError("the connection is gone")
+
+    stream = Stream(api.application._service, 0, None, lambda _event: True)
+    with pytest.raises(OSError, match="the connection is gone"):
+        await stream({"type": "http"}, receive, send)
+    assert store._listeners == before
