@@ -126,6 +126,8 @@ class Receiver:
     directory: Path
     secrets: Sequence[str] = ()
     port: int = 0
+    address: str = "127.0.0.1"
+    """Where it listens; `::1` is loopback too."""
     names: tuple[str, ...] = NAMES
     """In the certificate."""
     not_after: dt.datetime | None = None
@@ -220,7 +222,7 @@ class Receiver:
         """Open the port in the running loop."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
-            lambda: _Connection(self), "127.0.0.1", self.port, ssl=context, backlog=512
+            lambda: _Connection(self), self.address, self.port, ssl=context, backlog=512
         )
         self.port = server.sockets[0].getsockname()[1]
         return server

@@ -673,6 +673,52 @@ async def test_what_the_answering_address_said_is_told(make_sender: MakeSender) 
     assert outcome.error_code is DeliveryError.CONNECTION_REFUSED
 
 
+# IPv6.
+
+
+@pytest.fixture
+def ipv6_receiver(certificates: Path) -> Iterator[Receiver]:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with Receiver(certificates, secrets=[SECRET], address="::1") as running:
+        yield running
+
+
+@pytest.mark.parametrize("host", ["[::1]", "[0:0:0:0:0:0:0:1]", "localhost"])
+async def test_a_post_over_ipv6_arrives_signed_and_names_its_host(
+    ipv6_receiver: Receiver, make_sender: MakeSender, host: str
+) -> None:
+    sender = make_sender(AddressPolicy.from_settings(["localhost", "::1"]))
+    for _ in range(2):
+        outcome = await post(sender, ipv6_receiver.url(host=host))
+        assert judged(outcome) == (200, None, True)
+    assert [request.verified for request in ipv6_receiver.requests] == [True, True]
+    assert [request.body for request in ipv6_receiver.requests] == [BODY, BODY]
+    assert ipv6_receiver.requests[0].headers["host"] == f"{host}:{ipv6_receiver.port}"
+    assert ipv6_receiver.connections == 1
+
+
+async def test_an_ipv6_address_that_the_certificate_does_not_name_is_refused(
+    ipv6_receiver: Receiver, tmp_path: Path, make_sender: MakeSender
+) -> None:
+    assert ipv6_receiver.port, "there is IPv6"
+    with Receiver(tmp_path, address="::1", names=("localhost", "127.0.0.1")) as wrong:
+        sender = make_sender(AddressPolicy.from_settings(["::1"]), ca_file=wrong.ca_file)
+        outcome = await post(sender, wrong.url(host="[::1]"))
+    assert judged(outcome) == (None, DeliveryError.TLS_ERROR, True)
+    assert wrong.requests == []
+
+
+async def test_ipv6_loopback_is_not_dialled_unless_the_settings_say_so(
+    ipv6_receiver: Receiver, make_sender: MakeSender
+) -> None:
+    outcome = await post(make_sender(PUBLIC_ONLY), ipv6_receiver.url(host="[::1]"))
+    assert judged(outcome) == (None, DeliveryError.BLOCKED_ADDRESS, False)
+    assert ipv6_receiver.connections == 0
+
+
 # The system's resolver.
 
 
