@@ -6,6 +6,7 @@ Longer than 300 lines because it is one function a verb.
 import argparse
 import asyncio
 import base64
+import faulthandler
 import json
 import os
 import re
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--modem", metavar="PATH", action="append", default=[])
     run.add_argument("--simulated-phone", action="store_true")
     run.add_argument("--log-json", action="store_true")
+    run.add_argument("--supervised", action="store_true", help="systemd counts our pings")
     make = verbs.add_parser("setup", help="make the shop and its keys")
     make.add_argument("--shop", default="")
     make.add_argument("--tz", default="Africa/Accra")
@@ -115,7 +117,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace, places: wire.Places) -> int:
-    run = RunOptions(options.http, tuple(options.modem), options.log_json, options.simulated_phone)
+    # A supervisor that misses our pings sends SIGABRT; the log then shows where every thread stood.
+    faulthandler.enable()
+    run = RunOptions(
+        http=options.http,
+        modems=tuple(options.modem),
+        log_json=options.log_json,
+        supervised=options.supervised,
+        simulated_phone=options.simulated_phone,
+    )
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(serve(run, places, os.environ))
 

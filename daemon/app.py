@@ -5,11 +5,12 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from daemon import wire
+from daemon import supervisor, wire
 from daemon.api import app as api
 from daemon.api.listeners import Listeners
 from daemon.api.places import ListenError
@@ -27,6 +28,7 @@ from daemon.loops.ports import Ports
 from daemon.loops.simulated import SimulatedPhones
 from daemon.loops.sweep import sweep
 from daemon.loops.templates import watch_templates
+from daemon.loops.watchdog import Watchdog
 from daemon.notices.channels import Channel
 from daemon.notices.desktop import Desktop
 from daemon.notices.email import Email
@@ -36,6 +38,7 @@ from daemon.secrets import Vault
 from daemon.store import endpoints, presence, shop
 from daemon.store.engine import Store
 from daemon.store.migrate import DatabaseDamaged, DatabaseNewer
+from daemon.supervisor import Supervisor
 from daemon.system import Clock, SystemClock, SystemEntropy
 from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.live import LISTEN_SCHEME
@@ -63,6 +66,8 @@ class RunOptions:
     http: str | None = None
     modems: tuple[str, ...] = ()
     log_json: bool = False
+    supervised: bool = False
+    """systemd started us: tell it when we are ready, and that no worker hangs."""
     simulated_phone: bool = False
     """Attach a phone that this program plays, for each network of the sandbox."""
 
@@ -185,6 +190,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    watcher = _supervisor(options)
     ports = Ports(env, log, options.modems)
     simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
     deliver = DeliverLoop(env, _sender_maker(env), log)
@@ -197,6 +203,56 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         deliver=None if simulated is None else simulated.deliver,
         log=log,
     )
+    listeners = await _listen(env, places)
+    # Port 0 has become a real one by now.
+    env = replace(env, http_address=listeners.http_address)
+    app = api.build(env, replace(hooks, pages=Site(env)))
+    if simulated is not None:
+        simulated.plug()
+        ports.attach(simulated.by_path)
+    tasks = [
+        asyncio.create_task(listeners.serve(app), name="listeners"),
+        asyncio.create_task(deliver.run(), name="deliver"),
+        asyncio.create_task(ports.run(), name="ports"),
+        asyncio.create_task(sweep(env, log), name="sweep"),
+        asyncio.create_task(NoticeLoop(env, channels, log).run(), name="notices"),
+        asyncio.create_task(
+            watch_templates(env.own, log, lambda rest_s: env.promise("templates", rest_s)),
+            name="templates",
+        ),
+        asyncio.create_task(Watchdog(env, watcher, ports.conditions, log).run(), name="watchdog"),
+    ]
+    stopped = asyncio.create_task(stopping.wait(), name="stop")
+    try:
+        await listeners.ready()
+        watcher.tell(READY=1, STATUS="serving")
+        print(
+            f"ready pid={os.getpid()} socket={places.socket} http={listeners.http_address or 'off'}",
+            file=sys.stderr,
+            flush=True,
+        )
+        return await _until_over(tasks, stopped, log)
+    finally:
+        watcher.tell(STOPPING=1, STATUS="stopping")
+        app.close_streams()
+        await _take_down(listeners.stop, deliver.stop, lambda: note_key_use(env))
+        for task in [*tasks, stopped]:
+            task.cancel()
+        await asyncio.gather(*tasks, stopped, return_exceptions=True)
+        if simulated is not None:
+            simulated.unplug()
+
+
+def _supervisor(options: RunOptions) -> Supervisor:
+    if not options.supervised:
+        return Supervisor()
+    found = Supervisor.of(os.environ, os.getpid())
+    supervisor.forget(os.environ)
+    return found
+
+
+async def _listen(env: Env, places: wire.Places) -> Listeners:
+    """Take the addresses that we answer on."""
     listeners = Listeners(
         socket_path=places.socket,
         http=env.http_address or None,
@@ -213,43 +269,20 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
             str(error),
             "momo daemon run --http 127.0.0.1:0",
         ) from error
-    # Port 0 has become a real one by now.
-    env = replace(env, http_address=listeners.http_address)
-    app = api.build(env, replace(hooks, pages=Site(env)))
-    if simulated is not None:
-        simulated.plug()
-        ports.attach(simulated.by_path)
-    tasks = [
-        asyncio.create_task(listeners.serve(app), name="listeners"),
-        asyncio.create_task(deliver.run(), name="deliver"),
-        asyncio.create_task(ports.run(), name="ports"),
-        asyncio.create_task(sweep(env, log), name="sweep"),
-        asyncio.create_task(NoticeLoop(env, channels, log).run(), name="notices"),
-        asyncio.create_task(watch_templates(env.own, log), name="templates"),
-    ]
-    stopped = asyncio.create_task(stopping.wait(), name="stop")
-    try:
-        await listeners.ready()
-        print(
-            f"ready pid={os.getpid()} socket={places.socket} http={listeners.http_address or 'off'}",
-            file=sys.stderr,
-            flush=True,
-        )
-        done, _ = await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            if task is not stopped:
-                # A loop that ends by itself has a fault; going on without it would look alive and not be.
-                log.error("daemon.fault", loop=task.get_name(), error=repr(task.exception()))
-                return EXIT_FAILED
-        return EXIT_OK
-    finally:
-        app.close_streams()
-        await _take_down(listeners.stop, deliver.stop, lambda: note_key_use(env))
-        for task in [*tasks, stopped]:
-            task.cancel()
-        await asyncio.gather(*tasks, stopped, return_exceptions=True)
-        if simulated is not None:
-            simulated.unplug()
+    return listeners
+
+
+async def _until_over(
+    tasks: Sequence[asyncio.Task[None]], stopped: asyncio.Task[Any], log: Log
+) -> int:
+    """Wait until we are told to stop, or a loop ends by itself; return the exit code."""
+    done, _ = await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        if task is not stopped:
+            # A loop that ends by itself has a fault; going on without it would look alive and not be.
+            log.error("daemon.fault", loop=task.get_name(), error=repr(task.exception()))
+            return EXIT_FAILED
+    return EXIT_OK
 
 
 def _channels(env: Env) -> dict[str, Channel]:

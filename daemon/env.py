@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from daemon.config import Config
 from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
+from daemon.core.pulse import Pulse
 from daemon.core.texting import Texting
 from daemon.own_wordings import OwnWordings
 from daemon.secrets import Vault
@@ -29,6 +30,7 @@ class Env:
         key_use: When API keys were last used, until it is written down.
         live: The `momo listen` that are connected.
         own: The shop's own wordings, as they are on the disk now.
+        pulse: Who of our workers still makes progress.
         http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
     """
 
@@ -42,6 +44,7 @@ class Env:
     key_use: KeyUse = field(default_factory=KeyUse)
     own: OwnWordings = field(default_factory=OwnWordings)
     live: Live = field(default_factory=Live)
+    pulse: Pulse = field(default_factory=Pulse)
 
     @property
     def home(self) -> str:
@@ -72,6 +75,14 @@ class Env:
             sms.receipt_text,
             {"mtn": sms.steps_mtn, "telecel": sms.steps_telecel, "at": sms.steps_at},
         )
+
+    def promise(self, worker: str, rest_s: float = 0.0) -> None:
+        """Say that a worker is alive and will speak again after its rest (`core.pulse`)."""
+        self.pulse.promise(worker, self.clock.monotonic(), rest_s)
+
+    def late(self) -> dict[str, float]:
+        """Return the workers that hang, and for how many seconds they have."""
+        return self.pulse.late(self.clock.monotonic())
 
     def new_id(self) -> str:
         """Return a fresh UUID."""

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 
 
 def run_flags(
-    http: str | None, modems: Sequence[str], *, simulated_phone: bool, log_json: bool
+    http: str | None,
+    modems: Sequence[str],
+    *,
+    simulated_phone: bool,
+    log_json: bool = False,
+    supervised: bool = False,
 ) -> tuple[str, ...]:
     """Return the flags as the daemon's program takes them."""
     flags: list[str] = []
@@ -15,4 +20,6 @@ def run_flags(
         flags.append("--simulated-phone")
     if log_json:
         flags.append("--log-json")
+    if supervised:
+        flags.append("--supervised")
     return tuple(flags)

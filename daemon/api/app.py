@@ -20,11 +20,13 @@ from daemon.api import (
     local_control,
     local_delivery,
     local_doctor,
+    local_export,
     local_listen,
     local_messages,
     local_modems,
     local_notices,
     local_prune,
+    local_report,
     local_sims,
     local_status,
     local_templates,
@@ -52,6 +54,7 @@ from daemon.api.reconcile import reconcile
 from daemon.api.resource import Routes, no_such_route, op, public
 from daemon.api.service import Hooks, Reply, Service, Site, ok
 from daemon.core.errors import Refusal
+from daemon.core.shapes import dump
 from daemon.env import Env
 from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.resolver import SystemResolver
@@ -80,7 +83,9 @@ def build(env: Env, hooks: Hooks) -> Application:
     door = Doorkeeper(env, os.getuid())
     routes = served(service, door)
     router = Router(routes.all, redirect_slashes=False, default=no_such_route)
-    application = Envelope(_with_pages(_with_health(router), hooks.pages), service, _hosts(env))
+    application = Envelope(
+        _with_pages(_with_health(router, env), hooks.pages), service, _hosts(env)
+    )
     return Application(application, service, routes.operations)
 
 
@@ -205,6 +210,9 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_LISTENER, {"GET": op(local_listen.stream)}, local=True)
     routes.add(Path.LOCAL_LISTENER_OUTCOMES, {"POST": op(local_listen.settle)}, local=True)
     routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(local_delivery.sign)}, local=True)
+    routes.add(Path.LOCAL_REPORT, {"GET": op(local_report.get)}, local=True)
+    routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(local_report.mail)}, local=True)
+    routes.add(Path.LOCAL_EXPORT, {"GET": op(local_export.get)}, local=True)
     prune = {"GET": op(local_prune.survey), "POST": op(local_prune.prune)}
     routes.add(Path.LOCAL_PRUNE, prune, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)
@@ -232,15 +240,20 @@ def _with_pages(app: ASGIApp, pages: Site | None) -> ASGIApp:
     return choose
 
 
-def _with_health(app: ASGIApp) -> ASGIApp:
-    """Answer `/healthz` to anybody, before anything asks who calls."""
-    body = ok({"status": "ok", "version": VERSION}).body
+def _with_health(app: ASGIApp, env: Env) -> ASGIApp:
+    """Answer `/healthz` to anybody, before anything asks who calls: 503 while a worker hangs."""
+    good = ok({"status": "ok", "version": VERSION}).body
 
     async def healthy(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != Path.HEALTH:
             await app(scope, receive, send)
         elif scope["method"] in ("GET", "HEAD"):
-            await Reply(200, body).send(send)
+            if not (late := env.late()):
+                await Reply(200, good).send(send)
+                return
+            workers = [{"worker": name, "late_s": round(s)} for name, s in late.items()]
+            told = {"status": "hung", "version": VERSION, "hung": workers}
+            await Reply(503, dump({"success": False, "data": told})).send(send)
         else:
             raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
 

@@ -17,6 +17,7 @@ from daemon.core import collection_shapes
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.core.phones import Condition
+from daemon.env import Env
 from daemon.store import endpoints, lists, missing_parts, notice_outbox, shop
 from daemon.store.engine import Reader
 from daemon.wire import TransactionStatus
@@ -42,7 +43,9 @@ async def get(call: Call) -> Reply:
         "http": env.http_address or None,
         "http_security": _security(env.config.http, env.http_address),
         **await env.store.read(lambda reader: _read(reader, now, conditions)),
+        "hung": list(env.late()),
         "templates": local_templates.summary(env.own),
+        "clock": _clock(env),
     }
     data["phones"] = local_modems.on_ports(data.pop("known"), conditions, now)
     data["db"], data["disk_free_bytes"] = await asyncio.to_thread(
@@ -61,6 +64,14 @@ def _security(http: Http, address: str) -> str | None:
     if http.tls_cert:
         return "tls"
     return "loopback" if is_inside(address) else "none"
+
+
+def _clock(env: Env) -> dict[str, Any]:
+    doubt = env.clock_doubt()
+    if doubt is None:
+        return {"state": "ok", "why": None, "ahead_s": None}
+    ahead = None if doubt.ahead_us is None else doubt.ahead_us // SECOND_US
+    return {"state": "suspect", "why": doubt.why, "ahead_s": ahead}
 
 
 def _read(reader: Reader, now: int, conditions: Sequence[Condition]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from daemon.webhooks.targets import Target
 LOOK_AGAIN_S: Final = 30.0
 """The loop looks at the outbox at least this often, whatever its timers say (a laptop that slept)."""
 
+WORKER: Final = "deliver"
+
 LOCKED_S: Final = 1.0
 """While the master key cannot be had, whether it can be had now is asked so often."""
 
@@ -84,7 +86,9 @@ class DeliverLoop:
             self._link.know(await deliver.addresses(self._env))
             while not self._stopping:
                 self._wake.clear()
+                self._env.promise(WORKER)
                 wait_s = await self._turn()
+                self._env.promise(WORKER, wait_s)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await self._wake.wait()

@@ -144,6 +144,7 @@ class PortLoop:
         self.state = PhoneState(path, simulated=simulated is not None)
         self._simulated = simulated
         self._path = path
+        self._worker = f"modem {path}"
         self._source: Source | None = None
         self._texting = TextLoop(env, log, self._sends_from)
         self._queue: list[said.StoredPart | said.Identified | said.HiLink | said.Watermark] = []
@@ -257,6 +258,7 @@ class PortLoop:
             return ready
         finally:
             self._link = self._session = None
+            self._env.pulse.rest(self._worker)
             for task in (storing, closing, unlocking):
                 task.cancel()
             link.close()
@@ -409,6 +411,7 @@ class PortLoop:
             await self._queued.wait()
             self._queued.clear()
             while self._queue:
+                self._env.promise(self._worker)
                 if not isinstance(first := self._queue[0], said.StoredPart):
                     if isinstance(first, said.Identified):
                         await self._identify(first)
@@ -422,6 +425,7 @@ class PortLoop:
                     continue
                 del self._queue[: len(batch)]
                 link.stored(batch)
+            self._env.pulse.rest(self._worker)
 
     async def _linger(self, session: Session) -> None:
         """Wait a moment for parts that are announced, so that they share a commit with those that are here."""

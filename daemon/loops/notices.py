@@ -17,6 +17,9 @@ from daemon.store import events, notice_outbox
 SETTLE_S: Final = 1.0
 """After a line was added: payments go first, and what comes together is read together."""
 DIGEST_EVERY_S: Final = 60.0
+SEND_S: Final = 60.0
+"""A mail server may take so long, step by step."""
+WORKER: Final = "notices"
 
 
 class NoticeLoop:
@@ -36,6 +39,7 @@ class NoticeLoop:
             after = await self._env.store.read(notice_outbox.cursor)
             while True:
                 self._wake.clear()
+                self._env.promise(WORKER)
                 wait_s = DIGEST_EVERY_S
                 try:
                     gathered = await notices.gather(self._env, after, list(self._channels))
@@ -45,6 +49,7 @@ class NoticeLoop:
                     wait_s = 0 if gathered.more else await self._wait_s()
                 except Unavailable as error:
                     self._log.warning("notices.unavailable", why=error.why)
+                self._env.promise(WORKER, wait_s + SETTLE_S)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await self._wake.wait()
@@ -59,6 +64,7 @@ class NoticeLoop:
             if channel is None:
                 error = f"the settings name no {send.channel} any more"
             else:
+                self._env.promise(WORKER, SEND_S)
                 try:
                     await channel.send(send.id, send.subject, send.body)
                 except (NotSent, SecretsLocked) as failure:

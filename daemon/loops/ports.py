@@ -16,6 +16,8 @@ LOOK_S: Final = 1.0
 """Listing the device folders each second costs 0.03 % of a core and needs no inotify."""
 
 
+WORKER: Final = "ports"
+
 GONE: Final = frozenset({"gone", "unreachable"})
 """States in which a port is not held open."""
 
@@ -89,6 +91,7 @@ class Ports:
                 for path in (*self._named, *self._simulated):
                     self._start(group, path)
                 while True:
+                    self._env.promise(WORKER, LOOK_S)
                     if slept := watch.slept_s():
                         self._log.info("modem.resume", slept_s=round(slept))
                         for loop in self._loops.values():

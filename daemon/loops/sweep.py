@@ -1,6 +1,7 @@
 """Once a minute: let what is overdue expire, tell of what is held or silent for long, write down what was noted."""
 
 import asyncio
+from typing import Final
 
 from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
@@ -14,11 +15,14 @@ from daemon.flows.prune import prune
 from daemon.flows.silence import watch
 from daemon.log import Log
 
+WORKER: Final = "sweep"
+
 
 async def sweep(env: Env, log: Log) -> None:
     """Run until cancelled."""
     while True:
         try:
+            env.promise(WORKER)
             expired = await expire.expire(env)
             if expired:
                 log.info("expire", count=expired)
@@ -31,6 +35,7 @@ async def sweep(env: Env, log: Log) -> None:
                 log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
             if lacking := await tell_missing_parts(env):
                 log.warning("message.incomplete", count=lacking)
+            env.promise(WORKER)
             await send_text.expire(env)
             await note_key_use(env)
             pruned = sum((await prune(env)).counts.values())
@@ -38,4 +43,5 @@ async def sweep(env: Env, log: Log) -> None:
                 log.info("prune", count=pruned)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)
+        env.promise(WORKER, EXPIRE_EVERY_S)
         await asyncio.sleep(EXPIRE_EVERY_S)

@@ -1,6 +1,7 @@
 """Read the shop's own wordings again when a file of them changes."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +14,14 @@ AGAIN_S: Final = 5.0
 """Before the next try where the folder cannot be watched."""
 
 
-async def watch_templates(own: OwnWordings, log: Log) -> None:
-    """Run until cancelled."""
+STIR_MS: Final = 5_000
+"""The watch gives word so often that nothing changed: that is how one knows that it does not hang."""
+
+
+async def watch_templates(
+    own: OwnWordings, log: Log, alive: Callable[[float], None] = lambda _rest_s: None
+) -> None:
+    """Run until cancelled; `alive` is told, with how long the coming rest is."""
     from watchfiles import awatch  # noqa: PLC0415 -- not before the daemon is ready
 
     folder = own.folder
@@ -23,12 +30,18 @@ async def watch_templates(own: OwnWordings, log: Log) -> None:
         try:
             await asyncio.to_thread(_make, folder)
             await _read_again(own, log)
-            async for _ in awatch(folder, step=STEP_MS, debounce=STEP_MS, recursive=False):
-                await _read_again(own, log)
+            async for changes in awatch(
+                folder, step=STEP_MS, debounce=STEP_MS, recursive=False,
+                rust_timeout=STIR_MS, yield_on_timeout=True,
+            ):  # fmt: skip
+                alive(STIR_MS / 1_000)
+                if changes:
+                    await _read_again(own, log)
                 if not folder.exists():
                     break
         except (OSError, RuntimeError) as error:
             log.warning("templates.unwatched", why=str(error))
+        alive(AGAIN_S)
         # The folder is gone, or the system has no watch left: look again from time to time.
         await asyncio.sleep(AGAIN_S)
 

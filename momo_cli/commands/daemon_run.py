@@ -45,9 +45,19 @@ def command(
         ),
     ] = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
+    supervised: Annotated[
+        bool,
+        typer.Option("--supervised", help="Tell systemd when ready, and that nothing hangs."),
+    ] = False,
 ) -> Call:
     """Read the flags."""
-    flags = run_flags(http, modem or [], simulated_phone=simulated_phone, log_json=log_json)
+    flags = run_flags(
+        http,
+        modem or [],
+        simulated_phone=simulated_phone,
+        log_json=log_json,
+        supervised=supervised,
+    )
     return Call(run, Options(flags))
 
 

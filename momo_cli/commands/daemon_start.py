@@ -60,7 +60,7 @@ def command(
     ] = False,
 ) -> Call:
     """Read the flags."""
-    flags = run_flags(http, modem or [], simulated_phone=simulated_phone, log_json=False)
+    flags = run_flags(http, modem or [], simulated_phone=simulated_phone)
     return Call(run, Options(duration_s(wait, "--wait"), flags), VIEW)
 
 

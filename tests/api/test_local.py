@@ -55,6 +55,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "uptime_s": 90,
         "http": "127.0.0.1:8420",
         "http_security": "loopback",
+        "hung": [],
         "shop": {"name": "Ama Provisions", "timezone": "Africa/Accra"},
         "lines": lines,
         "today": {
@@ -207,3 +208,13 @@ async def test_shutdown_answers_and_then_stops(api: FakeApi) -> None:
     answer = await api.local.post("/local/v1/shutdown")
     assert answer.json() == {"success": True, "data": {"status": "stopping"}}
     assert api.stops == 1
+
+
+async def test_worker_that_hangs_makes_healthz_503_and_is_named_in_the_status(api: FakeApi) -> None:
+    assert (await api.local.get("/healthz")).status_code == 200
+    api.shop.env.promise("deliver")
+    api.shop.clock.advance(35)
+    healthz = await api.local.get("/healthz")
+    assert healthz.status_code == 503
+    assert healthz.json()["data"]["hung"] == [{"worker": "deliver", "late_s": 5}]
+    assert (await api.local.get("/local/v1/status")).json()["data"]["hung"] == ["deliver"]
