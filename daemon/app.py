@@ -17,6 +17,7 @@ from daemon.api.places import ListenError
 from daemon.config import Config, ConfigError, check_exposure, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.env import Env
+from daemon.flows import clock as clock_flow
 from daemon.flows import send_text, smtp_password
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
@@ -174,6 +175,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             own=_own_wordings(places),
             http_address="" if options.http == "off" else (options.http or doors.config.http.bind),
         )
+        await clock_flow.begin(env)
         if doubtful := await send_text.recover(env):
             log.warning("sms.unknown", count=doubtful)
         return await _run(env, options, places, log)

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 
 from daemon.config import Config
+from daemon.core.clock_watch import ClockWatch, Doubt
 from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
 from daemon.core.pulse import Pulse
@@ -28,6 +29,7 @@ class Env:
         vault: Seals and opens secrets; may be locked, which never stops reading SMS.
         account_key: Keys the HMAC of webhook ids; empty until the shop is set up.
         key_use: When API keys were last used, until it is written down.
+        clock_watch: What speaks for and against the wall clock.
         live: The `momo listen` that are connected.
         own: The shop's own wordings, as they are on the disk now.
         pulse: Who of our workers still makes progress.
@@ -42,6 +44,7 @@ class Env:
     account_key: bytes = b""
     http_address: str = ""
     key_use: KeyUse = field(default_factory=KeyUse)
+    clock_watch: ClockWatch = field(default_factory=ClockWatch)
     own: OwnWordings = field(default_factory=OwnWordings)
     live: Live = field(default_factory=Live)
     pulse: Pulse = field(default_factory=Pulse)
@@ -83,6 +86,14 @@ class Env:
     def late(self) -> dict[str, float]:
         """Return the workers that hang, and for how many seconds they have."""
         return self.pulse.late(self.clock.monotonic())
+
+    def clock_doubt(self) -> Doubt | None:
+        """Say why the wall clock is not believed, None when it is. Nothing expires or is pruned while it is not."""
+        return self.clock_watch.doubt(self.clock.now_us(), self.clock.boottime())
+
+    def believed_us(self) -> int:
+        """Return the time that others would agree to: the wall clock's, or the networks' while it is in doubt."""
+        return self.clock_watch.believed_us(self.clock.now_us(), self.clock.boottime())
 
     def new_id(self) -> str:
         """Return a fresh UUID."""

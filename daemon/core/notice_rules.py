@@ -154,6 +154,18 @@ RULES: Final[Mapping[str, Rule]] = {
         cause="modem.storage",
         ends=True,
     ),
+    "clock.suspect": Rule(
+        lambda facts: (
+            f"{str(facts.get('why') or 'The clock of this machine is wrong').capitalize()}. No order "
+            "expires and nothing is cleared away until it is right."
+        ),
+        urgent=True,
+        next="sudo timedatectl set-ntp true",
+        cause="clock",
+    ),
+    "clock.right": Rule(
+        _plain("The clock of this machine is right again."), cause="clock", ends=True
+    ),
     "password.changed": Rule(_plain("The owner's password was changed.")),
     **{
         f"notice.{kind}": Rule(

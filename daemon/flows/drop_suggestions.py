@@ -23,6 +23,8 @@ async def drop_suggestions(env: Env) -> int:
     Raises:
         Unavailable: Nothing could be written.
     """
+    if env.clock_doubt() is not None:
+        return 0
     now = env.clock.now_us()
     dropped, after = 0, 0
     while True:

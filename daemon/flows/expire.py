@@ -1,4 +1,7 @@
-"""Let what is overdue expire, and forget answers nobody may repeat any more. A few hundred rows at a time."""
+"""Let what is overdue expire, and forget answers nobody may repeat any more. A few hundred rows at a time.
+
+Nothing of it is done while our clock is in doubt: a machine that wakes up in the wrong year must end nobody's order.
+"""
 
 from daemon.core.limits import EXPIRE_BATCH, IDEMPOTENCY_US, PRUNE_BATCH
 from daemon.env import Env
@@ -8,6 +11,8 @@ from daemon.store.engine import Tx
 
 async def expire(env: Env) -> int:
     """Mark overdue requests EXPIRED; returns how many. Reads show them as EXPIRED before this runs."""
+    if env.clock_doubt() is not None:
+        return 0
     now = env.clock.now_us()
     outbox = env.outbox
 

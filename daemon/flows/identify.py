@@ -64,7 +64,9 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
             )
         return Source(sim_key, device_id, slot_index)
 
-    return await env.store.write(job)
+    source = await env.store.write(job)
+    env.clock_watch.opened(source.sim_key, env.clock.boottime())
+    return source
 
 
 async def leave(env: Env, device_id: str) -> None:

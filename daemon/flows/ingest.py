@@ -28,11 +28,13 @@ class Ingested:
         new_parts: Parts not seen before.
         concluded: (message id, state) of each message that became whole.
         faults: Sentences about faults of ours; the messages are stored and unparsed.
+        sent_at: The networks' times of those that became whole.
     """
 
     new_parts: int
     concluded: tuple[tuple[str, MessageState], ...]
     faults: tuple[str, ...] = ()
+    sent_at: tuple[int, ...] = ()
 
 
 async def ingest(env: Env, source: Source, parts: Sequence[ReadPart]) -> Ingested:
@@ -43,9 +45,13 @@ async def ingest(env: Env, source: Source, parts: Sequence[ReadPart]) -> Ingeste
     """
     now = env.clock.now_us()
     try:
-        return await env.store.write(lambda tx: _take_all(Desk.lay(env, tx, source, now), parts))
+        taken = await env.store.write(lambda tx: _take_all(Desk.lay(env, tx, source, now), parts))
     except OUR_FAULTS as fault:
-        return await _one_by_one(env, source, parts, now, fault)
+        taken = await _one_by_one(env, source, parts, now, fault)
+    if not source.test:
+        for sent_at in taken.sent_at:
+            env.clock_watch.heard(source.sim_key, sent_at, now, env.clock.boottime())
+    return taken
 
 
 async def _one_by_one(
@@ -70,11 +76,12 @@ async def _one_by_one(
         sum(result.new_parts for result in results),
         tuple(one for result in results for one in result.concluded),
         tuple(faults),
+        tuple(at for result in results for at in result.sent_at),
     )
 
 
 def _take_all(desk: Desk, parts: Sequence[ReadPart], *, read: bool = True) -> Ingested:
-    new_parts, concluded = 0, list[tuple[str, MessageState]]()
+    new_parts, concluded, sent_at = 0, list[tuple[str, MessageState]](), list[int]()
     for part in parts:
         if read:
             taken = intake.take(desk, part)
@@ -83,6 +90,8 @@ def _take_all(desk: Desk, parts: Sequence[ReadPart], *, read: bool = True) -> In
         new_parts += taken is not None
         if isinstance(taken, intake.Whole):
             concluded.append((taken.message_id, conclude(desk, taken)))
+            if taken.sent_at is not None:
+                sent_at.append(taken.sent_at)
         elif isinstance(taken, intake.Unread):
             concluded.append((taken.message_id, conclude_unread(desk, taken)))
-    return Ingested(new_parts, tuple(concluded))
+    return Ingested(new_parts, tuple(concluded), sent_at=tuple(sent_at))

@@ -158,7 +158,9 @@ def _payment_expected(
     telco_id = request.expected_telco_transaction_id
     if telco_id is None:
         return None
-    overdue = transactions.expire_overdue_expecting(tx, mode, telco_id, now)
+    overdue = None
+    if env.clock_doubt() is None:
+        overdue = transactions.expire_overdue_expecting(tx, mode, telco_id, now)
     if overdue is not None:
         expiry.tell(tx, env.outbox, overdue, now)
     other = transactions.expecting(tx, mode, telco_id)

@@ -61,7 +61,7 @@ async def survey(env: Env) -> Pruned:
 
     def job(reader: Reader) -> Pruned:
         counts = {kind.name: retention.count(reader, kind, at) for kind, at in kinds.items()}
-        return Pruned(counts, any(counts.values()), _doubt(reader, now))
+        return Pruned(counts, any(counts.values()), _doubt(env, reader, now))
 
     return await env.store.read(job)
 
@@ -73,7 +73,7 @@ async def prune(env: Env) -> Pruned:
         Unavailable: Nothing can be written.
     """
     now = env.clock.now_us()
-    doubt = await env.store.read(lambda reader: _doubt(reader, now))
+    doubt = await env.store.read(lambda reader: _doubt(env, reader, now))
     if doubt:
         return Pruned({}, False, doubt)
     counts = {}
@@ -86,8 +86,10 @@ async def prune(env: Env) -> Pruned:
     return Pruned(counts, PRUNE_BATCH in counts.values(), "")
 
 
-def _doubt(reader: Reader, now: int) -> str:
-    """Say why our clock is not believed, "" when it is."""
+def _doubt(env: Env, reader: Reader, now: int) -> str:
+    """Say why our clock is not believed, "" when it is. What cannot be taken back asks for more than the rest does."""
+    if (seen := env.clock_doubt()) is not None:
+        return seen.why
     told = retention.newest_event_at(reader)
     if told is not None and told > now + BACKWARDS_US:
         return "the clock of this machine has gone backwards"

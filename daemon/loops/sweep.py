@@ -6,7 +6,7 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
-from daemon.flows import expire, send_text
+from daemon.flows import clock, expire, send_text
 from daemon.flows.drop_suggestions import drop_suggestions
 from daemon.flows.missing_parts import tell_missing_parts
 from daemon.flows.note_key_use import note_key_use
@@ -23,6 +23,10 @@ async def sweep(env: Env, log: Log) -> None:
     while True:
         try:
             env.promise(WORKER)
+            if (turn_of_clock := await clock.watch(env)) is not None:
+                log.warning(
+                    "clock.right" if turn_of_clock == "" else "clock.suspect", why=turn_of_clock
+                )
             expired = await expire.expire(env)
             if expired:
                 log.info("expire", count=expired)

@@ -44,6 +44,15 @@ def add(
     tx.wake(TOPIC)
 
 
+def latest_at(reader: Reader, among: int) -> int | None:
+    """Return the latest time among the newest lines; None when there is no line."""
+    at: int | None = reader.value(
+        "SELECT MAX(at) FROM (SELECT at FROM events ORDER BY seq DESC LIMIT :among) newest",
+        {"among": among},
+    )
+    return at
+
+
 def after(
     reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200
 ) -> list[Event]:

@@ -16,3 +16,19 @@ def tell(tx: Tx, outbox: Outbox, transaction: Transaction, now: int) -> None:
         transaction_id=transaction.id,
     )
     outbox.expire(tx, transaction, now)
+
+
+def move(tx: Tx, made_from: int, made_until: int, by: int) -> int:
+    """Give the waiting requests that were made by a wrong clock the end they would have had by the right one.
+
+    Args:
+        tx: The transaction.
+        made_from: By the wrong clock, the first that is meant.
+        made_until: The last.
+        by: Microseconds from the wrong clock to the right one.
+    """
+    return tx.run(
+        "UPDATE transactions SET expires_at = expires_at + :by WHERE status = 'PENDING' AND expires_at IS NOT NULL "
+        "AND created_at BETWEEN :made_from AND :made_until",
+        {"by": by, "made_from": made_from, "made_until": made_until},
+    )

@@ -87,7 +87,8 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
     if check not in (None, "ok"):
         yield f"the database check says: {clean(check)}", "momo help files"
     if at(data, "clock.state") == "suspect":
-        yield "this machine's clock is off", ""
+        why = clean(at(data, "clock.why")) or "the clock of this machine is wrong"
+        yield f"{why}: nothing expires until it is right", "momo doctor clock"
     if at(data, "lines.ready") is False:
         yield "a SIM has no number", "momo lines"
     if data.get("http_security") == "none":

@@ -1,0 +1,86 @@
+"""When the wall clock is believed: it has witnesses, and they are carried forward by a clock that nobody can set."""
+
+from daemon.core.clock_watch import BUILT_US, ClockWatch
+from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
+
+NOW = BUILT_US + 300 * DAY_US
+SIM = "sim"
+
+
+def watch(*sent: int, boot_s: float = 1000.0) -> ClockWatch:
+    """Return one that heard these, NOW, of a phone that had been open for long."""
+    made = ClockWatch()
+    made.opened(SIM, boot_s - 1000)
+    for at in sent:
+        made.heard(SIM, at, NOW, boot_s)
+    return made
+
+
+def ahead(made: ClockWatch, now: int = NOW, boot_s: float = 1000.0) -> int | None:
+    doubt = made.doubt(now, boot_s)
+    return None if doubt is None else doubt.ahead_us
+
+
+def test_nobody_speaks_against_a_clock_without_witnesses() -> None:
+    assert ClockWatch().doubt(NOW, 0) is None
+
+
+def test_one_message_is_enough_to_doubt_in_both_directions() -> None:
+    assert ahead(watch(NOW - 11 * MINUTE_US)) == 11 * MINUTE_US
+    assert ahead(watch(NOW + 11 * MINUTE_US)) == -11 * MINUTE_US
+    assert ahead(watch(NOW - 10 * MINUTE_US)) is None
+    assert ahead(watch(NOW + 10 * MINUTE_US)) is None
+
+
+def test_a_late_message_and_a_network_with_a_wrong_clock_prove_nothing_against_another() -> None:
+    made = watch(NOW - SECOND_US, NOW - 3 * HOUR_US, NOW + 400 * DAY_US)
+    assert made.doubt(NOW, 1000) is None
+
+
+def test_old_witnesses_are_forgotten() -> None:
+    assert ahead(watch(NOW, *[NOW - HOUR_US] * 5)) == HOUR_US
+
+
+def test_the_backlog_of_a_phone_that_was_just_opened_is_late_by_nature() -> None:
+    made = ClockWatch()
+    made.opened(SIM, 1000)
+    made.heard(SIM, NOW - 8 * HOUR_US, NOW, 1030)
+    assert made.doubt(NOW, 1030) is None
+    # But nothing is sent in the future.
+    made.heard(SIM, NOW + HOUR_US, NOW, 1030)
+    assert ahead(made, boot_s=1030) == -HOUR_US
+
+
+def test_a_jump_is_noticed_without_a_message_and_so_is_its_end() -> None:
+    made = watch(NOW)
+    later, boot_s = NOW + 9 * HOUR_US, 1000 + 9 * 3600.0
+    assert made.doubt(later, boot_s) is None
+    assert ahead(made, later + DAY_US, boot_s) == DAY_US
+    assert ahead(made, later - DAY_US, boot_s) == -DAY_US
+    assert made.doubt(later, boot_s) is None
+
+
+def test_a_journal_that_is_ahead_and_a_year_before_the_program_are_doubts() -> None:
+    made = ClockWatch()
+    made.written_before(NOW, 0)
+    assert made.doubt(NOW - MINUTE_US, 0) is None
+    assert ahead(made, NOW - DAY_US, 0) == -DAY_US
+    assert made.doubt(0, 0) is not None
+    # A network that agrees with the clock outweighs what was once written by a wrong one.
+    made.heard(SIM, NOW - DAY_US, NOW - DAY_US, 0)
+    assert made.doubt(NOW - DAY_US, 0) is None
+
+
+def test_the_witness_tells_the_time_while_the_clock_is_wrong() -> None:
+    made = watch(NOW)
+    assert made.believed_us(NOW + SECOND_US, 1000) == NOW + SECOND_US
+    assert made.believed_us(NOW + DAY_US, 1060) == NOW + MINUTE_US
+
+
+def test_the_span_is_told_in_words_that_fit() -> None:
+    told = [
+        watch(NOW - span).doubt(NOW, 1000) for span in (11 * MINUTE_US, 5 * HOUR_US, 50 * DAY_US)
+    ]
+    assert [one.why.split(" is ")[1].split(" ahead")[0] for one in told if one] == [
+        "11 min", "5 hours", "50 days",
+    ]  # fmt: skip
