@@ -94,7 +94,7 @@ def name(wording: Wording) -> str:
 
 @pytest.mark.parametrize("wording", [w for w in MONEY_IN if free_fields(w, w.samples[0])], ids=name)
 @given(which=st.integers(0, 99), typed=TYPED, other=TYPED)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_no_typed_text_changes_what_a_receipt_says(
     wording: Wording, which: int, typed: list[int | str], other: list[int | str]
 ) -> None:
