@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from typing import TypeVar
 
+from daemon.core.errors import Unavailable
 from daemon.store.engine import Reader, Store, Tx, _Job
 
 T = TypeVar("T")
@@ -40,3 +41,62 @@ class InlineStore(Store):
     def look(self, job: Callable[[Reader], T]) -> T:
         """Read what is committed, now."""
         return job(Reader(self._writer))
+
+
+class WakingStore(InlineStore):
+    """Also tells who waits for a topic."""
+
+    async def write(self, job: Callable[[Tx], T]) -> T:
+        topics: set[str] = set()
+
+        def noted(tx: Tx) -> T:
+            result = job(tx)
+            topics.update(tx.topics)
+            return result
+
+        result = await super().write(noted)
+        for topic, _loop, wake in list(self._listeners):
+            if topic in topics:
+                wake()
+        return result
+
+
+class FaultyStore(WakingStore):
+    """The database of a daemon that may be killed at any commit, on a disk that may be full.
+
+    Attributes:
+        on_kill: Called when the daemon is to die, just before a commit or just after it.
+        kill_chance: Of each commit.
+        full: Nothing can be written.
+        dead: The daemon was killed: nothing that it still does reaches the file.
+    """
+
+    on_kill: Callable[[], None]
+    kill_chance = 0.0
+    full = False
+    dead = False
+
+    async def write(self, job: Callable[[Tx], T]) -> T:
+        if self.full:
+            raise Unavailable("the disk is full; free some space and momo goes on by itself", 30)
+        fate = self.dice.random()
+        if fate < self.kill_chance / 2:
+            await self._die()
+        result = await super().write(job)
+        if fate < self.kill_chance:
+            await self._die()
+        return result
+
+    def _commit(self, group: list[_Job]) -> None:
+        if self.dead:
+            for job in group:
+                job.error = Unavailable("this daemon was killed")
+        else:
+            super()._commit(group)
+
+    async def _die(self) -> None:
+        """Be killed, once, and never answer the caller."""
+        if not self.dead:
+            self.dead = True
+            self.on_kill()
+        await asyncio.get_running_loop().create_future()

@@ -2,10 +2,12 @@
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple
 
 Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
 STARTED_US = 1_795_248_000_000_000
 
 
@@ -15,6 +17,7 @@ class SimulatedClock:
     def __init__(self) -> None:
         self._ns = 1_000_000_000_000
         self._asleep_ns = 0
+        self._wrong_us = 0
         self._started_ns = self._ns
 
     def monotonic_ns(self) -> int:
@@ -27,6 +30,10 @@ class SimulatedClock:
         return (self._ns + self._asleep_ns) / 1e9
 
     def now_us(self) -> int:
+        return self.true_us() + self._wrong_us
+
+    def true_us(self) -> int:
+        """What the network's clock says, however wrong the laptop's is."""
         return STARTED_US + (self._ns + self._asleep_ns - self._started_ns) // 1000
 
     def advance(self, seconds: float) -> None:
@@ -36,6 +43,10 @@ class SimulatedClock:
     def sleep(self, seconds: float) -> None:
         """Let time pass while the machine sleeps."""
         self._asleep_ns += round(seconds * 1e9)
+
+    def set_wrong(self, seconds: float) -> None:
+        """Set the laptop's clock this far from the network's."""
+        self._wrong_us = round(seconds * 1e6)
 
 
 class _Selector(selectors.EpollSelector):
@@ -64,7 +75,7 @@ class _Selector(selectors.EpollSelector):
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """A loop whose timers fire in simulated time. Descriptors work; threads would not be waited for."""
+    """A loop whose timers fire in simulated time. Descriptors work; what is for a thread is done at once instead."""
 
     def __init__(self, clock: SimulatedClock) -> None:
         super().__init__(_Selector(clock))
@@ -72,6 +83,20 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._simulated.monotonic()
+
+    def run_in_executor(
+        self,
+        _executor: Executor | None,
+        func: Callable[[*Arguments], Result],
+        *args: *Arguments,
+    ) -> "asyncio.Future[Result]":
+        """Do it here and now: nobody would wait for a thread."""
+        future: asyncio.Future[Result] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 -- whoever waits for it is to have it
+            future.set_exception(error)
+        return future
 
     def call_exception_handler(self, context: Mapping[str, Any]) -> None:
         """Let a fault in a callback end the simulation."""

@@ -5,19 +5,15 @@ look-up and the connections. A receiver answers 200 once it is connected to.
 """
 
 import asyncio
-import errno
 import io
 import random
-import socket
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from daemon import wire
 from daemon.config import Config
-from daemon.core.delivery import Outcome
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.signing import make_secret
 from daemon.env import Env
@@ -28,84 +24,16 @@ from daemon.store import webhook_secrets
 from daemon.store.engine import Tx
 from daemon.store.rows import columns, load_all
 from daemon.webhooks.addresses import PUBLIC_ONLY
-from daemon.webhooks.dial import Dialer
 from daemon.webhooks.reach import Reach
-from daemon.webhooks.streams import TRACE, NetworkError, Trace
 from tests.fakes.entropy import FakeEntropy
-from tests.simulation.inline_store import InlineStore
+from tests.simulation.inline_store import WakingStore
+from tests.simulation.internet import Internet, Receivers
 from tests.simulation.simulated_time import SimulatedClock, run
 
-T = TypeVar("T")
 ENDPOINTS = 5
 HOURS = 8
-ANSWER_S = 0.2
 BACK_S = 180.0
 """All is delivered within three minutes after the link returned."""
-
-
-class Internet:
-    """Names and connections, which fail while the link is down: each host in a way of its own."""
-
-    def __init__(self) -> None:
-        self.up = True
-
-    async def look_up(self, host: str, port: int) -> Sequence[str]:
-        await asyncio.sleep(0.02)
-        number = int(host[4])
-        if not self.up and number % 2:
-            raise socket.gaierror(-3, "Temporary failure in name resolution")
-        return [f"8.8.8.{number}"]
-
-    async def connect(self, address: str, port: int) -> socket.socket:
-        await asyncio.sleep(0.02)
-        if not self.up:
-            if address.endswith("2"):
-                await asyncio.sleep(3600)  # the connect time-out ends it
-            raise OSError(errno.ENETUNREACH, "Network is unreachable")
-        mine, theirs = socket.socketpair()
-        theirs.close()
-        return mine
-
-
-class Receivers:
-    """A worker's door: a real dialler, and an answer a moment later."""
-
-    def __init__(self, internet: Internet, clock: SimulatedClock) -> None:
-        self.came: list[tuple[float, str, str]] = []
-        self._clock = clock
-        self._dialer = Dialer(PUBLIC_ONLY, internet.look_up, internet.connect, 5.0)
-
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
-        TRACE.set(Trace())
-        self.came.append((self._clock.monotonic(), url, headers["X-Svc-Sequence"]))
-        try:
-            stream = await self._dialer.connect_tcp(url.split("/")[2], 443)
-        except NetworkError as error:
-            return Outcome(None, "", error.code, error.message, 1, connected=False)
-        await stream.aclose()
-        await asyncio.sleep(ANSWER_S)
-        return Outcome(200, "ok", None, None, 1, connected=True)
-
-    async def aclose(self) -> None:
-        """Nothing is kept."""
-
-
-class WakingStore(InlineStore):
-    """Also tells who waits for a topic."""
-
-    async def write(self, job: Callable[[Tx], T]) -> T:
-        topics: set[str] = set()
-
-        def noted(tx: Tx) -> T:
-            result = job(tx)
-            topics.update(tx.topics)
-            return result
-
-        result = await super().write(noted)
-        for topic, _loop, wake in list(self._listeners):
-            if topic in topics:
-                wake()
-        return result
 
 
 class Day:

@@ -1,0 +1,120 @@
+"""The internet of the simulations: names, connections and receivers, each of which may fail in a way of its own.
+
+The guard and the dialler are the real ones; a receiver answers as soon as it is connected to.
+"""
+
+import asyncio
+import errno
+import hashlib
+import random
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from daemon.core.delivery import DeliveryError, Outcome
+from daemon.webhooks.addresses import PUBLIC_ONLY
+from daemon.webhooks.dial import Dialer
+from daemon.webhooks.streams import TRACE, NetworkError, Trace
+from tests.fakes.receiver import verify
+from tests.simulation.simulated_time import SimulatedClock
+
+ANSWER_S: Final = 0.2
+CONNECT_S: Final = 5.0
+TIMEOUT_S: Final = 15.0
+
+
+class Internet:
+    """Names and connections, which fail while the link is down: each host in a way of its own."""
+
+    def __init__(self) -> None:
+        self.up = True
+        self.lying: set[str] = set()
+        """Names that lead into the shop's own network now."""
+        self.dialled: set[str] = set()
+
+    async def look_up(self, host: str, port: int) -> Sequence[str]:
+        await asyncio.sleep(0.02)
+        number = int(host[4])
+        if not self.up and number % 2:
+            raise socket.gaierror(-3, "Temporary failure in name resolution")
+        return ["192.168.1.1" if host in self.lying else f"8.8.8.{number}"]
+
+    async def connect(self, address: str, port: int) -> socket.socket:
+        self.dialled.add(address)
+        await asyncio.sleep(0.02)
+        if not self.up:
+            if address.endswith("2"):
+                await asyncio.sleep(3600)  # the connect time-out ends it
+            raise OSError(errno.ENETUNREACH, "Network is unreachable")
+        mine, theirs = socket.socketpair()
+        theirs.close()
+        return mine
+
+
+@dataclass(slots=True)
+class Receiver:
+    """Somebody's server: what it knows, how it is today, and what came.
+
+    Attributes:
+        ways: How it answers, one drawn for each request: a status, `hang`, or `lost` for a 200 that never arrives.
+        taken: Webhook id -> digest of the body, of what it said 2xx to.
+        heard: The same of all that arrived.
+    """
+
+    secrets: list[str] = field(default_factory=list)
+    ways: Sequence[int | str] = (200,)
+    taken: dict[str, str] = field(default_factory=dict)
+    heard: dict[str, str] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+
+class Receivers:
+    """A worker's door to the receivers, by host."""
+
+    def __init__(
+        self,
+        internet: Internet,
+        clock: SimulatedClock,
+        receivers: Mapping[str, Receiver] | None = None,
+        dice: random.Random | None = None,
+    ) -> None:
+        self.came: list[tuple[float, str, str]] = []
+        """When, where to, and the sequence number."""
+        self._clock = clock
+        self._dialer = Dialer(PUBLIC_ONLY, internet.look_up, internet.connect, CONNECT_S)
+        self._receivers = receivers
+        self._dice = dice or random.Random(0)
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        TRACE.set(Trace())
+        host = url.split("/")[2]
+        self.came.append((self._clock.monotonic(), url, headers["X-Svc-Sequence"]))
+        try:
+            stream = await self._dialer.connect_tcp(host, 443)
+        except NetworkError as error:
+            return Outcome(None, "", error.code, error.message, 1, connected=False)
+        await stream.aclose()
+        way: int | str = 200
+        if self._receivers is not None:
+            way = self._arrived(self._receivers[host], headers, body)
+        await asyncio.sleep(TIMEOUT_S if way == "hang" else ANSWER_S)
+        if isinstance(way, int):
+            return Outcome(way, "as told", None, None, 1, connected=True)
+        lost = DeliveryError.CONNECTION_RESET if way == "lost" else DeliveryError.TIMEOUT
+        return Outcome(None, "", lost, "no answer came", 1, connected=True)
+
+    def _arrived(self, receiver: Receiver, headers: Mapping[str, str], body: bytes) -> int | str:
+        way = self._dice.choice(receiver.ways)
+        lower = {name.lower(): value for name, value in headers.items()}
+        webhook_id, digest = lower["webhook-id"], hashlib.sha256(body).hexdigest()
+        if not verify(receiver.secrets, lower, body):
+            receiver.wrong.append(f"{webhook_id} is not signed with a secret of ours")
+        if receiver.heard.setdefault(webhook_id, digest) != digest:
+            receiver.wrong.append(f"{webhook_id} came with two bodies")
+        if way == "lost" or (isinstance(way, int) and way < 300):
+            receiver.taken[webhook_id] = digest
+        return way
+
+    async def aclose(self) -> None:
+        """Nothing is kept."""
