@@ -1,0 +1,121 @@
+"""GET /local/v1/export/{what}: whole tables, a page at a time, for `momo export` (cli.md section 4.15).
+
+On the Unix socket only. Each page names where the next one begins, so that neither side ever holds more than a page. Who
+takes the shop's books out of it stands in the journal: at the first page, and at every page that shows the text of SMS.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.api.auth import needs_owner
+from daemon.api.fields import Query
+from daemon.api.service import Call, Reply, ok
+from daemon.core import export_shapes
+from daemon.core.errors import Refusal
+from daemon.core.ids import reference_of
+from daemon.core.shapes import Json, timestamp, timestamp_or_none
+from daemon.flows.note_export import note_export
+from daemon.store import exports
+from daemon.store.engine import Reader
+from daemon.store.exports import Part, Sent
+from daemon.wire import ErrorCode
+
+LIMIT: Final = 500
+LIMIT_MAX: Final = 1000
+SEQ_MAX: Final = 1 << 62
+
+Rows = list[tuple[int, Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which part of a table, and how it is shown."""
+
+    part: Part
+    now: int
+    show_body: bool
+
+
+Read = Callable[[Reader, Asked], Rows]
+
+
+async def get(call: Call) -> Reply:
+    """Return the rows behind `after`, oldest first; `meta.next` is the `after` of the next page, null when this is the last."""
+    needs_owner(call.caller)
+    what = call.path("what")
+    if what not in KINDS:
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    query = Query(call.query)
+    after = query.number("after", 0, low=0, high=SEQ_MAX)
+    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
+    since, until = query.time("from"), query.time("to")
+    show_body = query.flag("show_body")
+    if show_body and what != "messages":
+        query.fail("show_body", "invalid", "is for messages alone")
+    query.done()
+    asked = Asked(Part(after, since, until, limit + 1), call.env.clock.now_us(), show_body)
+    if not after or show_body:
+        facts = {"what": what, "after": after, "show_body": show_body}
+        times = {"from": timestamp_or_none(since), "to": timestamp_or_none(until)}
+        await note_export(call.env, call.caller, {**facts, **times})
+    rows = await call.env.store.read(lambda reader: KINDS[what](reader, asked))
+    more, rows = len(rows) > limit, rows[:limit]
+    meta = {**(query.meta() or {}), "next": rows[-1][0] if more else None}
+    return ok([row for _, row in rows], meta)
+
+
+def _transactions(reader: Reader, asked: Asked) -> Rows:
+    return [
+        (row.seq, export_shapes.transaction(row, payment, asked.now))
+        for row, payment in exports.transactions(reader, asked.part)
+    ]
+
+
+def _payments(reader: Reader, asked: Asked) -> Rows:
+    return [
+        (row.seq, export_shapes.payment(row, line, pays))
+        for row, line, pays in exports.payments(reader, asked.part)
+    ]
+
+
+def _messages(reader: Reader, asked: Asked) -> Rows:
+    return [
+        (row.seq, export_shapes.message(row, line, show_body=asked.show_body))
+        for row, line in exports.messages(reader, asked.part)
+    ]
+
+
+def _deliveries(reader: Reader, asked: Asked) -> Rows:
+    return [(row.seq, _sent(row)) for row in exports.deliveries(reader, asked.part)]
+
+
+def _audit(reader: Reader, asked: Asked) -> Rows:
+    return [(row.seq, export_shapes.event(row)) for row in exports.journal(reader, asked.part)]
+
+
+def _sent(row: Sent) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "webhook_id": row.webhook_id,
+        "endpoint_id": row.endpoint_id,
+        "url": row.url,
+        "event": row.event,
+        "reference": reference_of(row.transaction_id),
+        "status": row.status,
+        "attempt_count": row.attempt_count,
+        "response_status_code": row.response_status_code,
+        "error_code": row.error_code,
+        "created_at": timestamp(row.created_at),
+        "delivered_at": timestamp_or_none(row.delivered_at),
+        "test": row.test,
+    }
+
+
+KINDS: Final[Mapping[str, Read]] = {
+    "transactions": _transactions,
+    "payments": _payments,
+    "messages": _messages,
+    "deliveries": _deliveries,
+    "audit": _audit,
+}

@@ -1,0 +1,122 @@
+"""Whole tables in the order in which they were written, a page at a time: each page goes on where the one before ended."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.model import Event, Message, Payment, Transaction
+from daemon.store.engine import Reader
+from daemon.store.rows import columns, load, load_optional
+from daemon.store.transaction_list import BOTH, JOINED, Found, found_in
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a table; None asks nothing.
+
+    Attributes:
+        after: The sequence number of the last row that was seen.
+        since: First time.
+        until: First time that is too late.
+        limit: Rows of one page.
+    """
+
+    after: int
+    since: int | None
+    until: int | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A delivery, without its body."""
+
+    seq: int
+    id: str
+    webhook_id: str
+    endpoint_id: str
+    url: str
+    event: str
+    transaction_id: str
+    test: bool
+    status: str
+    attempt_count: int
+    response_status_code: int | None
+    error_code: str | None
+    created_at: int
+    delivered_at: int | None
+
+
+_SENT: Final = ", ".join(
+    "e.url" if name == "url" else f"d.{name}" for name in columns(Sent).split(", ")
+)
+
+
+def transactions(reader: Reader, part: Part) -> list[Found]:
+    """Return transactions, by when they were made, each with the payment that verified it."""
+    rows = _rows(reader, part, BOTH, JOINED, "t", "created_at", "t.merged_into IS NULL")
+    return [found_in(row) for row in rows]
+
+
+def payments(reader: Reader, part: Part) -> list[tuple[Payment, str | None, Transaction | None]]:
+    """Return payments, by when they were stored, each with the number that it came to and what it pays."""
+    source = (
+        "payments p LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "LEFT JOIN transactions t ON t.payment_id = p.id"
+    )
+    wanted = f"{columns(Payment, 'p.')}, pm.phone_number, {columns(Transaction, 't.')}"
+    width = len(columns(Payment).split(", "))
+    return [
+        (
+            load(Payment, row[:width]),
+            row[width],
+            load_optional(Transaction, None if row[width + 1] is None else row[width + 1 :]),
+        )
+        for row in _rows(reader, part, wanted, source, "p", "stored_at")
+    ]
+
+
+def messages(reader: Reader, part: Part) -> list[tuple[Message, str | None]]:
+    """Return SMS, by when they came in, each with the number that it came to."""
+    source = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
+    wanted = f"{columns(Message, 'm.')}, pm.phone_number"
+    return [
+        (load(Message, row[:-1]), row[-1])
+        for row in _rows(reader, part, wanted, source, "m", "received_at")
+    ]
+
+
+def deliveries(reader: Reader, part: Part) -> list[Sent]:
+    """Return deliveries, by when they were owed."""
+    source = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
+    return [load(Sent, row) for row in _rows(reader, part, _SENT, source, "d", "created_at")]
+
+
+def journal(reader: Reader, part: Part) -> list[Event]:
+    """Return the journal."""
+    return [
+        load(Event, row) for row in _rows(reader, part, columns(Event, "j."), "events j", "j", "at")
+    ]
+
+
+def _rows(  # noqa: PLR0917 -- what a page of a table is made of
+    reader: Reader,
+    part: Part,
+    wanted: str,
+    source: str,
+    table: str,
+    time: str,
+    test: str = "1 = 1",
+) -> list[tuple[Any, ...]]:
+    tests = [f"{table}.seq > :after", test]
+    params: dict[str, Any] = {"after": part.after, "limit": part.limit}
+    # Row by row from where the last page ended: over all pages the table is read once, whatever the times are.
+    if part.since is not None:
+        tests.append(f"{table}.{time} >= :since")
+        params["since"] = part.since
+    if part.until is not None:
+        tests.append(f"{table}.{time} < :until")
+        params["until"] = part.until
+    return reader.all(
+        f"SELECT {wanted} FROM {source} WHERE {' AND '.join(tests)} ORDER BY {table}.seq LIMIT :limit",
+        params,
+    )
