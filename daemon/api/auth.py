@@ -260,6 +260,16 @@ def needs_live(caller: Caller) -> None:
         raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
 
 
+def needs_person(caller: Caller) -> None:
+    """Refuse an API key: sessions and the socket are people.
+
+    Raises:
+        Refusal: SESSION_REQUIRED.
+    """
+    if caller.kind is CallerKind.KEY:
+        raise Refusal(ErrorCode.SESSION_REQUIRED)
+
+
 def needs_owner(caller: Caller) -> None:
     """Refuse everybody but the owner: sessions, and on the socket the user that runs momo, and root.
 

@@ -9,6 +9,7 @@ from daemon.api.fields import Fields, ignored
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core import collection_shapes
+from daemon.core.shapes import warned
 from daemon.flows import endpoint_changes as flow
 from daemon.flows.endpoint_changes import Changes
 from daemon.webhooks.addresses import URL_CHARACTERS_MAX
@@ -64,10 +65,9 @@ async def update(call: Call) -> Reply:
     if changes.url is not None:
         await webhook_url.check_endpoint(call, changes.url)
     changed = await flow.update(call.env, call.caller, endpoint.id, changes)
-    meta: dict[str, Any] = {} if changed.queued is None else {"queued": changed.queued}
+    queued: dict[str, Any] = {} if changed.queued is None else {"queued": changed.queued}
     told = [*ignored(Fields(body).unknown((*KNOWN, "is_sandbox"))), *changed.warnings]
-    if told:
-        meta["warnings"] = told
+    meta = {**queued, **(warned(told) or {})}
     return ok(collection_shapes.endpoint(changed.endpoint), meta or None)
 
 

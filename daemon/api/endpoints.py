@@ -8,7 +8,7 @@ from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
-from daemon.api.service import Call, Reply, finished, ok
+from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core import collection_shapes
 from daemon.core.errors import Refusal
 from daemon.core.limits import IDEMPOTENCY_US
@@ -22,7 +22,6 @@ from daemon.webhooks.addresses import URL_CHARACTERS_MAX
 from daemon.wire import ErrorCode, EventKind, Mode
 
 KNOWN: Final = ("url", "description", "is_sandbox", "catch_all", "events", "include_raw")
-_NO_STORE: Final = (b"cache-control", b"no-store")
 
 
 def read_events(fields: Fields) -> tuple[str, ...] | None:
@@ -86,7 +85,7 @@ async def create(call: Call) -> Reply:
             claim=asked,
             warnings=ignored(Fields(body).unknown(KNOWN)),
         )
-    return finished(answer, _NO_STORE)
+    return finished(answer, NO_STORE)
 
 
 @described("List endpoints", "endpoints")

@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
+from daemon.api.auth import needs_person
 from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.read_json import read_object
-from daemon.api.service import Call, Reply, finished, ok
-from daemon.core.access import KEY_SCOPES, CallerKind, KeyKind
+from daemon.api.service import NO_STORE, Call, Reply, finished, ok
+from daemon.core.access import KEY_SCOPES, KeyKind
 from daemon.core.errors import Refusal
 from daemon.core.key_shapes import api_key
 from daemon.core.limits import DAY_US
@@ -18,12 +19,6 @@ from daemon.wire import ErrorCode, Mode, Scope
 KNOWN: Final = ("name", "mode", "kind", "scopes", "expires_in_days")
 NAME_CHARACTERS_MAX: Final = 100
 DAYS_MAX: Final = 3650
-NO_STORE: Final = (b"cache-control", b"no-store")
-
-
-def _owner_only(call: Call) -> None:
-    if call.caller.kind is CallerKind.KEY:
-        raise Refusal(ErrorCode.SESSION_REQUIRED)
 
 
 def read(fields: Fields, now: int = 0) -> keys.NewKey:
@@ -64,7 +59,7 @@ def read(fields: Fields, now: int = 0) -> keys.NewKey:
 )
 async def create(call: Call) -> Reply:
     """Make a key; 201. It is shown in this answer and never again."""
-    _owner_only(call)
+    needs_person(call.caller)
     body = await read_object(call.scope, call.receive)
     fields = Fields(body)
     new = read(fields, call.env.clock.now_us())
@@ -75,7 +70,7 @@ async def create(call: Call) -> Reply:
 @described("List keys", "keys", errors=(ErrorCode.SESSION_REQUIRED,))
 async def get_list(call: Call) -> Reply:
     """List every key, newest first, revoked ones too."""
-    _owner_only(call)
+    needs_person(call.caller)
     rows = await call.env.store.read(api_keys.known)
     return ok([_shape(call, row) for row in rows])
 
@@ -90,7 +85,7 @@ async def get_list(call: Call) -> Reply:
 )
 async def get_one(call: Call) -> Reply:
     """Return one key."""
-    _owner_only(call)
+    needs_person(call.caller)
     key_id = _id(call)
     row = await call.env.store.read(lambda reader: api_keys.get(reader, key_id))
     if row is None:
@@ -108,7 +103,7 @@ async def get_one(call: Call) -> Reply:
 )
 async def revoke(call: Call) -> Reply:
     """DELETE: end a key at once. It stays in the list; a second time changes nothing."""
-    _owner_only(call)
+    needs_person(call.caller)
     return ok(_shape(call, await keys.revoke(call.env, call.caller, _id(call))))
 
 

@@ -6,7 +6,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.api.fields import Fields
 from daemon.api.read_json import read_object
-from daemon.api.service import Call, Reply, ok
+from daemon.api.service import NO_STORE, Call, Reply, ok
 from daemon.flows.setup import SetupRequest, set_up
 
 _TEXT_CHARACTERS_MAX: Final = 2000
@@ -43,4 +43,4 @@ async def setup(call: Call) -> Reply:
     env = call.env
     request = SetupRequest(shop, timezone, password, owner_email, check)
     data = await set_up(env.store, env.clock, env.entropy, env.vault, request)
-    return Reply(200, ok(data).body, ((b"cache-control", b"no-store"),))
+    return Reply(200, ok(data).body, (NO_STORE,))

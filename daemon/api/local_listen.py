@@ -19,7 +19,7 @@ from daemon.api.auth import needs_owner
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.fields import Fields
 from daemon.api.read_json import read_object
-from daemon.api.service import Call, Reply, finished, ok
+from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core import shapes
 from daemon.core.delivery import DeliveryError
 from daemon.core.errors import MomoError, Refusal
@@ -54,7 +54,7 @@ async def create(call: Call) -> Reply:
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
     new = flow.NewEndpoint(url, DESCRIPTION, Mode.TEST, _EVENTS, catch_all=True, include_raw=False)
     answer = await flow.create(call.env, call.caller, new, claim=None, warnings=[])
-    return finished(answer, (b"cache-control", b"no-store"))
+    return finished(answer, NO_STORE)
 
 
 async def stream(call: Call) -> "Stream":

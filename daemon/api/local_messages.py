@@ -15,14 +15,12 @@ from parsers.phone import read_phone
 LIMIT: Final = 50
 LIMIT_MAX: Final = 500
 IDS_MAX: Final = 50
-OFFSET_MAX: Final = 1_000_000_000_000
 
 
 async def get_list(call: Call) -> Reply:
     """List SMS, newest first; texts only with `show_body=1`."""
     query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
     state = query.word("state", list(MessageState))
     wanted = lists.MessageFilter(
         state=None if state is None else MessageState(state),

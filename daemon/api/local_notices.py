@@ -12,15 +12,13 @@ from daemon.store import notice_outbox
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 500
-OFFSET_MAX: Final = 1_000_000_000_000
 PASSWORD_CHARACTERS_MAX: Final = 1024
 
 
 async def get_list(call: Call) -> Reply:
     """List notices, newest first: those that nobody has seen, or with `all=1` every one."""
     query = Query(call.query)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    offset = query.number("offset", 0, low=0, high=OFFSET_MAX)
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
     unseen = not query.flag("all")
     query.done()
     rows, total = await call.env.store.read(

@@ -1,18 +1,14 @@
 """POST /v1/auth/login and /v1/auth/password: dashboard sessions (decisions.md section 8)."""
 
-from typing import Final
-
 from daemon.api.auth import needs_owner
 from daemon.api.described import described
 from daemon.api.fields import Fields
 from daemon.api.read_json import read_object
-from daemon.api.service import Call, Reply, ok
+from daemon.api.service import NO_STORE, Call, Reply, ok
 from daemon.core.shapes import timestamp
 from daemon.flows import password, sessions
 from daemon.store import password_attempts
 from daemon.wire import ErrorCode
-
-NO_STORE: Final = (b"cache-control", b"no-store")
 
 
 def read(fields: Fields) -> str | None:

@@ -11,7 +11,7 @@ from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import line_shapes
 from daemon.core.errors import Refusal
 from daemon.core.limits import MILLISECOND_US
-from daemon.core.shapes import dump, timestamp_or_none
+from daemon.core.shapes import dump, timestamp_or_none, warned
 from daemon.flows.claim_unplaced import claim_unplaced as claim_unplaced_flow
 from daemon.flows.methods import NewMethod, Slot
 from daemon.flows.methods import create as create_flow
@@ -123,8 +123,7 @@ async def move(call: Call) -> Reply:
     fields = Fields(body)
     slot = read_move(fields)
     method_id = _id(call)
-    warnings = ignored(fields.unknown(("sim",)))
-    meta = {"warnings": warnings} if warnings else None
+    meta = warned(ignored(fields.unknown(("sim",))))
     if "sim" not in body:
         return ok(await _record(call, method_id), meta)
     return ok(await move_flow(call.env, call.caller, method_id, slot), meta)
@@ -180,10 +179,8 @@ async def claim_unplaced(call: Call) -> Reply:
         # A window ends before its end, and times leave in milliseconds.
         "to": timestamp_or_none(None if found.last is None else found.last + MILLISECOND_US),
     }
-    warnings = ignored(fields.unknown(("dry_run",)))
-    if warnings:
-        body["meta"] = {"warnings": warnings}
-    return Reply(200, dump(body))
+    meta = warned(ignored(fields.unknown(("dry_run",))))
+    return Reply(200, dump(body if meta is None else {**body, "meta": meta}))
 
 
 @described("List payment methods", "payment methods")

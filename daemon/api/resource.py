@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from daemon.api.auth import Doorkeeper, needs
+from daemon.api.auth import Doorkeeper, needs, needs_person
 from daemon.api.service import Call, Handler, Reply, Service
-from daemon.core.access import NOBODY, Caller, CallerKind
+from daemon.core.access import NOBODY, Caller
 from daemon.core.errors import Refusal
 from daemon.wire import ErrorCode
 from daemon.wire import Scope as KeyScope
@@ -67,8 +67,8 @@ class Resource:
             raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": self._allow})
         caller = NOBODY if operation.public else await self._door.caller(scope)
         self._limit(scope, caller)
-        if self._local and caller.kind is CallerKind.KEY:
-            raise Refusal(ErrorCode.SESSION_REQUIRED)
+        if self._local:
+            needs_person(caller)
         if operation.scopes:
             needs(caller, *operation.scopes)
         call = Call(self._service, scope, receive, caller, scope["state"]["request_id"])

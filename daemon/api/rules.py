@@ -15,6 +15,7 @@ from daemon.core.requests import CallMeta
 from daemon.core.routing import claims
 from daemon.core.rule_fields import ShownFacts
 from daemon.core.rules import FILTER_BYTES_MAX, read_filter
+from daemon.core.shapes import warned
 from daemon.flows import rules as flow
 from daemon.flows.rules import RuleChange
 from daemon.store import routings, rules
@@ -139,7 +140,7 @@ async def update(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     change = read_change(Fields(body))
     rule, told = await flow.update(call.env, call.caller, endpoint.id, rule_id, change)
-    return ok(rule_shapes.rule(rule), _meta([*ignored(Fields(body).unknown(KNOWN)), *told]))
+    return ok(rule_shapes.rule(rule), warned([*ignored(Fields(body).unknown(KNOWN)), *told]))
 
 
 @described("Delete a rule", "deleted rule", errors=(*_OF_ENDPOINT, ErrorCode.RULE_NOT_FOUND))
@@ -216,7 +217,7 @@ async def test(call: Call) -> Reply:
         "claims": len(found),
         "endpoints": rule_shapes.explained(receivers, facts, found, placed=placed),
     }
-    return ok(data, _meta([*ignored(Fields(body).unknown(KNOWN_IN_TEST)), *trial.warnings]))
+    return ok(data, warned([*ignored(Fields(body).unknown(KNOWN_IN_TEST)), *trial.warnings]))
 
 
 def _mode(call: Call, trial: Trial) -> Mode:
@@ -234,7 +235,3 @@ def _rule_id(call: Call) -> str:
     if found is None:
         raise Refusal(ErrorCode.RULE_NOT_FOUND)
     return found
-
-
-def _meta(warnings: list[str]) -> dict[str, Any] | None:
-    return {"warnings": warnings} if warnings else None

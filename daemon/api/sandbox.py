@@ -9,6 +9,7 @@ from daemon.api.service import Call, Reply, ok
 from daemon.core import local_shapes, sandbox
 from daemon.core.errors import Refusal
 from daemon.core.review_shapes import review as review_shape
+from daemon.core.shapes import warned
 from daemon.core.transaction_shapes import single
 from daemon.flows.ingest import ingest
 from daemon.flows.simulate import MadeUp, SimulateRequest, make_up, taken_in
@@ -89,8 +90,7 @@ async def create(call: Call) -> Reply:
     message_id = await _take_in(call, made)
     now = call.env.clock.now_us()
     data = await call.env.store.read(lambda reader: _became(reader, made, message_id, now))
-    warnings = ignored(Fields(body).unknown(KNOWN))
-    return ok(data, {"warnings": warnings} if warnings else None)
+    return ok(data, warned(ignored(Fields(body).unknown(KNOWN))))
 
 
 async def _take_in(call: Call, made: MadeUp) -> str | None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,6 +19,8 @@ from daemon.webhooks.addresses import AddressPolicy, Resolver
 from daemon.wire import IDEMPOTENCY_REPLAYED_HEADER
 
 JSON_TYPE = b"application/json"
+NO_STORE: Final = (b"cache-control", b"no-store")
+"""The header of every answer that holds a secret (decisions.md section 9)."""
 
 
 class ErrorLog(Protocol):

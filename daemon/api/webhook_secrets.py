@@ -2,21 +2,19 @@
 
 from typing import Any, Final
 
+from daemon.api.auth import needs_person
 from daemon.api.described import described
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.fields import Fields, ignored
 from daemon.api.read_json import read_object
-from daemon.api.service import Call, Reply
+from daemon.api.service import NO_STORE, Call, Reply
 from daemon.core import collection_shapes, shapes
-from daemon.core.access import CallerKind
-from daemon.core.errors import Refusal
 from daemon.core.model import Endpoint
 from daemon.flows import password
 from daemon.flows.webhook_secret import Shown, reveal, rotate
 from daemon.store.webhook_secrets import ACCOUNT
 from daemon.wire import ErrorCode
 
-_NO_STORE: Final = (b"cache-control", b"no-store")
 UNTIL: Final = "previous_secret_expires_at"
 
 
@@ -121,8 +119,7 @@ async def _confirmed(
         Refusal: SESSION_REQUIRED for a key, OPEN_COLLECTIONS_DISABLED, ENDPOINT_NOT_FOUND, VALIDATION_ERROR,
             INVALID_PASSWORD with `attempts_remaining`, TOO_MANY_ATTEMPTS with `retry_after`.
     """
-    if call.caller.kind is CallerKind.KEY:
-        raise Refusal(ErrorCode.SESSION_REQUIRED)
+    needs_person(call.caller)
     endpoint = None
     if of_endpoint:
         needs_open_collections(call)
@@ -132,7 +129,7 @@ async def _confirmed(
     given, leaked = read(fields)
     await password.confirm(call.env, call.caller, given)
     warnings = ignored(fields.unknown(("password", "expire_previous")))
-    return endpoint, leaked, {"warnings": warnings} if warnings else None
+    return endpoint, leaked, shapes.warned(warnings)
 
 
 def _revealed(shown: Shown, meta: dict[str, Any] | None) -> Reply:
@@ -143,10 +140,10 @@ def _revealed(shown: Shown, meta: dict[str, Any] | None) -> Reply:
     }
     if meta is not None:
         body["meta"] = meta
-    return Reply(200, shapes.dump(body), (_NO_STORE,))
+    return Reply(200, shapes.dump(body), (NO_STORE,))
 
 
 def _rotated(data: shapes.Json, shown: Shown, meta: dict[str, Any] | None) -> Reply:
     until = shapes.timestamp_or_none(shown.previous_expires_at)
     body = shapes.success(data, meta, secret=shown.secret, **{UNTIL: until})
-    return Reply(200, body, (_NO_STORE,))
+    return Reply(200, body, (NO_STORE,))

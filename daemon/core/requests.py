@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.core import shapes
+
 
 @dataclass(frozen=True, slots=True)
 class InitializeRequest:
@@ -72,8 +74,8 @@ class CallMeta:
 
     def as_json(self, *more_warnings: str) -> dict[str, Any]:
         """Return the `meta` of the answer."""
-        warnings = [*self.warnings, *more_warnings]
-        return {"request_id": self.request_id, **({"warnings": warnings} if warnings else {})}
+        told = shapes.warned((*self.warnings, *more_warnings)) or {}
+        return {"request_id": self.request_id, **told}
 
 
 @dataclass(frozen=True, slots=True)

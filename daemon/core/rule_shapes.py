@@ -9,7 +9,7 @@ from daemon.core.model import Rule
 from daemon.core.routing import Claim, Receiver
 from daemon.core.rule_fields import FIELDS, META, Facts, kind_of
 from daemon.core.rules import explain, stored_filter
-from daemon.core.shapes import Json, dump, timestamp
+from daemon.core.shapes import Json, dump, timestamp, warned
 
 
 def rule(row: Rule) -> Json:
@@ -29,9 +29,8 @@ def rule(row: Rule) -> Json:
 def deleted(warnings: Sequence[str]) -> bytes:
     """Make the answer of a deletion."""
     body: Json = {"success": True, "deleted": True}
-    if warnings:
-        body["meta"] = {"warnings": list(warnings)}
-    return dump(body)
+    meta = warned(warnings)
+    return dump(body if meta is None else {**body, "meta": meta})
 
 
 def trial(text: str, facts: Facts) -> Json:

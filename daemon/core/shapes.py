@@ -5,7 +5,7 @@ milliseconds, money as decimal strings of two places. A stored JSON text (`meta`
 themselves: `transaction_shapes`, `webhook_shapes`, `collection_shapes`, `line_shapes`, `review_shapes`, `local_shapes`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -37,6 +37,11 @@ def amount_or_none(minor: int | None, currency: str) -> str | None:
 def dump(value: object) -> bytes:
     """Write JSON: compact, UTF-8, keys in the order given."""
     return _encode(value)
+
+
+def warned(warnings: Sequence[str]) -> Json | None:
+    """Make the `meta` that holds warnings and nothing else; None when there are none."""
+    return {"warnings": list(warnings)} if warnings else None
 
 
 def success(data: object, meta: Json | None = None, **top: Any) -> bytes:

@@ -82,7 +82,7 @@ async def create(
         told = [*warnings, *routing.overlaps(endpoint, endpoints.in_use(tx, endpoint.mode))]
         body = shapes.success(
             collection_shapes.endpoint(endpoint),
-            {"warnings": told} if told else None,
+            shapes.warned(told),
             secret=secret,
         )
         answer = Answer(201, body)

@@ -59,8 +59,7 @@ async def create(env: Env, caller: Caller, new: NewKey, warnings: list[str]) -> 
         return made
 
     made = await env.store.write(job)
-    meta = {"warnings": warnings} if warnings else None
-    return Answer(201, shapes.success(api_key(made, now), meta, key=text))
+    return Answer(201, shapes.success(api_key(made, now), shapes.warned(warnings), key=text))
 
 
 async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:

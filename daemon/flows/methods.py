@@ -77,8 +77,7 @@ async def create(
         )
         assert method is not None, "nobody else writes between our look and our insert"
         _tell(tx, "payment_method.created", method, sim, caller, now)
-        meta = {"warnings": warnings} if warnings else None
-        return Answer(201, shapes.success(_record(tx, method), meta))
+        return Answer(201, shapes.success(_record(tx, method), shapes.warned(warnings)))
 
     return await env.store.write(job)
 
