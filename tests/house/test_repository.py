@@ -10,9 +10,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ("requirements/runtime.txt", "requirements/dev.txt")
 MACHINE = re.compile(
-    r"(?<![\w.~$})])/(?:work|workspace|opt|mnt|srv|root|home|Users)/\w|find[-]links|extra[-]index"
+    r"(?<![\w.~$})])/(?:work|workspace|opt|mnt|srv|root|home|Users)/\w"
+    r"|find[-]links|index[-]url|extra[-]index"
 )
 """Places that are on somebody's machine and on no other."""
+REGISTRY = re.compile(
+    r"\b(?:pypi|pythonhosted|npmjs|yarnpkg|crates|rubygems|packagist|anaconda|(?:proxy|sum)[.]golang)"
+    r"[.](?:org|com|io)\b",
+    re.IGNORECASE,
+)
+"""Hosts that packages are fetched from: which one is the business of who installs."""
 
 
 def committed() -> list[Path]:
@@ -35,9 +42,18 @@ def test_no_file_names_a_machine_or_an_index() -> None:
     found = []
     for path in committed():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if MACHINE.search(line.replace("--no-emit-find-links", "")):
+            line = line.replace("--no-emit-find-links", "").replace("--no-emit-index-url", "")
+            if MACHINE.search(line) or REGISTRY.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}")
     assert found == []
+
+
+def test_the_hosts_of_registries_are_known() -> None:
+    hosts = (("pypi", "org"), ("files", "pythonhosted", "org"), ("registry", "npmjs", "org"))
+    hosts += (("static", "crates", "io"), ("proxy", "golang", "org"), ("conda", "anaconda", "org"))
+    for host in hosts:
+        assert REGISTRY.search(f"see https://{'.'.join(host)}/project/x"), host
+    assert not REGISTRY.search("pins of pypi packages are in requirements/; go to shop.example.org")
 
 
 def pins(name: str) -> dict[str, set[str]]:
