@@ -34,22 +34,31 @@ def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
     return value, "GHS" if currency.upper() in _CEDI else currency.upper()
 
 
+def read_json(text: str, flag: str) -> Any:
+    """Read JSON as it is, or from a file after `@`.
+
+    Raises:
+        Failure: USAGE: no such file, or no JSON.
+    """
+    if text.startswith("@"):
+        try:
+            with open(text[1:], encoding="utf-8") as file:  # noqa: PTH123 -- pathlib costs start-up time
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise usage(f"{flag}: {text[1:]}: {error}") from None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise usage(f"{flag}: this is no JSON: {error}") from None
+
+
 def json_object(text: str, flag: str) -> dict[str, Any]:
     """Read a JSON object, or the file named after `@`.
 
     Raises:
         Failure: USAGE, when it is not one.
     """
-    if text.startswith("@"):
-        try:
-            with open(text[1:], encoding="utf-8") as file:  # noqa: PTH123  # no pathlib needed
-                text = file.read()
-        except (OSError, ValueError) as problem:
-            raise usage(f"{flag}: {text[1:]}: {problem}") from None
-    try:
-        value = json.loads(text)
-    except ValueError as problem:
-        raise usage(f"{flag} is not JSON: {problem}") from None
+    value = read_json(text, flag)
     if not isinstance(value, dict):
         raise usage(f'{flag} must be a JSON object, like {{"order": 17}}')
     return value

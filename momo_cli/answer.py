@@ -77,6 +77,8 @@ class Answer:
         exit_code: One of `exits`.
         stream: The rows come over time: `--json` writes one line each (ndjson).
         summary: With `stream`, end ndjson with a line of type summary.
+        ended: Gives the exit code once the rows are written, where only they decide it; it may
+            still add to `notes`.
     """
 
     document: str = ""
@@ -90,6 +92,7 @@ class Answer:
     exit_code: int = exits.OK
     stream: bool = False
     summary: bool = False
+    ended: Callable[[], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,6 @@ from parsers.template import Wording
 RULE: Final = "---"
 """A line of its own that parts two messages."""
 TEMPLATES: Final = "templates"
-STDIN: Final = "-"
-BYTES_MAX: Final = 8_000_000
 PIECES_MAX: Final = 4
 """Parts of one message that empty lines can have cut it into."""
 PASTED: Final = "pasted text never pays; only what the phone itself receives can"
@@ -45,25 +43,6 @@ class Source:
         if self.network is not None:
             return (self.network,)
         return None if self.country is None else networks_of_country(self.country)
-
-
-def text_of(terminal: Terminal, path: str) -> str:
-    """Return the text of a file, or of stdin for `-`.
-
-    Raises:
-        Failure: USAGE, when it cannot be read or is too large.
-    """
-    try:
-        if path == STDIN:
-            text = terminal.stdin.read(BYTES_MAX + 1)
-        else:
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is not needed here
-                text = file.read(BYTES_MAX + 1)
-    except (OSError, ValueError) as problem:
-        raise usage(f"{path}: {problem}") from None
-    if len(text) > BYTES_MAX:
-        raise usage(f"{path}: longer than {BYTES_MAX:,} characters")
-    return text
 
 
 def own_of(terminal: Terminal) -> tuple[Wording, ...]:

@@ -33,6 +33,7 @@ def _limit(flags: Flags) -> float | None:
 def _show(terminal: Terminal, call: Call, answer: Answer) -> int:
     render.write(terminal, call.view, answer)
     terminal.stdout.flush()
+    exit_code = answer.exit_code if answer.ended is None else answer.ended()
     if answer.empty:
         terminal.note(answer.empty)
     for note in answer.notes:
@@ -40,4 +41,4 @@ def _show(terminal: Terminal, call: Call, answer: Answer) -> int:
     if terminal.human:
         for i, command in enumerate(answer.next):
             terminal.note(("next:  " if i == 0 else "       ") + command)
-    return answer.exit_code
+    return exit_code

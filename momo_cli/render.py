@@ -16,6 +16,8 @@ from momo_cli.text import at, clean
 
 _MISSING: Final = object()
 _CUT_WIDTH_MIN: Final = 9
+_OWN_LINES: Final = ("summary", "error")
+"""Types of rows that are not items, so that `--fields` does not choose among their members."""
 
 
 def check(terminal: Terminal, view: View) -> None:
@@ -131,7 +133,7 @@ def _write_ndjson(terminal: Terminal, view: View, answer: Answer) -> None:
     count = 0
     for row in answer.rows:
         chosen: Row = row
-        if terminal.flags.fields:
+        if terminal.flags.fields and row.get("type") not in _OWN_LINES:
             fields = _fields(terminal, view)
             names = [field.name for field in fields]
             chosen = dict(zip(names, _values(fields, row), strict=True))

@@ -1,9 +1,9 @@
 """What the commands about rules share: reading a filter, and saying why a payment goes where it goes."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from momo_cli.amounts import read_json
 from momo_cli.answer import Field, Row, View
 from momo_cli.errors import Failure, usage
 from momo_cli.render import dumps
@@ -39,24 +39,6 @@ CLAIMS: Final = View(
     ),
     id="endpoint_id",
 )
-
-
-def read_json(text: str, flag: str) -> Any:
-    """Read JSON as it is, or from a file after `@`.
-
-    Raises:
-        Failure: USAGE: no such file, or no JSON.
-    """
-    if text.startswith("@"):
-        try:
-            with open(text[1:], encoding="utf-8") as file:  # noqa: PTH123 -- pathlib costs start-up time
-                text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise usage(f"{flag}: cannot read {text[1:]}: {error}") from None
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise usage(f"{flag}: this is no JSON: {error}") from None
 
 
 def read_filter(text: str | None, words: Sequence[str]) -> Any:

@@ -4,6 +4,7 @@ Name them by id, read ids from stdin with -, or take --all of them, narrowed by 
 --reason (4xx, timeout, or a cause as `momo dead-letters list` names it). Exit 9: some were refused.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -12,9 +13,9 @@ import typer
 from daemon.wire import Path
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Call
+from momo_cli.batch import OUTCOME, Work, given, told
 from momo_cli.client import Client
 from momo_cli.dead_letters import fits, grouped
-from momo_cli.deliveries import OUTCOME, given, told
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
@@ -82,7 +83,11 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
 
 
 def _send(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
-    rows: list[dict[str, Any]] = []
+    work = Work(_outcomes(client, terminal, ids), len(ids), "Sending", "replayed")
+    return told(terminal, work, ("momo deliveries list",))
+
+
+def _outcomes(client: Client, terminal: Terminal, ids: list[str]) -> Iterator[dict[str, Any]]:
     for begin in range(0, len(ids), _BATCH):
         asked = ids[begin : begin + _BATCH]
         reply = client.call(
@@ -94,9 +99,8 @@ def _send(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
         for note in warnings_of(reply.body):
             terminal.note(note)
         good = {"ok": True, "code": None, "message": None}
-        rows += [{"id": each, **good} for each in reply.data["replayed"]]
-        rows += [{**each, "ok": False} for each in reply.data["failed"]]
-    return told(terminal, rows, "replayed")
+        yield from ({"id": each, **good} for each in reply.data["replayed"])
+        yield from ({**each, "ok": False} for each in reply.data["failed"])
 
 
 def _waiting(client: Client, options: Options) -> list[dict[str, Any]]:

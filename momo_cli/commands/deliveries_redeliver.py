@@ -12,8 +12,9 @@ import typer
 from daemon.wire import Path
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Call
+from momo_cli.batch import OUTCOME, Work, given, one_by_one, told
 from momo_cli.client import Client, path_of
-from momo_cli.deliveries import OUTCOME, VIEW, given, lines, one_by_one
+from momo_cli.deliveries import VIEW, lines
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
@@ -25,6 +26,7 @@ EXAMPLES: Final = """\
   momo deliveries list --status failed -o id | momo deliveries redeliver -
 """
 _PAGE: Final = 200
+_LOOK: Final = ("momo deliveries list",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     if len(options.ids) == 1 and options.ids[0].strip() != "-":
         return _one(client, terminal, options.ids[0].strip())
     if options.endpoint is None:
-        return one_by_one(
-            terminal, given(options.ids, terminal), lambda each: _send(client, each), "requeued"
-        )
+        return _all(client, terminal, given(options.ids, terminal))
     rows = _failed(client, terminal, options)
     if options.dry_run:
         return Answer(
@@ -86,7 +86,12 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         if terminal.ask(question, "--yes").lower() not in ("y", "yes"):
             return Answer(lines=["Nothing was changed."], exit_code=exits.CANCELLED)
     ids = [str(row.get("id")) for row in rows]
-    return one_by_one(terminal, ids, lambda each: _send(client, each), "requeued")
+    return _all(client, terminal, ids)
+
+
+def _all(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
+    outcomes = one_by_one(ids, lambda each: _send(client, each))
+    return told(terminal, Work(outcomes, len(ids), "Sending", "requeued"), _LOOK)
 
 
 def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:

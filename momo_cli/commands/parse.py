@@ -14,6 +14,7 @@ from momo_cli import pasted
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import usage
+from momo_cli.input_file import text_of
 from momo_cli.process import ask
 from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
@@ -87,7 +88,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
     """Read the messages."""
-    text = pasted.text_of(terminal, options.file)
+    text = text_of(terminal, options.file)
     options = replace(options, source=replace(options.source, own=pasted.own_of(terminal)))
     if options.jsonl:
         rows = _answers(terminal, options.source, text)

@@ -2,21 +2,24 @@
 
 Exit 0: matched, the money is there. 3: no payment with that ID has arrived yet, try again later.
 5: refused, and it will be refused again: do not hand over goods. TXID keeps its leading zeros.
+
+--from-file takes many: CSV or one JSON object a line, with reference, transaction_id and, if you
+like, amount, notes and provider. A line that is already matched to its own payment counts as done,
+so the same file can be run again. Exit 9: some lines failed; --json says which, a line each.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import typer
 
 from daemon.wire import ErrorCode, Path
-from momo_cli import exits, system
+from momo_cli import exits
 from momo_cli.amounts import amount_of
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
-from momo_cli.orders import reference_of
+from momo_cli.reconciling import FILE_VIEW, FileOptions, look_alikes, run_file, submit
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.words import money
@@ -25,6 +28,8 @@ EXAMPLES: Final = """\
   momo reconcile 7KQ2MX 0000012345
   momo reconcile 7KQ2MX 40412345678 --amount 12.50 --notes "customer showed the SMS"
   momo reconcile 7KQ2MX 40412345678 --json --get data.new_transaction_status
+  momo reconcile --client-ref INV-17 40412345678
+  momo reconcile --from-file payments.csv --json
 """
 VIEW: Final = View(
     fields=tuple(
@@ -43,7 +48,6 @@ VIEW: Final = View(
     ),
     id="reconciliation_id",
 )
-_DIGITS_WITH_LETTERS: Final = re.compile(r"(?=.*\d)(?=.*[OoIl])[\dOoIl]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +55,18 @@ class Options:
     """The flags of `momo reconcile`."""
 
     order: str
+    client_ref: str | None
     body: dict[str, Any]
     exact: bool
 
 
-def command(
-    order: Annotated[str, typer.Argument(metavar="REF|CODE", help="The order.")],
+def command(  # noqa: PLR0913, PLR0917  # one argument per flag
+    order: Annotated[
+        str | None, typer.Argument(metavar="[REF|CODE]", help="The order.", show_default=False)
+    ] = None,
     transaction_id: Annotated[
-        str, typer.Argument(metavar="TXID", help="The ID in the customer's message.")
-    ],
+        str | None, typer.Argument(metavar="[TXID]", help="The ID in the customer's message.")
+    ] = None,
     amount: Annotated[
         str | None,
         typer.Option(help="Refuse, and change nothing, unless this was paid."),
@@ -69,37 +76,59 @@ def command(
         str | None,
         typer.Option(help="The network, when two have that ID: momo_mtn ..."),
     ] = None,
+    client_ref: Annotated[
+        str | None, typer.Option(help="The order, by your own reference; then only TXID.")
+    ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Exit 6 when it was paid, but not exactly.")
     ] = False,
+    from_file: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Many at once, from a file or stdin.")
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="csv|ndjson", help="Of the file.")
+    ] = None,
+    stop_on_error: Annotated[
+        bool, typer.Option("--stop-on-error", help="With --from-file: end at the first failure.")
+    ] = False,
 ) -> Call:
     """Read the flags."""
+    if from_file is not None:
+        if (order, amount, notes, provider, client_ref) != (None,) * 5:
+            raise usage("--from-file takes the order, TXID, amount, notes and provider per line")
+        return Call(run_file, FileOptions(from_file, _form(form), stop_on_error, exact), FILE_VIEW)
+    if form is not None or stop_on_error:
+        raise usage("--format and --stop-on-error go with --from-file")
+    if client_ref is not None and transaction_id is None:
+        order, transaction_id = "", order
+    if order is None or transaction_id is None or bool(order) == (client_ref is not None):
+        raise usage("give REF or CODE and TXID, or --client-ref R and TXID, or --from-file FILE")
     telco_id = transaction_id.replace(" ", "")
     if not telco_id:
         raise usage("TXID is empty")
-    body: dict[str, Any] = {"transaction_id": telco_id}
-    if amount is not None:
-        body["amount"] = amount_of(amount, "--amount")[0]
-    if notes is not None:
-        body["notes"] = notes
-    if provider is not None:
-        body["provider"] = provider
-    return Call(run, Options(order.strip(), body, exact), VIEW)
+    body = {
+        "transaction_id": telco_id,
+        "amount": None if amount is None else amount_of(amount, "--amount")[0],
+        "notes": notes,
+        "provider": provider,
+    }
+    given = {name: value for name, value in body.items() if value is not None}
+    return Call(run, Options(order.strip(), client_ref, given, exact), VIEW)
+
+
+def _form(form: str | None) -> str | None:
+    if form not in (None, "csv", "ndjson"):
+        raise usage(f"--format: {form!r} is not one of csv, ndjson")
+    return form
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Find the order, submit the ID, and say what came of it."""
     telco_id = options.body["transaction_id"]
-    if _DIGITS_WITH_LETTERS.fullmatch(telco_id):
-        terminal.note(f"warning: {telco_id} has letters that look like digits (O 0, I l 1)")
+    look_alikes(terminal, telco_id)
     try:
-        reference = reference_of(client, options.order)
-        reply = client.call(
-            "POST",
-            path_of(Path.RECONCILE, reference=reference),
-            body=options.body,
-            idempotency_key=system.new_key(),
-        )
+        order = options.order or _by_client_ref(client, options.client_ref or "")
+        reference, reply = submit(client, order, options.body)
     except Failure as failure:
         raise _ours(failure, options) from None
     row = reply.data
@@ -113,13 +142,18 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     )
 
 
+def _by_client_ref(client: Client, client_ref: str) -> str:
+    path = path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=client_ref)
+    return str(client.get(path).data["reference"])
+
+
 def _ours(failure: Failure, options: Options) -> Failure:
     """Give the failure the exit code that it has for reconcile, and what the hints need."""
     if failure.code in RECONCILE_EXITS:
         failure.exit_code = RECONCILE_EXITS[ErrorCode(failure.code)]
     elif failure.http_status == 404 and failure.code != ErrorCode.NO_MATCHING_TRANSACTION:
         failure.exit_code = exits.REFUSED
-    failure.facts.setdefault("reference", options.order)
+    failure.facts.setdefault("reference", options.order or (options.client_ref or ""))
     failure.facts.setdefault("transaction_id", options.body["transaction_id"])
     return failure
 

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from daemon.wire import Path
+from momo_cli.amounts import read_json
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
-from momo_cli.rules import CLAIMS, claim_lines, read_filter, read_json
+from momo_cli.rules import CLAIMS, claim_lines, read_filter
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
 

@@ -8,9 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
-from momo_cli import exits, pasted
+from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
+from momo_cli.input_file import text_of
 from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
@@ -42,7 +43,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     """Check them."""
     problems, wordings, notes = [], [], []
     for file in options.files:
-        loaded = load(pasted.text_of(terminal, file))
+        loaded = load(text_of(terminal, file))
         problems += [
             {"file": file, "line": one.line, "why": one.why, "todo": one.todo}
             for one in loaded.problems

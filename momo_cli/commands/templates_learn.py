@@ -14,6 +14,7 @@ from momo_cli import pasted
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
+from momo_cli.input_file import text_of
 from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
@@ -78,7 +79,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
     """Propose it, and write it where it is wanted."""
-    samples = pasted.parted(pasted.text_of(terminal, options.file))
+    samples = pasted.parted(text_of(terminal, options.file))
     try:
         found = [
             marked(sample, options.values or (None if "{" in sample else _asked(terminal, sample)))
