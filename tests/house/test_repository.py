@@ -14,7 +14,7 @@ MACHINE = re.compile(
     r"|find[-]links|index[-]url|extra[-]index"
 )
 """Places that are on somebody's machine and on no other."""
-NO_INDEX = re.compile("--no-emit-(?:find-links|index-url)")
+NO_INDEX = re.compile("--no-emit-(?:find[-]links|index[-]url)")
 """How a pin is made to hold none."""
 REGISTRY = re.compile(
     r"\b(?:pypi|pythonhosted|npmjs|yarnpkg|crates|rubygems|packagist|anaconda|(?:proxy|sum)[.]golang)"
