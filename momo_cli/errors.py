@@ -210,6 +210,10 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         "the disk is full; payments stay on the SIM until there is room",
         _STATUS,
     ),
+    _E.SERVICE_NOT_INSTALLED: Row(
+        exits.NOT_FOUND, "this shop is no service of this machine", ("momo service install",)
+    ),
+    _E.NOT_PERMITTED: Row(exits.AUTH, "this user may not change that", ("momo doctor",)),
     _E.USAGE: Row(exits.USAGE, "a flag or argument is wrong", ("momo {command} --help",)),
     _E.CONFIG_INVALID: Row(exits.CONFIGURATION, "the settings are wrong", _SETTINGS),
     _E.DATABASE_DAMAGED: Row(

@@ -117,6 +117,13 @@ COMMANDS: Final[dict[str, Info]] = {
     "daemon start": Info(_ROOM + "daemon_start", "Start the daemon in the background", CARE),
     "daemon stop": Info(_ROOM + "daemon_stop", "Stop the daemon", CARE),
     "daemon status": Info(_ROOM + "daemon_status", "Say whether the daemon runs", CARE),
+    "service install": Info(_ROOM + "service_install", "Have this machine keep momo running", CARE),
+    "service uninstall": Info(_ROOM + "service_uninstall", "Take the service away again", CARE),
+    "service status": Info(_ROOM + "service_status", "Say how the service is", CARE),
+    "service start": Info(_ROOM + "service_start", "Start the service", CARE),
+    "service stop": Info(_ROOM + "service_stop", "Stop the service", CARE),
+    "service restart": Info(_ROOM + "service_restart", "Stop and start the service", CARE),
+    "service logs": Info(_ROOM + "service_logs", "Show the service's journal", CARE),
     "demo": Info(_ROOM + "demo", "See a payment from SMS to webhook, on a pretend phone", CARE),
     "help": Info(_ROOM + "help", "Explain a command or a topic", CARE),
     "version": Info(_ROOM + "version", "Show the versions", CARE),
@@ -142,6 +149,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "keys": ("API keys: create, list, show, revoke", CARE),
     "password": ("The owner's password: set", CARE),
     "notices": ("What you have to know: list, seen, test, password", DAY),
+    "service": ("momo as a service: install, uninstall, status, start, stop, restart, logs", CARE),
     "daemon": ("The daemon: run, start, stop, status", CARE),
 }
 """The first words of two-word commands: summary and panel."""

@@ -323,6 +323,9 @@ ELSEWHERE = {
     "password set": "test_keys.py",
     "sims pin": "test_sims_pin.py",
     "simulate sms": "test_simulate.py",
+    **dict.fromkeys(
+        [name for name in COMMANDS if name.startswith("service ")], "test_service.py"
+    ),
     "daemon run": "test_daemon.py",
     "daemon start": "test_daemon.py",
     "daemon stop": "test_daemon.py",
