@@ -15,6 +15,9 @@ from daemon.core.reviews import explain
 
 Facts = Mapping[str, Any]
 
+LINK: Final = "link"
+"""The cause of what is told of our own link."""
+
 QUIET_US: Final = HOUR_US
 """One message for each cause in this time."""
 RETRIES_US: Final = (MINUTE_US, 5 * MINUTE_US, 15 * MINUTE_US, HOUR_US, 4 * HOUR_US, 12 * HOUR_US)
@@ -94,6 +97,20 @@ RULES: Final[Mapping[str, Rule]] = {
     "delivery.failed": Rule(
         _plain("A webhook was given up: it is a dead letter now."),
         next="momo dead-letters list",
+    ),
+    "link.lost": Rule(
+        _plain(
+            "For 15 minutes no receiver of webhooks could be reached: this machine is offline, or their hosts are gone. "
+            "What they are owed waits."
+        ),
+        urgent=True,
+        next="momo deliveries list --status pending",
+        cause=LINK,
+    ),
+    "link.returned": Rule(
+        _plain("Receivers of webhooks are reached again; what waited goes out."),
+        cause=LINK,
+        ends=True,
     ),
     "review.opened": Rule(_review, urgent=True, next="momo review list", about=("reason",)),
     "sim.silent": Rule(

@@ -16,7 +16,7 @@ from daemon.core.delivery import Decision, Link, Outcome, RetryPolicy
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
 from daemon.env import Env
-from daemon.flows import deliver
+from daemon.flows import deliver, own_link
 from daemon.log import Log
 from daemon.loops.own_link import OwnLink, reach_of
 from daemon.store import deliveries
@@ -69,7 +69,12 @@ class DeliverLoop:
         self._running: dict[asyncio.Task[None], tuple[str, bool]] = {}
         self._ended: list[_Ended] = []
         self._idle: list[tuple[str, Target]] = []
-        self._link = OwnLink(env.clock, reach or reach_of(env.config), self._link_is_back)
+        self._link = OwnLink(
+            env.clock,
+            reach or reach_of(env.config),
+            on_return=self._link_is_back,
+            on_long=self._link_is_lost,
+        )
         self._returned = False
         self._stopping = False
         self._looking = asyncio.Event()
@@ -84,6 +89,8 @@ class DeliverLoop:
         try:
             await self._env.store.write(deliveries.release_leases)
             self._link.know(await deliver.addresses(self._env))
+            if await own_link.is_lost(self._env):
+                self._link.was_down()
             while not self._stopping:
                 self._wake.clear()
                 self._env.promise(WORKER)
@@ -149,9 +156,10 @@ class DeliverLoop:
     async def _lease(self) -> deliver.Due | float:
         """Lease what is due, or return how long to sleep."""
         if self._returned:
-            self._returned = False
             self._log.info("deliver.link_is_back")
             await deliver.link_returned(self._env)
+            await own_link.returned(self._env)
+            self._returned = False
         free = self._workers - len(self._running)
         if free <= 0:
             return LOOK_AGAIN_S
@@ -205,6 +213,11 @@ class DeliverLoop:
     async def _is_locked(self) -> bool:
         """Ask in a thread: a keyring may take its time."""
         return await asyncio.to_thread(self._env.vault.locked)
+
+    async def _link_is_lost(self) -> None:
+        self._log.warning("deliver.link_is_lost")
+        with contextlib.suppress(Unavailable):
+            await own_link.lost(self._env)
 
     def _link_is_back(self) -> None:
         self._returned = True

@@ -1,13 +1,13 @@
 """Our own link to the world: judges failures to reach a host, and knocks while nothing is reached (`core.link`)."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
 from daemon.config import Config
 from daemon.core.delivery import LINK_WORKS, Link, Outcome, classify, is_own_link
-from daemon.core.link import KNOCK_S, LinkWatch
+from daemon.core.link import KNOCK_S, TOLD_AFTER_S, LinkWatch
 from daemon.system import Clock
 from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.reach import Reach
@@ -27,17 +27,25 @@ def reach_of(config: Config) -> Reach:
 class OwnLink:
     """What all workers together know of the link; belongs to one event loop."""
 
-    def __init__(self, clock: Clock, reach: Reach, on_return: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        reach: Reach,
+        on_return: Callable[[], None],
+        on_long: Callable[[], Awaitable[None]],
+    ) -> None:
         """Begin with a link that works.
 
         Args:
             clock: Its monotonic hand is read.
             reach: Knocks.
             on_return: Called when the link was down and is back.
+            on_long: Called once in an outage, when it has lasted `TOLD_AFTER_S`.
         """
         self._clock = clock
         self._reach = reach
         self._on_return = on_return
+        self._on_long = on_long
         self._watch = LinkWatch(reach.probe_hosts)
         self._urls: dict[str, str] = {}
         self._lost = asyncio.Event()
@@ -48,6 +56,11 @@ class OwnLink:
     def down(self) -> bool:
         """Our own link seems to be down."""
         return self._watch.down
+
+    def was_down(self) -> None:
+        """Take it that the link was down when we last looked: the first answer is its return."""
+        self._watch.was_down()
+        self._lost.set()
 
     def know(self, urls: Iterable[str]) -> None:
         """Learn of addresses whose hosts could answer."""
@@ -92,8 +105,11 @@ class OwnLink:
         while True:
             await self._lost.wait()
             self._lost.clear()
-            knocks = 0
+            knocks, told, since = 0, False, self._clock.monotonic()
             while self._watch.down:
+                if not told and self._clock.monotonic() - since >= TOLD_AFTER_S:
+                    told = True
+                    await self._on_long()
                 await asyncio.sleep(KNOCK_S[min(knocks, len(KNOCK_S) - 1)])
                 knocks += 1
                 if self._watch.down:
@@ -116,7 +132,6 @@ class OwnLink:
             if answered:
                 self._heard(host)
             else:
-                self._watch.silent(host)
                 self._watch.knocked(host, self._clock.monotonic())
 
     def _heard(self, host: str) -> None:

@@ -69,6 +69,18 @@ def happened(tx: Tx, notice_id: str, told: Told, at: int) -> bool:
     return True
 
 
+def is_open(reader: Reader, cause: str) -> bool:
+    """Say whether a cause was told of and is not over."""
+    return (
+        reader.value(
+            "SELECT 1 FROM notices WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
+            "AND recovered_at IS NULL",
+            {"cause": cause},
+        )
+        is not None
+    )
+
+
 def recover(tx: Tx, cause: str, at: int) -> bool:
     """Note that a cause is over; True when it was open, so that its end is told too."""
     return (

@@ -33,15 +33,19 @@ def test_a_host_that_is_silent_now_speaks_for_nobody() -> None:
 
 
 def test_only_hosts_that_failed_are_held_and_only_while_the_link_is_down() -> None:
-    watch = LinkWatch(["a", "b", "c"])
+    watch = LinkWatch()
+    for host in ("a", "b", "c"):
+        watch.know(host)
     assert watch.held() == frozenset()
     watch.unreachable("a", 100.0)
     assert watch.held() == {"a"}
     watch.unreachable("b", 101.0)
     assert watch.held() == {"a", "b"}
-    assert watch.to_knock() == ["a", "b"]
+    # Whoever has not been asked for longest, so that a host that is gone hides none that is well.
+    assert watch.to_knock() == ["c", "a", "b"]
     watch.knocked("a", 102.0)
-    assert watch.to_knock() == ["b", "a"]
+    watch.knocked("c", 102.5)
+    assert watch.to_knock() == ["b", "a", "c"]
     assert watch.answered("c", 103.0)
     assert watch.held() == frozenset()
     assert not watch.down
@@ -51,6 +55,36 @@ def test_only_hosts_that_failed_are_held_and_only_while_the_link_is_down() -> No
 def test_witnesses_are_asked_again_when_their_word_is_older_than_the_attempt() -> None:
     watch = LinkWatch()
     for host, at in (("a", 95.0), ("b", 80.0), ("c", 90.0), ("old", 30.0)):
+        watch.know(host)
         watch.answered(host, at)
-    assert watch.witnesses("a", 99.0, 100.0) == ["c", "b"]
+    assert watch.witnesses("a", 99.0, 100.0) == ["c", "b", "old"]
     assert watch.witnesses("a", 90.0, 100.0) == []
+
+
+def test_who_never_spoke_is_asked_too_and_only_a_few_are() -> None:
+    watch = LinkWatch(["probe"])
+    for host in ("a", "b", "c", "d", "e", "f"):
+        watch.know(host)
+    watch.knocked("b", 50.0)
+    watch.answered("d", 60.0)
+    assert watch.witnesses("a", 99.0, 100.0) == ["d", "c", "e", "f"]
+
+
+def test_the_only_host_is_not_held_back_but_knocked_at() -> None:
+    watch = LinkWatch()
+    watch.unreachable("a", 100.0)
+    assert (watch.down, watch.held(), watch.to_knock()) == (True, frozenset(), ["a"])
+    assert watch.answered("a", 110.0)
+
+
+def test_with_a_probe_host_the_only_receiver_is_held_back() -> None:
+    watch = LinkWatch(["probe"])
+    watch.unreachable("a", 100.0)
+    assert watch.held() == {"a"}
+    assert watch.to_knock() == ["a"]
+
+
+def test_an_outage_before_a_restart_ends_with_the_first_answer() -> None:
+    watch = LinkWatch()
+    watch.was_down()
+    assert watch.answered("a", 100.0)

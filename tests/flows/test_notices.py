@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from daemon.core.model import NoticeRow
-from daemon.flows import notices
+from daemon.flows import notices, own_link
 from daemon.flows.notice_sms import OwnerSms
 from daemon.notices.channels import NotSent
 from daemon.store import events, notice_outbox
@@ -61,6 +61,20 @@ async def test_a_cause_is_told_at_once_and_the_rest_of_its_hour_in_one_digest(
     assert await told(shop) == []
     await happens(shop, "modem.hung", device_id="a")
     assert len(await told(shop)) == 1
+
+
+async def test_an_outage_of_our_own_link_is_open_until_its_end_is_told(shop: FakeShop) -> None:
+    await own_link.returned(shop.env)
+    assert await told(shop) == []
+    assert not await own_link.is_lost(shop.env)
+    await own_link.lost(shop.env)
+    (lost,) = await told(shop)
+    assert "no receiver of webhooks could be reached" in lost
+    assert await own_link.is_lost(shop.env)
+    await own_link.returned(shop.env)
+    (over,) = await told(shop)
+    assert "reached again" in over
+    assert not await own_link.is_lost(shop.env)
 
 
 async def test_two_phones_are_two_causes(shop: FakeShop) -> None:

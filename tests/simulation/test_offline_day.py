@@ -39,8 +39,9 @@ BACK_S = 180.0
 class Day:
     """The shop on that day."""
 
-    def __init__(self, folder: Path, payments: int) -> None:
+    def __init__(self, folder: Path, payments: int, endpoints: int = ENDPOINTS) -> None:
         self.payments = payments
+        self.endpoints = endpoints
         self.clock = SimulatedClock()
         self.internet = Internet()
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
@@ -61,7 +62,7 @@ class Day:
         sealed = self.env.vault.seal(make_secret(bytes(32)).encode(), webhook_secrets.PURPOSE)
 
         def job(tx: Tx) -> None:
-            for number in range(1, ENDPOINTS + 1):
+            for number in range(1, self.endpoints + 1):
                 tx.run(
                     "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, "
                     "include_raw, is_active, consecutive_failures, created_at, updated_at) VALUES (:id, 'endpoint', "
@@ -85,7 +86,7 @@ class Day:
         now = self.clock.now_us()
 
         def job(tx: Tx) -> None:
-            for endpoint in range(1, ENDPOINTS + 1):
+            for endpoint in range(1, self.endpoints + 1):
                 tx.run(
                     "INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, "
                     "test, body, status, attempt_count, run, next_attempt_at, created_at) VALUES (:id, :id, :endpoint, "
