@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from typing import Any, Final
 
 from momo_cli.errors import usage
@@ -35,12 +36,14 @@ def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
 
 
 def read_json(text: str, flag: str) -> Any:
-    """Read JSON as it is, or from a file after `@`.
+    """Read JSON as it is, from a file after `@`, or from stdin for `@-`.
 
     Raises:
         Failure: USAGE: no such file, or no JSON.
     """
-    if text.startswith("@"):
+    if text == "@-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
         try:
             with open(text[1:], encoding="utf-8") as file:  # noqa: PTH123 -- pathlib costs start-up time
                 text = file.read()

@@ -10,14 +10,14 @@ import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from daemon import wire
 from momo_cli import system
-from momo_cli.dial import RETRY_S, dial, unreachable
-from momo_cli.errors import Failure
+from momo_cli.dial import RETRY_S, UnixConnection, dial, unreachable
+from momo_cli.errors import Failure, usage
 from momo_cli.event_stream import Event, read_events
 from momo_cli.locate import Located
 
@@ -26,6 +26,7 @@ _SILENCE_S_MAX: Final = 45.0
 """The daemon sends a comment every 15 s; three missing ones mean that the stream is dead."""
 _UNCERTAIN: Final = {"uncertain": "yes"}
 """A fact of failures after which nobody knows whether the call was carried out."""
+_IDEMPOTENCY: Final = wire.IDEMPOTENCY_HEADER.lower()
 _READ_S_MIN: Final = 0.01
 _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -37,22 +38,12 @@ class Reply:
     status: int
     text: str
     body: dict[str, Any]
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def data(self) -> Any:  # the shape belongs to the path that was asked
         """Return the member `data`."""
         return self.body.get("data")
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    """An HTTP connection whose transport is already there."""
-
-    def __init__(self, transport: socket.socket) -> None:
-        super().__init__(wire.SOCKET_HOST)
-        self.sock = transport
-
-    def connect(self) -> None:
-        """Do nothing: we were given an open socket, and never open another one."""
 
 
 @dataclass(slots=True)
@@ -105,19 +96,40 @@ class Client:
         Raises:
             Failure: The daemon refused, or could not be reached.
         """
-        safe = method == "GET" or idempotency_key is not None
-        target = _target(path, query)
-        sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         headers = {"Accept": "application/json"}
         if idempotency_key is not None:
             headers[wire.IDEMPOTENCY_HEADER] = idempotency_key
         if sandbox:
             headers[wire.MODE_HEADER] = "test"
+        return self._sent(method, _target(path, query), body, headers)
+
+    def raw(self, method: str, target: str, body: object, headers: Mapping[str, str]) -> Reply:
+        """Make a call as it was typed; an answer that is no JSON has an empty `body`.
+
+        Raises:
+            Failure: As `call`; USAGE for a stream, which never ends.
+        """
+        return self._sent(method, target, body, headers, any_text=True)
+
+    def _sent(
+        self,
+        method: str,
+        target: str,
+        body: object,
+        headers: Mapping[str, str],
+        *,
+        any_text: bool = False,
+    ) -> Reply:
+        sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        safe = method == "GET" or any(name.lower() == _IDEMPOTENCY for name in headers)
         for last in (not safe, True):
             started = system.monotonic()
             try:
                 with self._exchange(method, target, sent, headers) as (response, _):
-                    status = response.status
+                    status, said = response.status, tuple(response.getheaders())
+                    kind = response.getheader("Content-Type", "")
+                    if kind.startswith("text/event-stream"):
+                        raise usage(f"{target} is a stream; follow it with momo tx watch --json")
                     text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
             except TimeoutError:
                 raise self._silent(asked=method == "GET") from None
@@ -126,7 +138,9 @@ class Client:
                     raise _broken(problem, safe=safe) from None
                 continue
             self._traced(f"< {status} {len(text)} characters", started)
-            return self._reply(status, text)
+            if any_text and status < http.client.BAD_REQUEST and "json" not in kind:
+                return Reply(status, text, {}, said)
+            return replace(self._reply(status, text), headers=said)
         raise AssertionError("the second attempt returns or raises")
 
     def events(
@@ -195,7 +209,7 @@ class Client:
         except OSError as problem:
             raise unreachable(self.located, problem) from None
         transport.settimeout(self.timeout_s)
-        connection = _UnixConnection(transport)
+        connection = UnixConnection(transport)
         sent = {
             wire.PROTOCOL_HEADER: wire.PROTOCOL,
             "Connection": "close",

@@ -1,5 +1,6 @@
 """Getting through to the daemon, and saying why not when nobody answers."""
 
+import http.client
 import os
 import socket
 from collections.abc import Callable
@@ -12,6 +13,17 @@ from momo_cli.locate import Located
 RETRY_S: Final = 2.0
 """A refused dial is tried again for so long: a starting daemon has bound but does not listen yet."""
 _DIAL_PAUSE_S: Final = 0.05
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """An HTTP connection whose transport is already there."""
+
+    def __init__(self, transport: socket.socket) -> None:
+        super().__init__(wire.SOCKET_HOST)
+        self.sock = transport
+
+    def connect(self) -> None:
+        """Do nothing: we were given an open socket, and never open another one."""
 
 
 def dial(path: str, *, retry_s: float, pause: Callable[[float], None]) -> socket.socket:

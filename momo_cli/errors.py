@@ -110,7 +110,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.SIM_ALREADY_ASSIGNED: Row(
         exits.REFUSED,
         "that SIM already holds another number",
-        ("momo methods list", "momo lines"),
+        ("momo methods list", "momo sims assign {device}:{slot} --method {method_id} --move"),
     ),
     _E.PAYMENT_METHOD_EXISTS: Row(
         exits.REFUSED, "that number is already registered", ("momo methods list",)

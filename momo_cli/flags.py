@@ -50,6 +50,7 @@ class Flags:
     profile: str | None = None
     timeout_s: float | None = None
     utc: bool = False
+    absolute: bool = False
     tz: str | None = None
     version: bool = False
     problem: str = ""
@@ -70,6 +71,7 @@ _SWITCHES: Final[Mapping[str, tuple[str, object]]] = {
     "-y": ("yes", True),
     "--yes": ("yes", True),
     "--utc": ("utc", True),
+    "--absolute": ("absolute", True),
     "-V": ("version", True),
     "--version": ("version", True),
 }

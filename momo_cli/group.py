@@ -51,8 +51,9 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # as above
         """Import and return the command; None when there is none of that name."""
-        word = ALIASES.get(cmd_name, cmd_name)
-        if word not in self.commands:
+        meant = (cmd_name, *ALIASES.get(cmd_name, ()))
+        word = next((each for each in meant if each in self.commands), "")
+        if not word:
             return None
         full = f"{self._prefix} {word}".strip()
         if full in GROUPS:

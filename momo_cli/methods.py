@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
+from daemon.wire import Path
 from momo_cli.answer import Answer, Cell, Field, Head, View
-from momo_cli.client import Reply
+from momo_cli.client import Client, Reply, path_of
 from momo_cli.devices import sim_name
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
@@ -34,6 +35,11 @@ VIEW: Final = View(
         Head("ID", lambda row, _: clean(row.get("id")), cut=True),
     ),
 )
+
+
+def put_on(client: Client, method: str, sim: dict[str, Any] | None) -> Reply:
+    """Put a number on a SIM, or on none."""
+    return client.call("PATCH", path_of(Path.PAYMENT_METHOD, id=method), body={"sim": sim})
 
 
 def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:

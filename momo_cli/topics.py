@@ -44,6 +44,7 @@ What goes to stdout is what you asked for; messages, hints and questions go to s
   --socket PATH, --profile NAME    another daemon, another shop
   --timeout TIME          limit of a call, 30s if not said; 0 is for ever
   --utc, --tz NAME        zone of the times on the screen
+  --absolute              times of day instead of "4m ago"
 
 These go anywhere on the line. Words after -- are taken as they are.
 Money is a decimal string, times are UTC with Z, in every form but the table."""

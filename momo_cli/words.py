@@ -83,10 +83,12 @@ def person(name: object, number: object) -> str:
 
 
 def ago(value: object, terminal: Terminal) -> str:
-    """Return how long ago a time of the API was: `4m ago`; empty when there is none."""
+    """Return how long ago a time of the API was: `4m ago`; the time itself with `--absolute`."""
     found = parse_stamp(value)
     if found is None:
         return ""
+    if terminal.flags.absolute:
+        return clock(value, terminal)
     seconds = int((terminal.now() - found).total_seconds())
     if seconds < -1:
         return f"in {_span(-seconds)}"

@@ -52,6 +52,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "sims assign": Info(_ROOM + "sims_assign", "Put a number on a SIM", LINES),
     "methods add": Info(_ROOM + "methods_add", "Register a number that takes money", LINES),
     "methods list": Info(_ROOM + "methods_list", "List the registered numbers", LINES),
+    "sims clear": Info(_ROOM + "sims_clear", "Take the number off a SIM", LINES),
     "methods show": Info(_ROOM + "methods_show", "Show one number", LINES),
     "methods update": Info(
         _ROOM + "methods_update", "Move a number to another SIM, or off it", LINES
@@ -128,6 +129,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "help": Info(_ROOM + "help", "Explain a command or a topic", CARE),
     "version": Info(_ROOM + "version", "Show the versions", CARE),
 }
+    "api": Info(_ROOM + "api", "Make any call of the API", CARE),
 """Every command; two words are a group and its verb."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
@@ -137,7 +139,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "messages": ("The SMS that came in: list, show, reparse, sample", DAY),
     "templates": ("Wordings of your own: list, check, learn, confirm", CARE),
     "modems": ("Modems: list, show, test, name", LINES),
-    "sims": ("SIM cards: list, assign, pin, acknowledge", LINES),
+    "sims": ("SIM cards: list, assign, clear, pin, acknowledge", LINES),
     "methods": ("The numbers that take money: add, list, show, update, remove", LINES),
     "endpoints": ("Where payments are sent: add, list, show, update, pause, resume, test", HOOKS),
     "rules": ("What each address claims: list, add, update, remove, test", HOOKS),
@@ -154,4 +156,9 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
 }
 """The first words of two-word commands: summary and panel."""
 
-ALIASES: Final[dict[str, str]] = {"ls": "list", "dl": "dead-letters"}
+ALIASES: Final[dict[str, tuple[str, ...]]] = {
+    "ls": ("list",),
+    "rm": ("delete", "remove", "revoke"),
+    "dl": ("dead-letters",),
+}
+"""Short words, and what each may stand for: the first that its group has."""

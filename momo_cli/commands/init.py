@@ -25,6 +25,7 @@ EXAMPLES: Final = """\
   momo init 12.50 --phone 0244124567 --name "Kofi Boateng" --wait
   ref=$(momo init 12.50 --phone 0244124567 -o id)
   momo init 12.50 --phone 0244124567 --get data.svc_code
+  momo init 12.50 --phone 0244124567 --qr
 """
 VIEW: Final = View(
     fields=tuple(
@@ -54,6 +55,7 @@ class Options:
     idempotency_key: str | None
     wait_s: float | None
     sandbox: bool
+    qr: bool
 
 
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
@@ -98,6 +100,9 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     wait: Annotated[
         str | None, typer.Option(metavar="[=10m]", help="Wait until it is paid.")
     ] = None,
+    qr: Annotated[
+        bool, typer.Option("--qr", help="Draw the customer's page as a QR code to scan.")
+    ] = False,
 ) -> Call:
     """Read the flags."""
     value, currency = amount_of(amount)
@@ -120,7 +125,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     given = {key: said for key, said in body.items() if said is not None}
     wait_s = None if wait is None else duration_s(wait, "--wait")
     view = VIEW if wait is None else orders.SHOW_VIEW
-    return Call(run, Options(given, idempotency_key, wait_s, sandbox), view)
+    return Call(run, Options(given, idempotency_key, wait_s, sandbox, qr), view)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
@@ -185,6 +190,10 @@ def _lines(row: Row, options: Options, terminal: Terminal) -> list[str]:
     ]
     if row.get("checkout_url"):
         found.append(f"  page   {clean(row['checkout_url'])}")
+        if options.qr:
+            from momo_cli.qr import drawn  # noqa: PLC0415  # only --qr needs to draw one
+
+            found += drawn(clean(row["checkout_url"]), terminal)
     if row.get("payer_sms_sent"):
         found.append("  The code is on its way to the customer by SMS.")
     return found

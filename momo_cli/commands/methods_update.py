@@ -5,12 +5,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from daemon.wire import Path
 from momo_cli.answer import Answer, Call
-from momo_cli.client import Client, path_of
+from momo_cli.client import Client
 from momo_cli.devices import sim_object, split_sim
 from momo_cli.errors import Failure
-from momo_cli.methods import VIEW, changed
+from momo_cli.methods import VIEW, changed, put_on
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -44,8 +43,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     if options.place is not None:
         sim = sim_object(client, *options.place)
     try:
-        path = path_of(Path.PAYMENT_METHOD, id=options.method)
-        reply = client.call("PATCH", path, body={"sim": sim})
+        reply = put_on(client, options.method, sim)
     except Failure as failure:
         failure.facts.setdefault("method_id", options.method)
         raise

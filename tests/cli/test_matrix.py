@@ -305,6 +305,8 @@ ELSEWHERE = {
         ("GET", f"/v1/open-collections/payments/{samples.REF}/routing"),
         ok(samples.ROUTING),
     ),
+    "api": "test_api_raw.py",
+    "sims clear": "test_sims_moves.py",
     "endpoints reveal": "test_deliveries.py",
     "endpoints rotate": "test_deliveries.py",
     "doctor": "test_doctor.py",
