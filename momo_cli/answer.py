@@ -77,6 +77,7 @@ class Answer:
         exit_code: One of `exits`.
         stream: The rows come over time: `--json` writes one line each (ndjson).
         summary: With `stream`, end ndjson with a line of type summary.
+        text: What stdout gets as it is, in place of the rows; `--json` and `--get` still take the document.
         ended: Gives the exit code once the rows are written, where only they decide it; it may
             still add to `notes`.
     """
@@ -92,6 +93,7 @@ class Answer:
     exit_code: int = exits.OK
     stream: bool = False
     summary: bool = False
+    text: Iterable[str] | None = None
     ended: Callable[[], int] | None = None
 
 

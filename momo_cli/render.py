@@ -46,6 +46,9 @@ def write(terminal: Terminal, view: View, answer: Answer) -> None:
         _put(terminal, answer.document.rstrip("\n"))
     elif terminal.output in (Output.JSON, Output.NDJSON):
         _write_ndjson(terminal, view, answer)
+    elif answer.text is not None:
+        for piece in answer.text:
+            terminal.stdout.write(piece)
     elif terminal.output is Output.ID:
         for row in answer.rows:
             _put(terminal, clean(_raw(at(row, view.id))))

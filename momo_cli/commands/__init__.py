@@ -38,6 +38,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "notices seen": Info(_ROOM + "notices_seen", "Note that you have seen them", DAY),
     "notices test": Info(_ROOM + "notices_test", "Send yourself a test", DAY),
     "notices password": Info(_ROOM + "notices_password", "Keep the mail password", DAY),
+    "today": Info(_ROOM + "today", "Show the sheet of the day, tied out with the wallet", DAY),
+    "report": Info(_ROOM + "report", "Show or mail the sheet of any time", DAY),
     "status": Info(_ROOM + "status", "Show how everything is", DAY),
     "lines": Info(_ROOM + "lines", "Show phones, SIMs and the numbers on them", LINES),
     "modems list": Info(_ROOM + "modems_list", "List the modems and how they fare", LINES),
@@ -111,6 +113,7 @@ COMMANDS: Final[dict[str, Info]] = {
         _ROOM + "templates_confirm", "Confirm a wording by a genuine message", CARE
     ),
     "verify": Info(_ROOM + "verify", "Say whether a webhook that you got is genuine", HOOKS),
+    "export": Info(_ROOM + "export", "Write a whole table out of the shop", CARE),
     "prune": Info(_ROOM + "prune", "Let go of what is too old to keep", CARE),
     "doctor": Info(_ROOM + "doctor", "Look for what is wrong, and say what to type", CARE),
     "setup": Info(_ROOM + "setup", "Set up this machine", CARE),

@@ -636,3 +636,89 @@ NOTICE: dict[str, Any] = {
     "seen_at": None,
     "recovered_at": None,
 }
+
+_COLUMN: dict[str, Any] = {
+    "provider": "momo_mtn",
+    "network": "mtn",
+    "network_name": "MTN",
+    "payment_method_id": METHOD,
+    "phone_number": "+233244124567",
+    "account_name": "Ama Mensah",
+    "paid": {"count": 40, "amount": "2804.50"},
+    "short": {"count": 2, "amount": "76.00", "owed": "6.00"},
+    "over": {"count": 1, "amount": "54.00", "to_give_back": "4.00"},
+    "unmatched": {"count": 3, "amount": "96.00"},
+    "reversed": {"count": 0, "amount": "0.00"},
+    "doubted": {"count": 0, "amount": "0.00"},
+    "late": 1,
+    "money_in": {"count": 46, "amount": "3030.50"},
+    "fees": "0.00",
+    "wallet": {
+        "says": "3030.50",
+        "difference": "0.00",
+        "agrees": True,
+        "opening": "100.00",
+        "closing": "3130.50",
+        "out": "0.00",
+        "other_in": "0.00",
+        "untold_in": "0.00",
+        "untold_out": "0.00",
+    },
+}
+_NOUGHT: dict[str, Any] = {"count": 0, "amount": "0.00"}
+RECENT: dict[str, Any] = {
+    "id": "7a1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11",
+    "amount": "1012.50",
+    "currency": "GHS",
+    "network": "mtn",
+    "transaction_id": "40412345678",
+    "payer_name": "Kofi Ɔsei",
+    "payer_phone": "+233244124567",
+    "phone_number": "+233244124567",
+    "at": "2026-11-20T09:14:00.000Z",
+    "stored_at": "2026-11-20T09:14:02.000Z",
+    "standing": "used",
+    "doubted": False,
+    "reversed": False,
+    "order": PAID,
+}
+REPORT: dict[str, Any] = {
+    "shop": {"name": "Ama Provisions", "timezone": "Africa/Accra"},
+    "from": "2026-11-20T00:00:00.000Z",
+    "to": "2026-11-21T00:00:00.000Z",
+    "test": False,
+    "sheets": [
+        {
+            "currency": "GHS",
+            "lines": [
+                _COLUMN,
+                {
+                    **_COLUMN,
+                    "provider": "momo_telecel",
+                    "network": "telecel",
+                    "network_name": "Telecel",
+                    "phone_number": None,
+                    "paid": {"count": 2, "amount": "314.00"},
+                    "short": {**_NOUGHT, "owed": "0.00"},
+                    "over": {**_NOUGHT, "to_give_back": "0.00"},
+                    "unmatched": _NOUGHT,
+                    "money_in": {"count": 2, "amount": "314.00"},
+                    "wallet": {**_COLUMN["wallet"], "says": "314.00"},
+                },
+            ],
+            "all": {
+                **{
+                    key: _COLUMN[key]
+                    for key in ("short", "over", "unmatched", "reversed", "doubted")
+                },
+                "paid": {"count": 42, "amount": "3118.50"},
+                "late": 1,
+                "money_in": {"count": 48, "amount": "3344.50"},
+                "fees": "0.00",
+                "wallet": {**_COLUMN["wallet"], "says": "3344.50"},
+            },
+        }
+    ],
+    "rows": None,
+    "recent": [],
+}

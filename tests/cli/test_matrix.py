@@ -24,6 +24,7 @@ KEY = f"/v1/keys/{samples.KEY['id']}"
 DELIVERY = f"/v1/open-collections/deliveries/{samples.DELIVERY['id']}"
 LETTER = f"/v1/webhooks/dead-letters/{samples.DEAD_LETTER['id']}"
 DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
+NO_MONEY = {**samples.REPORT, "sheets": []}
 EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
 
 
@@ -102,6 +103,10 @@ CASES = {
         ("templates", "confirm", samples.MESSAGE, "--undo"),
         ("POST", f"/local/v1/messages/{samples.MESSAGE}/confirm-wording"),
         ok(samples.CONFIRMED),
+    ),
+    "today": Case(("today",), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)),
+    "report": Case(
+        ("report", "--yesterday"), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)
     ),
     "status": Case(("status",), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS), ok({})),
     "lines": Case(("lines",), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)),
@@ -314,6 +319,7 @@ ELSEWHERE = {
     "templates check": "test_templates.py",
     "templates learn": "test_templates.py",
     "messages sample": "test_templates.py",
+    "export": "test_day_sheet.py",
     "tx watch": "test_orders.py",
     "setup": "test_setup.py",
     "backup create": "test_backup.py",

@@ -1,0 +1,302 @@
+"""The sheet of a day or a longer time, as it is read: on a terminal, in a mail, in a browser, in a spreadsheet."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, Final
+
+from momo_cli.answer import Answer, Cell, Field, Head, Row, View
+from momo_cli.client import Reply
+from momo_cli.errors import usage
+from momo_cli.terminal import Terminal
+from momo_cli.text import at, clean
+from momo_cli.times import moment, parse_stamp, stamp
+from momo_cli.words import money, person, phone
+
+ROWS_MAX: Final = 1000
+"""Rows by hour, day or payer that are shown at once."""
+_LABEL: Final = 27
+_COUNT: Final = 6
+_AMOUNT: Final = 13
+_KINDS: Final = (
+    ("paid", "Paid"),
+    ("short", "Short"),
+    ("over", "Over"),
+    ("unmatched", "Not matched to an order"),
+    ("reversed", "Taken back by the network"),
+)
+VIEW: Final = View(
+    fields=(
+        Field("currency"),
+        Field("network"),
+        Field("phone_number"),
+        *(
+            Field(f"{kind}_{name}" if name == "count" else kind, f"{kind}.{name}")
+            for kind, _ in _KINDS
+            for name in ("count", "amount")
+        ),
+        Field("owed", "short.owed"),
+        Field("to_give_back", "over.to_give_back"),
+        Field("late"),
+        Field("money_in_count", "money_in.count"),
+        Field("money_in", "money_in.amount"),
+        Field("doubted", "doubted.amount"),
+        Field("wallet_says", "wallet.says"),
+        Field("wallet_difference", "wallet.difference"),
+    ),
+    id="payment_method_id",
+)
+
+
+def view_by(by: str) -> View:
+    """Return how rows by line, hour, day or payer are written."""
+    if by == "line":
+        return VIEW
+    names = ("payer_name", "payer_phone") if by == "payer" else (by,)
+    heads = (
+        (Head("PAYER", lambda row, _: person(row["payer_name"], row["payer_phone"]) or "—"),)
+        if by == "payer"
+        else (Head(by.upper(), lambda row, _: clean(row[by])),)
+    )
+    return View(
+        fields=(*map(Field, names), Field("currency"), Field("count"), Field("amount")),
+        heads=(
+            *heads,
+            Head("PAYMENTS", lambda row, _: str(row["count"]), right=True),
+            Head("AMOUNT", lambda row, _: Cell(money(row["amount"], row["currency"])), right=True),
+        ),
+        id=names[-1],
+    )
+
+
+def rows(data: Row) -> Iterator[Row]:
+    """Return one record for each wallet."""
+    for sheet in data.get("sheets") or ():
+        for line in sheet["lines"]:
+            yield {"currency": sheet["currency"], **line}
+
+
+def title(data: Row, zone: tzinfo) -> str:
+    """Return what the sheet is of: the day, or the first and last day, and the shop."""
+    first, after = parse_stamp(data.get("from")), parse_stamp(data.get("to"))
+    if first is None or after is None:
+        return clean(at(data, "shop.name"))
+    local, last = first.astimezone(zone), (after - timedelta(milliseconds=1)).astimezone(zone)
+    when = f"{local:%a} {local.day} {local:%b}"
+    if local.date() != last.date():
+        when += f" to {last:%a} {last.day} {last:%b}"
+        when += f" {last.year}"
+    name = clean(at(data, "shop.name"))
+    kind = "SANDBOX" if data.get("test") else ""
+    return " · ".join(part for part in (when, name, kind) if part)
+
+
+def lines(data: Row, terminal: Terminal) -> list[str]:
+    """Return the sheets of all currencies, one under the other."""
+    found: list[str] = []
+    for sheet in data.get("sheets") or ():
+        found += ["", *_sheet(sheet, data, terminal)] if found else _sheet(sheet, data, terminal)
+    return found
+
+
+def findings(data: Row) -> list[str]:
+    """Return what does not tie out, in sentences; empty when everything does or nothing can be said."""
+    found = []
+    for sheet in data.get("sheets") or ():
+        currency = sheet["currency"]
+        for line in sheet["lines"]:
+            wallet = line["wallet"]
+            if wallet is None or wallet["agrees"]:
+                continue
+            difference = wallet["difference"]
+            apart = money(difference.lstrip("-"), currency)
+            more = "less" if difference.startswith("-") else "more"
+            found.append(
+                f"{_name(line)}: {apart} {more} in the payments than in the wallet{_untold(wallet, currency)}."
+            )
+    return found
+
+
+def _untold(wallet: Row, currency: str) -> str:
+    told = [
+        f"{money(wallet[name], currency)} {moved}"
+        for name, moved in (("untold_in", "came in"), ("untold_out", "went out"))
+        if wallet[name] != "0.00"
+    ]
+    return f"; {' and '.join(told)} that no message told of" if told else ""
+
+
+def columns(sheet: Row) -> list[tuple[str, Row]]:
+    """Return the columns of a sheet: each wallet, and all of them; a single one stands for all."""
+    own = [(_head(line, sheet["lines"]), line) for line in sheet["lines"]]
+    return own if len(own) == 1 else [*own, ("All", sheet["all"])]
+
+
+def _name(line: Row) -> str:
+    number = phone(line["phone_number"]) or "no number"
+    return f"{clean(line['network_name'])} {number}"
+
+
+def _head(line: Row, every: Sequence[Row]) -> str:
+    """Return the name of a column; the last digits tell two numbers of one network apart."""
+    name = clean(line["network_name"])
+    if sum(other["network"] == line["network"] for other in every) > 1:
+        return f"{name} {(clean(line['phone_number']) or 'no number')[-4:]}"
+    return name
+
+
+def _sheet(sheet: Row, data: Row, terminal: Terminal) -> list[str]:
+    shown = columns(sheet)
+    room = max(1, (terminal.width - _LABEL - _COUNT) // _AMOUNT)
+    left_out = len(shown) > room
+    if left_out:
+        shown = shown[-1:]
+    width = _LABEL + _COUNT + _AMOUNT * len(shown)
+    head = f"{title(data, terminal.zone)}"
+    names = "".join(f"{name:>{_AMOUNT}}" for name, _ in shown)
+    found = (
+        [f"{head:<{_LABEL + _COUNT}}{names}"]
+        if len(head) < _LABEL + _COUNT
+        else [head, " " * (_LABEL + _COUNT) + names]
+    )
+    found = [terminal.style(line, "bold") for line in found]
+    every = sheet["all"]
+    for kind, label in _kinds(every):
+        amounts = "".join(f"{_money(line, kind):>{_AMOUNT}}" for _, line in shown)
+        found.append(f"{label:<{_LABEL}}{every[kind]['count']:>{_COUNT}}{amounts}")
+    found.append(("─" if terminal.symbols else "-") * width)
+    total = "".join(f"{_money(line, 'money_in'):>{_AMOUNT}}" for _, line in shown)
+    label = f"Money in {sheet['currency']}"
+    counted = f"{label:<{_LABEL}}{every['money_in']['count']:>{_COUNT}}"
+    found.append(terminal.style(f"{counted}{total}", "bold"))
+    said = _says(every["wallet"], sheet["currency"], terminal)
+    if said and terminal.width >= width + 3 + len(said[0]):
+        found[-1] += f"   {terminal.style(*said)}"
+    elif said:
+        found.append(" " * max(0, width - len(said[0])) + terminal.style(*said))
+    if every["doubted"]["count"]:
+        found.append(
+            f"{'Not believed, not counted':<{_LABEL}}{every['doubted']['count']:>{_COUNT}}"
+        )
+    if left_out:
+        found += ["", *_by_line(sheet)]
+    return found
+
+
+def _by_line(sheet: Row) -> Iterator[str]:
+    """Return the sums of each wallet below each other, where they do not fit side by side."""
+    for line in sheet["lines"]:
+        yield f"{_name(line):<{_LABEL}}{line['money_in']['count']:>{_COUNT}}{_money(line, 'money_in'):>{_AMOUNT}}"
+
+
+def _kinds(every: Row) -> Iterator[tuple[str, str]]:
+    for kind, label in _KINDS:
+        if kind != "paid" and not every[kind]["count"]:
+            continue
+        if kind == "short":
+            label = f"Short (still owed {money(every[kind]['owed'])})"  # noqa: PLW2901 -- its own words
+        elif kind == "over":
+            label = f"Over (to give back {money(every[kind]['to_give_back'])})"  # noqa: PLW2901
+        yield kind, label
+
+
+def _money(line: Row, kind: str) -> str:
+    return money(line[kind]["amount"]) if line[kind]["count"] else "—"
+
+
+def _says(wallet: Row | None, currency: str, terminal: Terminal) -> tuple[str, str] | None:
+    """Return what the wallets say, and its colour; None when they name no balance."""
+    if wallet is None:
+        return None
+    said = f"wallet says {money(wallet['says'])}"
+    if wallet["agrees"]:
+        return terminal.plain(f"{said} ✓"), "green"
+    difference = money(wallet["difference"])
+    sign = "" if difference.startswith("-") else "+"
+    return terminal.plain(f"{said} ✗ ({sign}{difference} {currency})"), "red"
+
+
+def answer(reply: Reply, terminal: Terminal, by: str) -> Answer:
+    """Answer with a sheet, or with rows by hour, day or payer."""
+    data = reply.data or {}
+    heading = title(data, terminal.zone)
+    sheets = data.get("sheets") or []
+    nothing = "" if sheets else f"Nothing came in: {heading}."
+    if by != "line":
+        found = data.get("rows") or []
+        total = at(reply.body, "meta.total")
+        more = f", the first {len(found)} of {total}" if total and total > len(found) else ""
+        return Answer(reply.text, found, heading=heading + more, empty=nothing)
+    waits = any(sheet["all"]["unmatched"]["count"] for sheet in sheets)
+    wrong = findings(data)
+    return Answer(
+        reply.text,
+        list(rows(data)),
+        lines=lines(data, terminal),
+        empty=nothing,
+        notes=[f"! {what}" for what in wrong] if terminal.human else (),
+        next=[*(["momo review list"] if waits else []), *(["momo lines"] if wrong else [])],
+    )
+
+
+def html(data: Row, zone: tzinfo) -> Iterator[str]:
+    """Return the sheets as a page that stands on its own."""
+    from html import escape  # noqa: PLC0415  # only this form needs it
+
+    head = escape(title(data, zone))
+    yield (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{head}</title>\n<style>\n'
+        "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:48rem;padding:0 1rem}\n"
+        "table{border-collapse:collapse;width:100%}th,td{padding:.3rem .6rem;text-align:right}\n"
+        "th:first-child,td:first-child{text-align:left}tfoot td{border-top:2px solid;font-weight:bold}\n"
+        f"</style>\n<h1>{head}</h1>\n"
+    )
+    for sheet in data.get("sheets") or ():
+        shown, every = columns(sheet), sheet["all"]
+        names = "".join(f"<th>{escape(name)}</th>" for name, _ in shown)
+        yield f"<table><thead><tr><th>{escape(sheet['currency'])}</th><th></th>{names}</tr></thead><tbody>\n"
+        for kind, label in _kinds(every):
+            cells = "".join(f"<td>{_money(line, kind)}</td>" for _, line in shown)
+            yield f"<tr><td>{escape(label)}</td><td>{every[kind]['count']}</td>{cells}</tr>\n"
+        cells = "".join(f"<td>{_money(line, 'money_in')}</td>" for _, line in shown)
+        yield f"</tbody><tfoot><tr><td>Money in</td><td>{every['money_in']['count']}</td>{cells}</tr></tfoot></table>\n"
+        if (wallet := every["wallet"]) is not None:
+            mark = "✓" if wallet["agrees"] else f"✗ ({money(wallet['difference'])})"
+            yield f"<p>The wallet says {money(wallet['says'])} {mark}</p>\n"
+    for finding in findings(data):
+        yield f"<p>{escape(finding)}</p>\n"
+
+
+# From when to when --------------------------------------------------------------------------------------
+
+
+def day_of(text: str, flag: str, now: datetime, zone: tzinfo) -> str | None:
+    """Read a day: `today` (None: the shop's own), `yesterday`, `2026-01-31`; as the API takes it."""
+    word = text.strip()
+    if word == "today":
+        return None
+    if word == "yesterday":
+        return (now.astimezone(zone).date() - timedelta(days=1)).isoformat()
+    try:
+        return date.fromisoformat(word).isoformat()
+    except ValueError:
+        raise usage(
+            f"{flag}: {text!r} is not a day; write for example yesterday or 2026-01-31"
+        ) from None
+
+
+def period(since: str | None, until: str | None, terminal: Terminal) -> dict[str, Any]:
+    """Read `--from` and `--to` as the API takes them; a day named by `--to` is in it, to its end."""
+    now, zone = terminal.now(), terminal.zone
+    first = None if since is None else moment(since, "--from", now, zone)
+    last = None if until is None else moment(until, "--to", now, zone)
+    if until is not None and last is not None and _names_a_day(until):
+        found = parse_stamp(last)
+        assert found is not None, "it was made here"
+        local = found.astimezone(zone)
+        last = stamp((local.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=zone))
+    return {"from": first, "to": last}
+
+
+def _names_a_day(text: str) -> bool:
+    word = text.strip()
+    return word in ("today", "yesterday") or (len(word) == 10 and word.count("-") == 2)
