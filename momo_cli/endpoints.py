@@ -1,8 +1,10 @@
 """What the commands about endpoints share: the fields, the lines, and changing one."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from daemon.wire import Path
+import typer
+
+from daemon.wire import EventKind, Path
 from momo_cli.answer import Answer, Cell, Field, Row, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.terminal import Terminal
@@ -27,6 +29,18 @@ FIELDS: Final = tuple(
 )
 VIEW: Final = View(fields=FIELDS)
 """Of one endpoint: it has lines for people instead of a table."""
+
+
+CatchAll = Annotated[bool | None, typer.Option(help="Take every payment that no rule claims.")]
+IncludeRaw = Annotated[bool | None, typer.Option(help="Send the SMS's text too.")]
+Events = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event",
+        metavar="KIND",
+        help=f"A kind of event that is sent, instead of {EventKind.FORWARDED} alone; give it for each.",
+    ),
+]
 
 
 def state_cell(row: Row) -> Cell:

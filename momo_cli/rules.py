@@ -1,7 +1,8 @@
 """What the commands about rules share: reading a filter, and saying why a payment goes where it goes."""
 
+import shlex
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from momo_cli.amounts import read_json
 from momo_cli.answer import Field, Row, View
@@ -68,6 +69,25 @@ def read_filter(text: str | None, words: Sequence[str]) -> Any:
         else:
             conditions[operator] = wanted
     return {**found, "$and": rest} if rest else found
+
+
+def read_expression(text: str, flag: str) -> Any:
+    """Return the filter that one word of the shell holds: `FIELD OP VALUE...`, a JSON object, or `@FILE` with one.
+
+    Raises:
+        Failure: USAGE, as with `read_filter`.
+    """
+    if text.lstrip().startswith(("{", "@")):
+        return read_json(text.strip(), flag)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise usage(f"{flag} {text}: {str(error).lower()}") from None
+    return read_filter(None, words) if words else _refuse_empty(flag)
+
+
+def _refuse_empty(flag: str) -> NoReturn:
+    raise usage(f"{flag}: say what the rule claims, such as {flag} 'amount >= 50'")
 
 
 def _no_triple(words: Sequence[str]) -> Failure:

@@ -7,7 +7,7 @@ import typer
 
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
-from momo_cli.endpoints import VIEW, put, shown
+from momo_cli.endpoints import VIEW, CatchAll, Events, IncludeRaw, put, shown
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 
@@ -30,13 +30,9 @@ def command(
     endpoint: Annotated[str, typer.Argument(metavar="ID", help="The endpoint.")],
     url: Annotated[str | None, typer.Option(help="The new https address.")] = None,
     description: Annotated[str | None, typer.Option(help="A label.")] = None,
-    catch_all: Annotated[
-        bool | None, typer.Option(help="Take every payment that no rule claims.")
-    ] = None,
-    include_raw: Annotated[bool | None, typer.Option(help="Send the SMS's text too.")] = None,
-    event: Annotated[
-        list[str] | None, typer.Option(help="A kind of event that is sent; give it for each.")
-    ] = None,
+    catch_all: CatchAll = None,
+    include_raw: IncludeRaw = None,
+    event: Events = None,
 ) -> Call:
     """Read the flags."""
     given = {

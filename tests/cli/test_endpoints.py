@@ -1,9 +1,11 @@
 """Changing and deleting endpoints: what is asked, what is sent, what is said."""
 
+import json
 from typing import Any
 
 import pytest
 
+from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, Says, ok
@@ -32,6 +34,77 @@ def test_only_what_was_given_is_sent(
     api.on("PUT", ONE, ok(samples.ENDPOINT))
     assert momo("endpoints", "update", ID, *flags).code == 0
     assert sent(api) == [("PUT", body)]
+
+
+MADE = Says({"success": True, "data": samples.ENDPOINT, "secret": "whsec_x"}, 201)
+RULES = f"{ONE}/rules"
+HOOK = "https://shop.example/hook"
+
+
+def test_adding_sends_what_was_given_and_leaves_the_rest_to_the_daemon(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", wire.Path.ENDPOINTS, MADE)
+    flags = ("--no-catch-all", "--include-raw", "--event", "transaction.reversed")
+    assert momo("endpoints", "add", HOOK, *flags).code == 0
+    assert momo("endpoints", "add", HOOK).code == 0
+    assert [body for _, body in sent(api)] == [
+        {"url": HOOK, "catch_all": False, "events": ["transaction.reversed"], "include_raw": True},
+        {"url": HOOK},
+    ]
+
+
+def test_rules_are_tried_before_the_endpoint_is_made_and_made_with_it(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", wire.Path.RULES_TEST, ok({"endpoints": []}))
+    api.on("POST", wire.Path.ENDPOINTS, MADE)
+    api.on("POST", RULES, Says({"success": True, "data": samples.RULE}, 201))
+    ran = momo(
+        "endpoints", "add", HOOK, "--rule", "amount >= 50 payer.name contains 'AMA K'",
+        "--rule", '{"late": true}', "--json",
+    )  # fmt: skip
+    first = {"amount": {"$gte": "50"}, "payer.name": {"$contains": "AMA K"}}
+    assert [asked.path for asked in api.asked if asked.method == "POST"] == [
+        wire.Path.RULES_TEST, wire.Path.RULES_TEST, wire.Path.ENDPOINTS, RULES, RULES,
+    ]  # fmt: skip
+    assert [body for _, body in sent(api)] == [
+        {"sample": {}, "filter": first},
+        {"sample": {}, "filter": {"late": True}},
+        {"url": HOOK},
+        {"filter": first},
+        {"filter": {"late": True}},
+    ]
+    document = json.loads(ran.out)
+    assert (ran.code, document["secret"]) == (0, "whsec_x")
+    assert document["rules"] == [samples.RULE, samples.RULE]
+
+
+@pytest.mark.parametrize("rule", ["", "amount >=", "amount ~ 5", "'amount", "{", "@nowhere.json"])
+def test_a_rule_that_cannot_be_read_makes_no_endpoint(api: FakeApi, momo: Momo, rule: str) -> None:
+    assert momo("endpoints", "add", HOOK, "--rule", rule).code == 2
+    assert api.asked == []
+
+
+def test_a_rule_that_the_daemon_does_not_understand_makes_no_endpoint(
+    api: FakeApi, momo: Momo
+) -> None:
+    refused = {"code": "VALIDATION_ERROR", "message": "unknown field", "details": []}
+    api.on("POST", wire.Path.RULES_TEST, Says({"success": False, "error": refused}, 422))
+    assert momo("endpoints", "add", HOOK, "--rule", "colour = red").code == 2
+    assert [asked.path for asked in api.asked if asked.method == "POST"] == [wire.Path.RULES_TEST]
+
+
+def test_a_rule_that_fails_after_all_does_not_lose_the_secret(api: FakeApi, momo: Momo) -> None:
+    gone = {"code": "UNAVAILABLE", "message": "the disk is full"}
+    api.on("POST", wire.Path.RULES_TEST, ok({"endpoints": []}))
+    api.on("POST", wire.Path.ENDPOINTS, MADE)
+    api.on("POST", RULES, Says({"success": False, "error": gone}, 503))
+    ran = momo("endpoints", "add", HOOK, "--rule", "late = true", "-o", "table")
+    assert ran.code == 7
+    assert "whsec_x" in ran.out
+    assert "a rule was not made: the disk is full" in ran.err
+    assert f"momo rules add {ID}" in ran.err
 
 
 def test_an_update_of_nothing_is_a_usage_error(momo: Momo) -> None:
