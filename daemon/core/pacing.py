@@ -8,7 +8,10 @@ from typing import Final
 PROBES: Final = 2
 """Endpoints that are out are tried by one in so many of the workers at most: a dead one may take 15 s to say nothing."""
 
-Running = Mapping[tuple[str, bool], int]
+Key = tuple[str, bool]
+"""An endpoint's id, and whether it is about what is sent again in bulk."""
+
+Running = Mapping[Key, int]
 """How many attempts run, by endpoint and by whether they are of what is sent again in bulk."""
 
 

@@ -1,26 +1,28 @@
 """Send what is due, at once when something new is owed: a bounded set of workers over the outbox.
 
 The loop goes in turns. A turn writes down what came of the attempts that ended since the last one and leases what is
-due next, side by side, so that both share one commit; then the new attempts start, and only then is it logged. So a
-worker waits for one commit between two posts, and many workers for the same one.
+due next, in one commit; then the new attempts start, and only then is it logged. A worker sends what its endpoint's
+lane holds (`loops.lanes`), so a fast receiver does not wait for a commit between two posts.
 """
 
 import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
-from daemon.core.delivery import Decision, Link, Outcome, RetryPolicy
+from daemon.core.delivery import AttemptResult, Decision, RetryPolicy, classify
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
+from daemon.core.pacing import Key
 from daemon.env import Env
 from daemon.flows import deliver, own_link
 from daemon.log import Log
+from daemon.loops.lanes import Lanes
 from daemon.loops.own_link import OwnLink, reach_of
-from daemon.store import deliveries
-from daemon.store.attempt_record import Leased
+from daemon.store import deliveries, endpoints
+from daemon.store.attempt_record import Ended, Leased
+from daemon.store.leasing import ONE_EACH, Ahead, Due
 from daemon.webhooks.reach import Reach
 from daemon.webhooks.targets import Target
 
@@ -32,17 +34,17 @@ WORKER: Final = "deliver"
 LOCKED_S: Final = 1.0
 """While the master key cannot be had, whether it can be had now is asked so often."""
 
+RECORD_S: Final = 0.02
+"""What came of an attempt is written down so soon, also while its worker has more to send."""
+
+FAULT_S: Final = 1.0
+"""After a fault of ours in a turn."""
+
+PLACE_S: Final = 0.1
+"""When every worker is busy one gives its place up after so long, however much its endpoint is owed."""
+
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than any attempt may take."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """An attempt whose outcome is not on record yet."""
-
-    leased: Leased
-    outcome: Outcome
-    link: Link
 
 
 class DeliverLoop:
@@ -66,8 +68,12 @@ class DeliverLoop:
             tuple(settings.retry_schedule_s), settings.jitter, frozenset(settings.retry_4xx)
         )
         self._wake = asyncio.Event()
-        self._running: dict[asyncio.Task[None], tuple[str, bool]] = {}
-        self._ended: list[_Ended] = []
+        self._running: dict[asyncio.Task[None], Key] = {}
+        self._lanes = Lanes()
+        self._ended: list[Ended] = []
+        self._unsent: list[Leased] = []
+        self._told: list[tuple[Ended, Decision]] = []
+        self._recording: asyncio.TimerHandle | None = None
         self._idle: list[tuple[str, Target]] = []
         self._link = OwnLink(
             env.clock,
@@ -85,6 +91,7 @@ class DeliverLoop:
         """Run until cancelled or stopped."""
         self._looking.set()
         unsubscribe = self._env.store.subscribe(deliveries.TOPIC, self._wake.set)
+        forget = self._env.store.subscribe(endpoints.TOPIC, self._endpoints_changed)
         minding = asyncio.create_task(self._link.mind())
         try:
             await self._env.store.write(deliveries.release_leases)
@@ -101,6 +108,7 @@ class DeliverLoop:
                         await self._wake.wait()
         finally:
             unsubscribe()
+            forget()
             minding.cancel()
             self._over.set()
 
@@ -118,89 +126,112 @@ class DeliverLoop:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        await self._record_all()
+        self._unsent += self._lanes.drop_all()
+        if self._recording is not None:
+            self._recording.cancel()
+        with contextlib.suppress(Unavailable):
+            await self._write(0, ONE_EACH)
         for _endpoint, sender in self._idle:
             await sender.aclose()
 
     async def _turn(self) -> float:
         """Record what has ended, start what is due, and return how long to sleep."""
-        recording = asyncio.ensure_future(self._record_all())
         try:
-            due = await self._lease()
+            if self._returned:
+                await deliver.link_returned(self._env)
+                await own_link.returned(self._env)
+                self._returned = False
+                self._log.info("deliver.link_is_back")
+            free = self._workers - len(self._running)
+            ahead = self._lanes.ahead(Counter(self._running.values()))
+            # Leasing without a key would only write down attempts that cannot be made.
+            if self._stopping or await self._still_locked():
+                free, ahead = 0, ONE_EACH
+            due = await self._write(free, ahead)
         except Unavailable as error:
             self._log.warning("deliver.unavailable", why=error.why)
-            await recording
             return float(error.retry_after_s)
-        if isinstance(due, float):
-            await recording
-            return due
+        if due is None:
+            return FAULT_S
         if self._stopping:
-            for item in due.leased:
-                await deliver.give_back(self._env, item)
-            await recording
+            self._unsent += due.leased  # `stop` writes it down
             return 0.0
-        for item in due.leased:
-            task = asyncio.create_task(self._work(item))
-            self._running[task] = item.endpoint.id, item.delivery.bulk
-            task.add_done_callback(self._finished)
-        written = await recording
-        self._tell(written)
-        # What was recorded beside the look may be due again before anything that the look has seen.
-        retries = (decision.next_attempt_at_us for _, decision in written)
-        due_at = min((at for at in (due.next_at, *retries) if at is not None), default=None)
-        if due_at is None or len(self._running) >= self._workers:
+        self._start(due)
+        if self._locked:
+            return LOCKED_S
+        if due.next_at is None or len(self._running) >= self._workers:
             return LOOK_AGAIN_S  # whoever finishes wakes us
-        wait_s = (due_at - self._env.clock.now_us()) / SECOND_US
+        wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
         return min(max(wait_s, 0.05), LOOK_AGAIN_S)
 
-    async def _lease(self) -> deliver.Due | float:
-        """Lease what is due, or return how long to sleep."""
-        if self._returned:
-            self._log.info("deliver.link_is_back")
-            await deliver.link_returned(self._env)
-            await own_link.returned(self._env)
-            self._returned = False
-        free = self._workers - len(self._running)
-        if free <= 0:
-            return LOOK_AGAIN_S
-        if self._locked:
-            # Leasing would only write down attempts that cannot be made.
-            if await self._is_locked():
-                return LOCKED_S
+    async def _still_locked(self) -> bool:
+        if self._locked and not await self._is_locked():
             await deliver.unlock(self._env)
             self._locked = False
-        return await deliver.lease(
-            self._env,
-            limit=free,
-            per_endpoint=self._per_endpoint,
-            running=Counter(self._running.values()),
-            held=self._link.is_held(),
-        )
+        return self._locked
 
-    async def _record_all(self) -> list[tuple[_Ended, Decision]]:
-        """Write down every attempt that has ended; what cannot be written now is kept for the next turn."""
+    async def _write(self, free: int, ahead: Ahead) -> Due | None:
+        """Write down what has ended and lease what is due, in one commit; None after a fault.
+
+        Raises:
+            Unavailable: Nothing can be written now; what has ended is kept for the next turn.
+        """
         ended, self._ended = self._ended, []
-        results = await asyncio.gather(
-            *(
-                deliver.record(
-                    self._env, one.leased, one.outcome, link=one.link, policy=self._policy
-                )
-                for one in ended
-            ),
-            return_exceptions=True,
-        )
-        written = []
-        for one, result in zip(ended, results, strict=True):
-            if isinstance(result, Unavailable):
-                self._ended.append(one)
-            elif isinstance(result, BaseException):
-                self._log.error("deliver.fault", error=repr(result))
-            else:
-                written.append((one, result))
-        return written
+        unsent, self._unsent = self._unsent, []
+        try:
+            written = await deliver.turn(
+                self._env,
+                ended=ended,
+                unsent=unsent,
+                limit=free,
+                per_endpoint=self._per_endpoint,
+                running=Counter(self._running.values()),
+                held=self._link.is_held(),
+                ahead=ahead,
+            )
+        except Unavailable:
+            self._ended[:0] = ended
+            self._unsent[:0] = unsent
+            raise
+        except Exception as error:  # noqa: BLE001 -- one delivery that cannot be judged must not hold up the others
+            self._log.error("deliver.fault", error=repr(error))
+            await self._write_singly(ended)
+            return None
+        self._told += zip(ended, written.decisions, strict=True)
+        asyncio.get_running_loop().call_soon(self._tell)
+        return written.due
 
-    def _tell(self, written: list[tuple[_Ended, Decision]]) -> None:
-        for one, decision in written:
+    async def _write_singly(self, ended: list[Ended]) -> None:
+        """Write down what can be written of what could not be together; the leases of the rest run out."""
+        for one in ended:
+            try:
+                written = await deliver.turn(self._env, ended=[one])
+            except Unavailable:
+                self._ended.append(one)
+            except Exception as error:  # noqa: BLE001 -- as above
+                self._log.error("deliver.fault", delivery=one.leased.delivery.id, error=repr(error))
+            else:
+                self._told += zip([one], written.decisions, strict=True)
+        self._tell()
+
+    def _start(self, due: Due) -> None:
+        self._lanes.add(due.leased, self._env.clock.monotonic())
+        for key in due.places:
+            self._begin(key)
+        # Whoever had a lane may have come to its end while more was leased for it: its place is still counted.
+        busy = set(self._running.values())
+        for key in self._lanes.waiting():
+            if key not in busy:
+                self._begin(key)
+
+    def _begin(self, key: Key) -> None:
+        task = asyncio.create_task(self._work(key))
+        self._running[task] = key
+        task.add_done_callback(self._finished)
+
+    def _tell(self) -> None:
+        told, self._told = self._told, []
+        for one, decision in told:
             self._log.info(
                 "deliver.attempted",
                 delivery=one.leased.delivery.id,
@@ -229,23 +260,64 @@ class DeliverLoop:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log.error("deliver.fault", error=repr(error))
 
-    async def _work(self, leased: Leased) -> None:
-        sender = self._take_sender(leased.endpoint.id)
+    def _endpoints_changed(self) -> None:
+        """Begin nothing more of what was leased for an endpoint as it was: it may be paused, or have moved."""
+        self._unsent += self._lanes.drop_all()
+        self._wake.set()
+
+    def _record_soon(self) -> None:
+        if self._recording is None:
+            self._recording = asyncio.get_running_loop().call_later(RECORD_S, self._record_now)
+
+    def _record_now(self) -> None:
+        self._recording = None
+        self._wake.set()
+
+    async def _work(self, key: Key) -> None:
+        """Send what the lane holds, one after the other."""
+        sender = self._take_sender(key[0])
+        opened: dict[str, str] = {}
+        clock = self._env.clock
+        place_began = clock.monotonic()
+        try:
+            while (leased := self._lanes.take(key, clock.monotonic())) is not None:
+                if not await self._attempt(sender, leased, opened):
+                    self._lanes.failed(key[0])
+                    self._unsent += self._lanes.drop(key)
+                    return
+                if self._lanes.is_low(key):
+                    self._wake.set()
+                crowded = len(self._running) >= self._workers
+                if self._stopping or (crowded and clock.monotonic() - place_began > PLACE_S):
+                    break
+            if Counter(self._running.values())[key] == 1:
+                self._unsent += self._lanes.drop(key)
+        finally:
+            self._idle.append((key[0], sender))
+
+    async def _attempt(self, sender: Target, leased: Leased, opened: dict[str, str]) -> bool:
+        """Make one attempt; False when nothing else should follow it at once."""
         began = self._env.clock.monotonic()
         try:
-            outcome = await deliver.attempt(self._env, sender, leased)
+            outcome = await deliver.attempt(self._env, sender, leased, opened)
             if outcome is None:
                 self._log.warning("deliver.secrets_locked", delivery=leased.delivery.id)
                 # A key that is there and does not fit is no reason to hold up the others.
                 self._locked = self._locked or await self._is_locked()
-                return
+                return False
             link = await self._link.judge(leased.endpoint.url, outcome, began)
-            self._ended.append(_Ended(leased, outcome, link))
         except asyncio.CancelledError:
             await deliver.give_back(self._env, leased)
             raise
-        finally:
-            self._idle.append((leased.endpoint.id, sender))
+        now = self._env.clock.now_us()
+        self._ended.append(
+            Ended(leased, outcome, link, self._policy, now, self._env.entropy.unit())
+        )
+        self._record_soon()
+        if classify(outcome) is not AttemptResult.DELIVERED:
+            return False
+        self._lanes.answered(leased.endpoint.id, outcome.duration_us)
+        return True
 
     def _take_sender(self, endpoint_id: str) -> Target:
         """Return an idle sender, the one that last served this endpoint if there is one: its connection is warm."""

@@ -1,6 +1,6 @@
 """Write down what came of one attempt: on the delivery, in the log, on its endpoint, in the journal."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from daemon.core.delivery import (
@@ -44,11 +44,76 @@ class Ended:
     unit: float
 
 
-def write(tx: Tx, ended: Ended, new_id: Callable[[], str]) -> Decision:
-    """Judge an attempt by the endpoint as it is now, write everything down, and return what was decided."""
-    leased, now = ended.leased, ended.now
-    delivery, endpoint = leased.delivery, leased.endpoint
-    failures, link_failures = deliveries.streak_of(tx, endpoint.id)
+def write_all(tx: Tx, ended: Sequence[Ended], new_id: Callable[[], str]) -> list[Decision]:
+    """Write down many attempts in the order in which they ended; returns what was decided, one each.
+
+    Those that arrived as everybody hopes (a 2xx of an endpoint that did not fail before) are written together.
+    """
+    decisions: list[Decision] = []
+    plain: list[Ended] = []
+    untroubled: dict[str, bool] = {}
+    for one in ended:
+        endpoint_id = one.leased.endpoint.id
+        if endpoint_id not in untroubled:
+            _, deleted = endpoints.now_in_use(tx, endpoint_id)
+            untroubled[endpoint_id] = not deleted and deliveries.streak_of(tx, endpoint_id) == (
+                0,
+                0,
+            )
+        decision = _hoped_for(one) if untroubled[endpoint_id] else None
+        if decision is not None:
+            plain.append(one)
+        else:
+            _write_plain(tx, plain)
+            plain = []
+            decision = write(tx, one, new_id)
+            del untroubled[endpoint_id]
+        decisions.append(decision)
+    _write_plain(tx, plain)
+    return decisions
+
+
+def _hoped_for(one: Ended) -> Decision | None:
+    """Return the decision about a 2xx of an endpoint without a streak; None for all else."""
+    decision = _judge(one, failures=0, link_failures=0)
+    return decision if decision.event is DeliveryEvent.SUCCEEDED else None
+
+
+def _write_plain(tx: Tx, plain: Sequence[Ended]) -> None:
+    if not plain:
+        return
+    now = max(one.now for one in plain)
+    deliveries.record_delivered(
+        tx,
+        [
+            (
+                one.leased.delivery.seq,
+                one.leased.delivery.id,
+                one.leased.delivery.run,
+                one.leased.number,
+                one.outcome.status_code,
+                one.outcome.response_body,
+                one.outcome.duration_us,
+            )
+            for one in plain
+        ],
+        now,
+    )
+    for endpoint_id in {one.leased.endpoint.id: None for one in plain}:
+        deliveries.note_endpoint(
+            tx, endpoint_id, succeeded=True, failures=0, link_failure=False, now=now
+        )
+    for one in plain:
+        if one.leased.delivery.run > 1:
+            # Only what was given up, in a run before, has a dead letter.
+            dead_letters.resolve(tx, one.leased.delivery.id, now)
+    events.add_all(
+        tx, [_line(one.leased, one.outcome, "delivery.delivered", one.now) for one in plain]
+    )
+
+
+def _judge(ended: Ended, *, failures: int, link_failures: int) -> Decision:
+    delivery = ended.leased.delivery
     facts = DeliveryFacts(
         status=delivery.status,
         attempt_count=delivery.attempt_count,
@@ -56,9 +121,22 @@ def write(tx: Tx, ended: Ended, new_id: Callable[[], str]) -> Decision:
         extra=delivery.extra,
         link_failures=link_failures,
     )
-    decision = decide(
-        facts, ended.outcome, now_us=now, unit=ended.unit, link=ended.link, policy=ended.policy
+    return decide(
+        facts,
+        ended.outcome,
+        now_us=ended.now,
+        unit=ended.unit,
+        link=ended.link,
+        policy=ended.policy,
     )
+
+
+def write(tx: Tx, ended: Ended, new_id: Callable[[], str]) -> Decision:
+    """Judge an attempt by the endpoint as it is now, write everything down, and return what was decided."""
+    leased, now = ended.leased, ended.now
+    delivery, endpoint = leased.delivery, leased.endpoint
+    failures, link_failures = deliveries.streak_of(tx, endpoint.id)
+    decision = _judge(ended, failures=failures, link_failures=link_failures)
     active, deleted = endpoints.now_in_use(tx, endpoint.id)
     if deleted and decision.next_attempt_at_us is not None:
         decision = _given_up(decision, delivery.status)
@@ -131,9 +209,12 @@ def _tell(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int
     }
     if decision.status not in kinds:
         return
-    events.add(
-        tx,
-        type=kinds[decision.status],
+    events.add_all(tx, [_line(leased, outcome, kinds[decision.status], now)])
+
+
+def _line(leased: Leased, outcome: Outcome, kind: str, now: int) -> events.Line:
+    return events.Line(
+        type=kind,
         mode=leased.endpoint.mode,
         at=now,
         transaction_id=leased.delivery.transaction_id,

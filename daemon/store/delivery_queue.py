@@ -1,78 +1,151 @@
 """What is due to whom: which delivery goes out next, behind which probe, and what an outage's end brings forward."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
-from daemon.core.delivery import STREAK_MIN
 from daemon.core.model import Delivery, Endpoint
-from daemon.core.probing import FLUSH_GAP_US
+from daemon.core.probing import FLUSH_GAP_US, is_out
 from daemon.store.deliveries import TOPIC
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load
+from daemon.store.rows import columns, load, table, values
 
-_DELIVERY_D = columns(Delivery, "d.")
-_ENDPOINT_E = columns(Endpoint, "e.")
-_WIDTH: Final = len(_DELIVERY_D.split(", "))
 _FREE = "{0}.next_attempt_at IS NOT NULL AND ({0}.leased_until IS NULL OR {0}.leased_until <= :now)"
 _SENDS = "e.is_active = 1 AND e.deleted_at IS NULL"
-_OUT = f"(e.consecutive_failures >= {STREAK_MIN} OR e.link_failures >= {STREAK_MIN})"
-"""As `core.probing.is_out`."""
+_OWED: Final = (
+    "WITH RECURSIVE owed (id) AS (SELECT MIN(endpoint_id) FROM deliveries WHERE next_attempt_at IS NOT NULL "
+    "UNION ALL SELECT (SELECT MIN(endpoint_id) FROM deliveries WHERE next_attempt_at IS NOT NULL "
+    "AND endpoint_id > owed.id) FROM owed WHERE owed.id IS NOT NULL) "
+)
+"""The endpoints that are owed something: one look into the index for each, however long their queues are."""
 
-Waiting = tuple[Delivery, Endpoint]
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """An endpoint that is owed something, and what of one kind (live, or sent again in bulk) it is sent first.
+
+    Attributes:
+        endpoint_id: Whose.
+        endpoint_seq: Its place among the endpoints.
+        url: Where it is sent.
+        failures: Its consecutive failures that counted.
+        link_failures: Those of our own link.
+        last_failure_at: Of either kind.
+        bulk: Which kind; None when everything is being sent already, then the following are None too.
+        next_at: When its first is due.
+        seq: Its first.
+    """
+
+    endpoint_id: str
+    endpoint_seq: int
+    url: str
+    failures: int
+    link_failures: int
+    last_failure_at: int | None
+    bulk: bool | None
+    next_at: int | None
+    seq: int | None
+
+    @property
+    def is_out(self) -> bool:
+        """Everything else of it waits behind a probe."""
+        return is_out(self.failures, self.link_failures)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Who is due first; only of a queue that has a first."""
+        assert self.next_at is not None
+        assert self.seq is not None
+        return self.next_at, self.seq
 
 
-def first_waiting(
-    reader: Reader, *, now: int, full: tuple[str, ...], bulk_full: tuple[str, ...] | None = ()
-) -> Waiting | None:
-    """Return the delivery that is due first, now or later, of active endpoints that answer; None when none waits.
+def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Queue]:
+    """Return what waits for each active endpoint, live and in bulk: one look at each one's own first.
 
-    Of those that are due now, what is live comes before what is sent again in bulk. One look at each endpoint's own
-    first of either, so a long queue of an endpoint that is down or paused costs nothing.
+    It goes from endpoint to endpoint through the index of what is owed, so neither endpoints that are owed nothing
+    nor a long queue of one that is down or paused cost anything.
 
     Args:
         reader: The view.
         now: Our time; what is leased beyond it is left out.
-        full: Endpoints that may have no more attempts now.
-        bulk_full: Endpoints that have as many of those in bulk as they may; None: nothing in bulk may start.
+        endpoint_id: Only of this one.
     """
-    params: dict[str, Any] = {"now": now, "bulk": bulk_full is not None}
-    tests = []
-    for name, ids in (("full", full), ("bulk_full", bulk_full or ())):
-        params |= {f"{name}{index}": endpoint_id for index, endpoint_id in enumerate(ids)}
-        tests.append(f"e.id NOT IN ({', '.join(f':{name}{index}' for index in range(len(ids)))})")
-    own_first = (
-        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {bulk} "
-        f"AND {_FREE.format('w')} "
-        "ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
+    first = (
+        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {0} "
+        f"AND {_FREE.format('w')} ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
     )
+    one = "SELECT :id AS id" if endpoint_id is not None else "SELECT id FROM owed"
+    rows = reader.all(
+        f"{_OWED}SELECT e.id, e.seq, e.url, e.consecutive_failures, e.link_failures, e.last_failure_at, "
+        "d.bulk, d.next_attempt_at, d.seq "
+        f"FROM endpoints e LEFT JOIN deliveries d ON d.seq IN ({first.format(0)}, {first.format(1)}) "
+        f"WHERE {_SENDS} AND e.id IN ({one})",
+        {"now": now, "id": endpoint_id},
+    )
+    return [load(Queue, row) for row in rows]
+
+
+def endpoint(reader: Reader, endpoint_id: str) -> Endpoint:
+    """Return an endpoint that is owed something, of whatever kind it is."""
     row = reader.one(
-        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM endpoints e JOIN deliveries d "
-        f"ON d.seq IN ({own_first.replace('{bulk}', '0')}, {own_first.replace('{bulk}', '1')}) "
-        f"WHERE {_SENDS} AND NOT {_OUT} AND {tests[0]} "
-        f"AND (d.bulk = 0 OR (:bulk = 1 AND {tests[1]})) "
-        "ORDER BY CASE WHEN d.next_attempt_at <= :now THEN d.bulk ELSE 2 END, d.next_attempt_at, d.seq "
-        "LIMIT 1",
+        f"SELECT {columns(Endpoint)} FROM endpoints WHERE id = :id", {"id": endpoint_id}
+    )
+    assert row is not None, "a delivery refers to it"
+    return load(Endpoint, row)
+
+
+def lease_due(
+    tx: Tx, endpoint_id: str, *, bulk: bool, limit: int, now: int, until: int
+) -> list[tuple[Delivery, int]]:
+    """Keep for ourselves what is due to an endpoint, oldest first, and record that attempts begin.
+
+    Args:
+        tx: The transaction.
+        endpoint_id: Whose.
+        bulk: Of which kind.
+        limit: How many at most.
+        now: Our time.
+        until: When the leases end, so that a crash gives the rows back.
+
+    Returns:
+        Each delivery as it is now, and the number of the attempt within its run.
+    """
+    return _lease(
+        tx,
+        "SELECT w.seq FROM deliveries w WHERE w.endpoint_id = :id AND w.bulk = :bulk "
+        f"AND {_FREE.format('w')} AND w.next_attempt_at <= :now "
+        "ORDER BY w.next_attempt_at, w.seq LIMIT :limit",
+        {"id": endpoint_id, "bulk": bulk, "limit": limit, "now": now, "until": until},
+    )
+
+
+def lease_probe(tx: Tx, endpoint_id: str, *, now: int, until: int) -> tuple[Delivery, int] | None:
+    """Lease what an endpoint that is out is tried with; None when nothing of it is due."""
+    seq = probe(tx, endpoint_id, now)
+    if seq is None:
+        return None
+    (leased,) = _lease(tx, ":seq", {"seq": seq, "now": now, "until": until})
+    return leased
+
+
+def _lease(tx: Tx, which: str, params: dict[str, Any]) -> list[tuple[Delivery, int]]:
+    rows = tx.all(
+        f"UPDATE deliveries SET leased_until = :until, waiting = NULL WHERE seq IN ({which}) "
+        f"RETURNING {columns(Delivery)}, (SELECT COALESCE(MAX(a.number), 0) + 1 FROM attempts a "
+        "WHERE a.delivery_id = deliveries.id AND a.run = deliveries.run)",
         params,
     )
-    return None if row is None else _both(row)
-
-
-def out(reader: Reader) -> list[tuple[str, int, int, int | None]]:
-    """Return (id, consecutive_failures, link_failures, last_failure_at) of each active endpoint that is out.
-
-    Those that have nothing waiting are left out; the one tried longest ago comes first.
-    """
-    return [
-        (row[0], row[1], row[2], row[3])
-        for row in reader.all(
-            "SELECT e.id, e.consecutive_failures, e.link_failures, e.last_failure_at FROM endpoints e "
-            f"WHERE {_SENDS} AND {_OUT} AND EXISTS (SELECT 1 FROM deliveries d "
-            "WHERE d.endpoint_id = e.id AND d.next_attempt_at IS NOT NULL) "
-            "ORDER BY COALESCE(e.last_failure_at, 0), e.seq"
+    leased = [(load(Delivery, row[:-1]), int(row[-1])) for row in rows]
+    leased.sort(key=lambda one: (one[0].next_attempt_at, one[0].seq))
+    begun = [(delivery.id, delivery.run, number, params["now"]) for delivery, number in leased]
+    if begun:
+        tx.run(
+            "INSERT INTO attempts (delivery_id, run, number, started_at) VALUES " + table(begun),
+            values(begun),
         )
-    ]
+    return leased
 
 
-def probe(reader: Reader, endpoint_id: str, now: int) -> Waiting | None:
+def probe(reader: Reader, endpoint_id: str, now: int) -> int | None:
     """Return what an endpoint that is out is tried with: of what is due, the one attempted least recently.
 
     None when nothing of it is due. What was never attempted comes first, oldest first; a long queue of such is not
@@ -80,33 +153,20 @@ def probe(reader: Reader, endpoint_id: str, now: int) -> Waiting | None:
     """
     due = f"d.endpoint_id = :id AND {_FREE.format('d')} AND d.next_attempt_at <= :now"
     tried = "FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run"
-    source = f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
     params = {"id": endpoint_id, "now": now}
     for bulk in (0, 1):
-        row = reader.one(
-            f"{source} WHERE {due} AND d.bulk = {bulk} AND d.status = 'pending' "
+        seq = reader.value(
+            f"SELECT d.seq FROM deliveries d WHERE {due} AND d.bulk = {bulk} AND d.status = 'pending' "
             f"AND NOT EXISTS (SELECT 1 {tried}) ORDER BY d.next_attempt_at, d.seq LIMIT 1",
             params,
         )
-        if row is not None:
-            return _both(row)
-    row = reader.one(
-        f"{source} WHERE {due} ORDER BY (SELECT MAX(a.seq) {tried}), d.seq LIMIT 1", params
+        if seq is not None:
+            return int(seq)
+    seq = reader.value(
+        f"SELECT d.seq FROM deliveries d WHERE {due} ORDER BY (SELECT MAX(a.seq) {tried}), d.seq LIMIT 1",
+        params,
     )
-    return None if row is None else _both(row)
-
-
-def next_due(reader: Reader, endpoint_id: str, now: int) -> int | None:
-    """Return when the first delivery is due that waits for an endpoint and is not being sent; None when none waits."""
-    times = [
-        reader.value(
-            f"SELECT d.next_attempt_at FROM deliveries d WHERE d.endpoint_id = :id AND d.bulk = {bulk} "
-            f"AND {_FREE.format('d')} ORDER BY d.next_attempt_at, d.seq LIMIT 1",
-            {"id": endpoint_id, "now": now},
-        )
-        for bulk in (0, 1)
-    ]
-    return min((int(at) for at in times if at is not None), default=None)
+    return None if seq is None else int(seq)
 
 
 def flush(tx: Tx, endpoint_id: str, now: int) -> None:
@@ -152,7 +212,3 @@ def addresses(reader: Reader) -> list[str]:
             "(SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id AND d.next_attempt_at IS NOT NULL))"
         )
     ]
-
-
-def _both(row: tuple[Any, ...]) -> Waiting:
-    return load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:])

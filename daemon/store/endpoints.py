@@ -9,6 +9,9 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_all, load_optional
 from daemon.wire import EventKind, Mode
 
+TOPIC = "endpoints"
+"""Woken by every commit that changed or paused an endpoint."""
+
 _ENDPOINT = columns(Endpoint)
 _NAMES = [name for name in _ENDPOINT.split(", ") if name not in ("seq", "link_failures")]
 
@@ -78,6 +81,7 @@ def count(reader: Reader) -> int:
 
 def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
     """Set some columns of an endpoint that is there, and return it as it is then."""
+    tx.wake(TOPIC)
     row = tx.one(
         f"UPDATE endpoints SET {', '.join(f'{name} = :{name}' for name in changes)} "
         f"WHERE id = :id RETURNING {_ENDPOINT}",

@@ -1,15 +1,32 @@
 """The journal: append-only facts that the stream, the audit and the timeline read."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all
+from daemon.store.rows import columns, load_all, table, values
 from daemon.wire import Mode
 
 TOPIC = "events"
 """Woken by every commit that added to the journal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One fact to append; `data` holds no names, bodies or secrets that the rows do not already keep."""
+
+    type: str
+    mode: Mode
+    at: int
+    actor: str = "momo"
+    transaction_id: str | None = None
+    payment_id: str | None = None
+    message_id: str | None = None
+    endpoint_id: str | None = None
+    data: Mapping[str, Any] | None = None
 
 
 def add(
@@ -25,23 +42,35 @@ def add(
     endpoint_id: str | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Append one fact; `data` holds no names, bodies or secrets that the rows do not already keep."""
-    tx.run(
-        "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
-        "VALUES (:type, :mode, :at, :actor, :transaction_id, :payment_id, :message_id, :endpoint_id, :data)",
-        {
-            "type": type,
-            "mode": mode,
-            "at": at,
-            "actor": actor,
-            "transaction_id": transaction_id,
-            "payment_id": payment_id,
-            "message_id": message_id,
-            "endpoint_id": endpoint_id,
-            "data": json.dumps(data or {}, ensure_ascii=False, separators=(",", ":")),
-        },
+    """Append one fact, as `Line` describes it."""
+    line = Line(
+        type=type,
+        mode=mode,
+        at=at,
+        actor=actor,
+        transaction_id=transaction_id,
+        payment_id=payment_id,
+        message_id=message_id,
+        endpoint_id=endpoint_id,
+        data=data,
     )
-    tx.wake(TOPIC)
+    add_all(tx, [line])
+
+
+def add_all(tx: Tx, lines: Sequence[Line]) -> None:
+    """Append some facts, in their order."""
+    rows = [
+        (line.type, line.mode, line.at, line.actor, line.transaction_id, line.payment_id,
+         line.message_id, line.endpoint_id, json.dumps(line.data or {}, ensure_ascii=False, separators=(",", ":")))
+        for line in lines
+    ]  # fmt: skip
+    if rows:
+        tx.run(
+            "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
+            f"VALUES {table(rows)}",
+            values(rows),
+        )
+        tx.wake(TOPIC)
 
 
 def latest_at(reader: Reader, among: int) -> int | None:

@@ -36,6 +36,26 @@ def load_all(model: type[T], rows: Sequence[Sequence[Any]]) -> list[T]:
     return [load(model, row) for row in rows]
 
 
+def table(rows: Sequence[Sequence[Any]]) -> str:
+    """Return the lines of a VALUES list with a named parameter for each value of `values(rows)`.
+
+    One statement for many rows: each step of a statement lets another thread in, and the writer's turn comes back late.
+    """
+    return ", ".join(
+        f"({', '.join(f':v{line}_{place}' for place in range(len(row)))})"
+        for line, row in enumerate(rows)
+    )
+
+
+def values(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Return the parameters of `table(rows)`."""
+    return {
+        f"v{line}_{place}": value
+        for line, row in enumerate(rows)
+        for place, value in enumerate(row)
+    }
+
+
 def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
     known = _CONVERTERS.get(model)
     if known is None:

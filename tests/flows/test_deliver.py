@@ -1,6 +1,8 @@
 """The outbox: what is owed goes out once leased, and what came of it is written down."""
 
 import json
+import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,8 +10,10 @@ import pytest
 from daemon.core.delivery import DeliveryError, Link, Outcome, RetryPolicy
 from daemon.core.model import Delivery, Endpoint
 from daemon.flows import deliver
-from daemon.store import deliveries, delivery_queue
-from daemon.store.attempt_record import Leased
+from daemon.store import attempt_record, deliveries, delivery_queue
+from daemon.store.attempt_record import Ended, Leased
+from daemon.store.engine import Tx
+from daemon.store.leasing import Ahead, Due
 from daemon.wire import DeliveryStatus
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -18,6 +22,17 @@ SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 LINK = Link(other_host_answered=True, other_host_known=True)
 POLICY = RetryPolicy()
 ID = "93214500001"
+WRITTEN = (
+    """SELECT status, next_attempt_at, leased_until, attempt_count, response_status_code, response_body, error_code,
+       error_message, delivered_at, failed_at, waiting, extra FROM deliveries WHERE endpoint_id = :id ORDER BY seq""",
+    """SELECT a.number, a.finished_at, a.duration_us, a.status_code, a.error_code, a.error_message, a.counted
+       FROM attempts a JOIN deliveries d ON d.id = a.delivery_id WHERE d.endpoint_id = :id ORDER BY d.seq""",
+    "SELECT type, mode, at, transaction_id FROM events WHERE endpoint_id = :id ORDER BY seq",
+    """SELECT consecutive_failures, link_failures, last_success_at, last_failure_at FROM endpoints WHERE id = :id""",
+    """SELECT reason, attempt_count FROM dead_letters
+       WHERE delivery_id IN (SELECT id FROM deliveries WHERE endpoint_id = :id)""",
+)
+"""What an attempt leaves behind, of one endpoint."""
 
 
 def outcome(status: int | None, error: DeliveryError | None = None, **more: Any) -> Outcome:
@@ -69,6 +84,10 @@ async def lease_one(shop: FakeShop) -> Leased:
 async def lease(shop: FakeShop, limit: int = 5) -> list[Leased]:
     due = await deliver.lease(shop.env, limit=limit, per_endpoint=5, running={})
     return list(due.leased)
+
+
+async def attempts(shop: FakeShop) -> list[tuple[Any, ...]]:
+    return await shop.env.store.read(lambda reader: reader.all("SELECT * FROM attempts"))
 
 
 async def only(shop: FakeShop) -> Delivery:
@@ -141,7 +160,7 @@ async def test_a_lease_says_when_the_next_delivery_is_due(shop: FakeShop) -> Non
     await owe(shop)
     await deliver.record(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
     due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
-    assert due == deliver.Due((), (await only(shop)).next_attempt_at)
+    assert due == Due((), (), (await only(shop)).next_attempt_at)
 
 
 async def test_an_endpoint_gets_no_more_attempts_at_a_time_than_it_may_have(shop: FakeShop) -> None:
@@ -268,7 +287,7 @@ async def test_a_payment_that_comes_in_an_outage_is_the_next_probe(shop: FakeSho
 async def test_an_endpoint_that_is_out_says_when_it_is_tried_next(shop: FakeShop) -> None:
     await in_outage(shop)
     due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
-    assert due == deliver.Due((), shop.clock.now_us() + 5_000_000)
+    assert due == Due((), (), shop.clock.now_us() + 5_000_000)
 
 
 async def test_probes_take_half_of_the_workers_at_most(shop: FakeShop) -> None:
@@ -417,3 +436,80 @@ async def test_a_cut_off_attempt_is_given_back_uncounted(shop: FakeShop) -> None
     await deliver.give_back(shop.env, await lease_one(shop))
     row = await only(shop)
     assert (row.status, row.attempt_count, row.leased_until) == (DeliveryStatus.PENDING, 0, None)
+
+
+async def test_what_is_on_record_is_not_given_back(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    leased = await lease_one(shop)
+    await deliver.record(shop.env, leased, outcome(503), link=LINK, policy=POLICY)
+    before = await only(shop), await attempts(shop)
+    shop.clock.advance(1)
+    await deliver.give_back(shop.env, leased)
+    assert (await only(shop), await attempts(shop)) == before
+
+
+async def test_what_is_leased_ahead_is_the_oldest_and_counted_one_by_one(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for number in range(5):
+        await owe(shop, f"9321450000{number}")
+    due = await deliver.lease(
+        shop.env, limit=5, per_endpoint=1, running={}, ahead=Ahead(pace={"e1": 3})
+    )
+    assert due.places == (("e1", False),)
+    assert [(one.delivery.seq, one.number) for one in due.leased] == [(1, 1), (2, 1), (3, 1)]
+    more = await deliver.lease(
+        shop.env,
+        limit=0,
+        per_endpoint=1,
+        running={("e1", False): 1},
+        ahead=Ahead(more={("e1", False): 9}),
+    )
+    assert more.places == ()
+    assert [one.delivery.seq for one in more.leased] == [4, 5]
+
+
+async def test_what_did_not_begin_is_due_again_and_leaves_no_attempt(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    before = await only(shop)
+    leased = await lease_one(shop)
+    await deliver.turn(shop.env, unsent=[leased])
+    assert await only(shop) == before
+    assert await attempts(shop) == []
+    assert (await lease_one(shop)).number == 1
+
+
+async def test_what_is_written_together_is_what_is_written_one_by_one(shop: FakeShop) -> None:
+    for endpoint in ("e1", "e2"):
+        await add_endpoint(shop, endpoint)
+    for number in range(4):
+        await owe(shop, f"9321450000{number}")
+    leased = await lease(shop, limit=8)
+    assert len(leased) == 8
+    # Of each endpoint the same four in the same order: together at one, one after the other at the other.
+    answers = [outcome(200), outcome(503, DeliveryError.HTTP_ERROR), outcome(204), outcome(410)]
+    now = shop.clock.now_us()
+    together = [
+        Ended(one, answer, LINK, POLICY, now, 0.5)
+        for one, answer in zip(
+            [one for one in leased if one.endpoint.id == "e1"], answers, strict=True
+        )
+    ]
+    decisions = (await deliver.turn(shop.env, ended=together)).decisions
+
+    def singly(ended: Ended) -> Callable[[Tx], Any]:
+        return lambda tx: attempt_record.write(tx, ended, shop.env.new_id)
+
+    theirs = [one for one in leased if one.endpoint.id == "e2"]
+    for one, answer in zip(theirs, answers, strict=True):
+        await shop.env.store.write(singly(Ended(one, answer, LINK, POLICY, now, 0.5)))
+    assert [one.status for one in decisions] == ["delivered", "retrying", "delivered", "failed"]
+
+    def seen(endpoint_id: str) -> list[Any]:
+        with sqlite3.connect(shop.env.store.path) as base:
+            found = [base.execute(sql, {"id": endpoint_id}).fetchall() for sql in WRITTEN]
+        base.close()
+        return found
+
+    assert seen("e1") == seen("e2")

@@ -199,17 +199,17 @@ async def test_a_stop_while_deliveries_are_leased_sends_and_keeps_none_of_them(
     await add_endpoint(shop, "e1")
     await owe(shop, 2)
     posts: list[str] = []
-    real = deliver.lease
+    real = deliver.turn
     stops: list[asyncio.Task[None]] = []
 
-    async def lease(*args: Any, **more: Any) -> Any:
-        due = await real(*args, **more)
+    async def turn(*args: Any, **more: Any) -> Any:
+        written = await real(*args, **more)
         if not stops:
             stops.append(asyncio.create_task(loop.stop()))
             await asyncio.sleep(0)
-        return due
+        return written
 
-    monkeypatch.setattr(deliver, "lease", lease)
+    monkeypatch.setattr(deliver, "turn", turn)
 
     def make() -> Any:
         return FakeSender(lambda url: answered(200), posts)
