@@ -15,7 +15,7 @@ import typer
 
 from daemon.wire import Path
 from momo_cli import exits, system
-from momo_cli.answer import Answer, Call, Field, Row, View
+from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.endpoints import CatchAll, Events, IncludeRaw
 from momo_cli.errors import Failure, exit_code_of, row_for
@@ -107,27 +107,25 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     return _answer(reply, terminal, options, _add_rules(client, reply.data["id"], options.rules))
 
 
-def _add_rules(client: Client, endpoint_id: str, filters: Iterable[Any]) -> list[Row | Failure]:
+def _add_rules(client: Client, endpoint_id: str, filters: Iterable[Any]) -> list[Reply | Failure]:
     """Make the rules. One that cannot be made is told: the endpoint is there, and its secret must be shown."""
-    made: list[Row | Failure] = []
+    made: list[Reply | Failure] = []
     for filter_ in filters:
         try:
-            made.append(
-                client.call(
-                    "POST", path_of(Path.RULES, id=endpoint_id), body={"filter": filter_}
-                ).data
-            )
+            path = path_of(Path.RULES, id=endpoint_id)
+            made.append(client.call("POST", path, body={"filter": filter_}))
         except Failure as failure:
             made.append(failure)
     return made
 
 
 def _answer(
-    reply: Reply, terminal: Terminal, options: Options, rules: list[Row | Failure]
+    reply: Reply, terminal: Terminal, options: Options, rules: list[Reply | Failure]
 ) -> Answer:
     row: dict[str, Any] = reply.data
     secret = None if options.secret_file is not None else reply.body.get("secret")
-    made = [rule for rule in rules if not isinstance(rule, Failure)]
+    replies = [rule for rule in rules if not isinstance(rule, Failure)]
+    made = [rule.data for rule in replies]
     failed = [rule for rule in rules if isinstance(rule, Failure)]
     document = reply.text
     if options.secret_file is not None or rules:
@@ -143,7 +141,7 @@ def _answer(
     else:
         file = options.secret_file
         lines.append(f"  secret  in {file}" if file else "  secret  not shown again")
-    notes = warnings_of(reply.body)
+    notes = list(dict.fromkeys(told for one in (reply, *replies) for told in warnings_of(one.body)))
     notes += [
         f"warning: a rule was not made: {failure.message or row_for(failure).sentence}"
         for failure in failed

@@ -59,7 +59,8 @@ def test_rules_are_tried_before_the_endpoint_is_made_and_made_with_it(
 ) -> None:
     api.on("POST", wire.Path.RULES_TEST, ok({"endpoints": []}))
     api.on("POST", wire.Path.ENDPOINTS, MADE)
-    api.on("POST", RULES, Says({"success": True, "data": samples.RULE}, 201))
+    warned = {"warnings": ["it still takes what no rule claims"]}
+    api.on("POST", RULES, Says({"success": True, "data": samples.RULE, "meta": warned}, 201))
     ran = momo(
         "endpoints", "add", HOOK, "--rule", "amount >= 50 payer.name contains 'AMA K'",
         "--rule", '{"late": true}', "--json",
@@ -78,6 +79,7 @@ def test_rules_are_tried_before_the_endpoint_is_made_and_made_with_it(
     document = json.loads(ran.out)
     assert (ran.code, document["secret"]) == (0, "whsec_x")
     assert document["rules"] == [samples.RULE, samples.RULE]
+    assert ran.err.count("warning: it still takes what no rule claims") == 1
 
 
 @pytest.mark.parametrize("rule", ["", "amount >=", "amount ~ 5", "'amount", "{", "@nowhere.json"])
