@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from daemon import backups, wire
+from daemon import backups, settings, wire
 from daemon.app import (
     EXIT_CONFIG,
     EXIT_FAILED,
@@ -30,6 +30,7 @@ from daemon.app import (
     open_doors,
     serve,
 )
+from daemon.config import ConfigError
 from daemon.core import keep, signature_check
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.limits import SECOND_US
@@ -102,6 +103,11 @@ def _parser() -> argparse.ArgumentParser:
     copies.add_argument("--keep", default=keep.DEFAULT)
     copies.add_argument("--dry-run", action="store_true")
     copies.add_argument("--json", action="store_true")
+    edit = verbs.add_parser("config", help="show, change and check the settings")
+    edit.add_argument("what", choices=("show", "get", "set", "unset", "validate"))
+    edit.add_argument("key", nargs="?", default="")
+    edit.add_argument("value", nargs="?", default="")
+    edit.add_argument("--json", action="store_true")
     verbs.add_parser("verify", help="look at a webhook: headers, body and secrets as JSON on stdin")
     change = verbs.add_parser("password-set", help="give the owner the password on stdin")
     change.add_argument("--json", action="store_true")
@@ -232,6 +238,36 @@ def _backup(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_OK
 
 
+def _config(options: argparse.Namespace, places: wire.Places) -> int:
+    """Show, change or check the settings, for `momo config`; no daemon is asked, none need run."""
+    data: Any
+    try:
+        match options.what:
+            case "show":
+                data = settings.show(places, os.environ)
+            case "get":
+                data = settings.get(places, os.environ, options.key)
+            case "validate":
+                data = settings.validate(places, os.environ, options.key or None)
+            case what:
+                value = options.value if what == "set" else None
+                data = settings.change(places, options.key, value)
+    except ConfigError as error:
+        raise StartError(
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config edit"
+        ) from error
+    except settings.NoSuchKey as error:
+        raise StartError(
+            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo config show"
+        ) from error
+    except (settings.CannotEdit, OSError) as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo config edit"
+        ) from error
+    _print_json({"success": True, "data": data})
+    return EXIT_OK
+
+
 def _verify() -> int:
     """Look at a webhook that a receiver got, for `momo verify`; nothing is opened and nothing stored."""
     given = json.load(sys.stdin)
@@ -308,6 +344,7 @@ _VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
     "setup": lambda options, places: asyncio.run(_setup(options, places)),
     "password-set": lambda _options, places: asyncio.run(_set_password(places)),
     "backup": _backup,
+    "config": _config,
     "verify": lambda _options, _places: _verify(),
     "decode": lambda options, _places: _decode(options),
     "doctor": lambda options, _places: _doctor(options),

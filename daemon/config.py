@@ -355,18 +355,46 @@ def load(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) 
     Raises:
         ConfigError: A file cannot be read, is no TOML, or has a key or value that we do not know.
     """
-    paths = [path] if environ.get(HOME_VARIABLE) else [system_path, path]
     merged: Values = {}
-    for each in paths:
+    for file in _files(path, environ, system_path):
+        for section, values in file.values().items():
+            merged.setdefault(section, {}).update(values)
+    return _config(merged)
+
+
+def sources(
+    path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH
+) -> dict[str, str]:
+    """Return `section.key` -> `FILE, line N` of what the files set; of two the one that counts.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    found = {}
+    for file in _files(path, environ, system_path):
+        for section, values in file.values().items():
+            for name in values:
+                key = f"{section}.{name.removesuffix('_')}"
+                found[key] = file.place(key)
+    return found
+
+
+def place_of(text: str, name: str) -> int | None:
+    """Return the line, from 1, that names a section or `section.key`; None when it is written in some rarer way."""
+    return _File(text, "").line_of(name)
+
+
+def _files(path: str, environ: Mapping[str, str], system_path: str) -> "list[_File]":
+    found = []
+    for each in [path] if environ.get(HOME_VARIABLE) else [system_path, path]:
         try:
             text = Path(each).read_text(encoding="utf-8")
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{each}: cannot be read: {error}") from error
-        for section, values in _File(text, each).values().items():
-            merged.setdefault(section, {}).update(values)
-    return _config(merged)
+        found.append(_File(text, each))
+    return found
 
 
 def parse(text: str, path: str = "config.toml") -> Config:
@@ -478,11 +506,14 @@ class _File:
         return self._error(name, f"{name.partition('.')[2]} {why}")
 
     def _error(self, name: str, what: str) -> ConfigError:
-        line = self._line_of(name) or self._line_of(name.partition(".")[0])
-        where = f"{self._path}, line {line}" if line else self._path
-        return ConfigError(f"{where}: {what}")
+        return ConfigError(f"{self.place(name)}: {what}")
 
-    def _line_of(self, name: str) -> int | None:
+    def place(self, name: str) -> str:
+        """Return `FILE, line N` of a key, or of its section."""
+        line = self.line_of(name) or self.line_of(name.partition(".")[0])
+        return f"{self._path}, line {line}" if line else self._path
+
+    def line_of(self, name: str) -> int | None:
         """Return the line that names a section or `section.key`, None when it is written in some rarer way."""
         inside = ""
         for number, line in enumerate(self._text.splitlines(), 1):

@@ -334,6 +334,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         [name for name in COMMANDS if name.startswith("service ")], "test_service.py"
     ),
+    **dict.fromkeys([name for name in COMMANDS if name.startswith("config ")], "test_config.py"),
     "daemon run": "test_daemon.py",
     "daemon start": "test_daemon.py",
     "daemon stop": "test_daemon.py",
