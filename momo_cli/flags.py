@@ -56,7 +56,7 @@ class Flags:
     problem: str = ""
 
 
-_SWITCHES: Final[Mapping[str, tuple[str, object]]] = {
+SWITCHES: Final[Mapping[str, tuple[str, object]]] = {
     "--json": ("output", Output.JSON),
     "--plain": ("output", Output.PLAIN),
     "--header": ("header", True),
@@ -75,7 +75,7 @@ _SWITCHES: Final[Mapping[str, tuple[str, object]]] = {
     "-V": ("version", True),
     "--version": ("version", True),
 }
-_VALUED: Final[Mapping[str, str]] = {
+VALUED: Final[Mapping[str, str]] = {
     "-o": "output",
     "--output": "output",
     "--fields": "fields",
@@ -145,19 +145,19 @@ def _take(words: _Words, word: str, queue: list[str]) -> None:
     command = next((word for word in words.rest if not word.startswith("-")), "")
     name, equals, value = word.partition("=")
     own = name == "--tz" and command == _SHOP_ZONE_COMMAND
-    if word in _SWITCHES:
-        key, what = _SWITCHES[word]
+    if word in SWITCHES:
+        key, what = SWITCHES[word]
         words.found[key] = what
-    elif name in _VALUED and not own:
+    elif name in VALUED and not own:
         if not equals and not queue:
             words.problem = words.problem or f"{name} needs a value"
             return
-        _set(words, _VALUED[name], name, value if equals else queue.pop(0))
+        _set(words, VALUED[name], name, value if equals else queue.pop(0))
     elif word[:2] == "-o" and len(word) > 2:
         _set(words, "output", "-o", word[2:].removeprefix("="))
     elif _is_cluster(word):
         for letter in word[1:]:
-            key, what = _SWITCHES[f"-{letter}"]
+            key, what = SWITCHES[f"-{letter}"]
             words.found[key] = what
     elif word == "--wait" and command in _WAITS:
         follows = bool(queue) and is_duration(queue[0])
@@ -175,7 +175,7 @@ def _is_cluster(word: str) -> bool:
         len(word) > 2
         and word[0] == "-"
         and word[1] != "-"
-        and all(f"-{letter}" in _SWITCHES for letter in word[1:])
+        and all(f"-{letter}" in SWITCHES for letter in word[1:])
     )
 
 

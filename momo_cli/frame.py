@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from daemon.wire import ErrorCode
 from momo_cli import errors, exits, system
 from momo_cli.commands import COMMANDS, GROUPS
+from momo_cli.completion_scripts import ASK
 from momo_cli.errors import Failure
 from momo_cli.flags import Flags, Output, lift
 from momo_cli.group import HelpWanted, root
@@ -33,6 +34,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         # Cron's LANG=C must not turn a name with an open o into a crash.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    if len(argv) == 3 and argv[0] == ASK:
+        return _completed(argv[1], argv[2], environ)
     flags, words = lift(argv, environ)
     terminal = open_terminal(flags, environ)
     try:
@@ -43,6 +46,19 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.PIPE_CLOSED
     return code
+
+
+def _completed(shell: str, line: str, environ: Mapping[str, str]) -> int:
+    """Answer a shell that asks what may stand at its cursor; whatever goes wrong, with nothing."""
+    from momo_cli.completion import answers  # noqa: PLC0415  # only TAB asks
+
+    try:
+        for each in answers(line, environ, bash=shell == "bash"):
+            sys.stdout.write(each + "\n")
+        sys.stdout.flush()
+    except Exception:  # noqa: BLE001  # a message in the middle of what somebody types would be worse
+        return exits.FAILED
+    return exits.OK
 
 
 def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:

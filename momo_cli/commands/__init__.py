@@ -135,6 +135,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "service restart": Info(_ROOM + "service_restart", "Stop and start the service", CARE),
     "service logs": Info(_ROOM + "service_logs", "Show the service's journal", CARE),
     "demo": Info(_ROOM + "demo", "See a payment from SMS to webhook, on a pretend phone", CARE),
+    "api": Info(_ROOM + "api", "Make any call of the API", CARE),
+    "completion": Info(_ROOM + "completion", "Let TAB complete your words", CARE),
     "help": Info(_ROOM + "help", "Explain a command or a topic", CARE),
     "version": Info(_ROOM + "version", "Show the versions", CARE),
 }

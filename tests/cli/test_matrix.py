@@ -311,6 +311,7 @@ ELSEWHERE = {
         ok(samples.ROUTING),
     ),
     "api": "test_api_raw.py",
+    "completion": "test_completion.py",
     "sims clear": "test_sims_moves.py",
     "endpoints reveal": "test_deliveries.py",
     "endpoints rotate": "test_deliveries.py",
