@@ -52,9 +52,9 @@ COMMANDS: Final[dict[str, Info]] = {
         _ROOM + "sims_acknowledge", "Say that you know of money no message told of", LINES
     ),
     "sims assign": Info(_ROOM + "sims_assign", "Put a number on a SIM", LINES),
+    "sims clear": Info(_ROOM + "sims_clear", "Take the number off a SIM", LINES),
     "methods add": Info(_ROOM + "methods_add", "Register a number that takes money", LINES),
     "methods list": Info(_ROOM + "methods_list", "List the registered numbers", LINES),
-    "sims clear": Info(_ROOM + "sims_clear", "Take the number off a SIM", LINES),
     "methods show": Info(_ROOM + "methods_show", "Show one number", LINES),
     "methods update": Info(
         _ROOM + "methods_update", "Move a number to another SIM, or off it", LINES
@@ -140,7 +140,6 @@ COMMANDS: Final[dict[str, Info]] = {
     "help": Info(_ROOM + "help", "Explain a command or a topic", CARE),
     "version": Info(_ROOM + "version", "Show the versions", CARE),
 }
-    "api": Info(_ROOM + "api", "Make any call of the API", CARE),
 """Every command; two words are a group and its verb."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
