@@ -76,6 +76,8 @@ class _Seen:
     webhook_id: str | None
     stamp: str | None
     standard: tuple[str, ...]
+    length: str | None
+    """What Content-Length says."""
 
 
 def check(
@@ -118,6 +120,7 @@ def _take_apart(headers: Mapping[str, str]) -> _Seen:
         headers.get(STANDARD_ID_HEADER),
         headers.get(STANDARD_TIMESTAMP_HEADER),
         tuple(entry.removeprefix("v1,") for entry in standard if entry.startswith("v1,")),
+        headers.get("content-length"),
     )
 
 
@@ -168,6 +171,15 @@ def _why_not(seen: _Seen, body: bytes, secrets: Sequence[str]) -> Iterator[str]:
         if any(_fits(seen, body, others)):
             yield f"The signature fits another secret: {mistake}"
             return
+    if not body:
+        yield "The body is empty, and momo never sends an empty one: it was read before, and can be read only once."
+        return
+    if seen.length is not None and seen.length.isdecimal() and int(seen.length) > len(body):
+        yield (
+            f"The body was cut: {len(body)} bytes are here, and Content-Length says {seen.length}. A limit of the server, or of "
+            "what stands before it, took the rest."
+        )
+        return
     yield (
         "No secret that was given signed this body. Either the secret is another endpoint's, or was rotated over 24 "
         "hours ago, or the body is not what was sent, to the byte."

@@ -36,6 +36,15 @@ def test_a_good_one_says_which_secret_fits_where() -> None:
     }
 
 
+def test_a_body_that_was_cut_is_named_and_one_of_its_length_is_not() -> None:
+    headers = {**HEADERS, "Content-Length": str(len(BODY))}
+    (cut,) = check(headers, BODY[:40], [SECRET], NOW).problems
+    assert f"40 bytes are here, and Content-Length says {len(BODY)}" in cut
+    (other,) = check(headers, BODY, [SECRET[:-4] + "Hxk="], NOW).problems
+    assert "No secret that was given" in other
+    assert check(headers, BODY, [SECRET], NOW).valid
+
+
 def test_header_names_in_any_case_and_one_scheme_alone_are_enough() -> None:
     for name in HEADERS:
         alone = {name.upper(): HEADERS[name]}
@@ -52,7 +61,7 @@ def test_header_names_in_any_case_and_one_scheme_alone_are_enough() -> None:
         (lambda body: json.dumps(json.loads(body)).encode(), "parsed as JSON"),
         (lambda body: json.dumps(json.loads(body), indent=2).encode(), "parsed as JSON"),
         (lambda body: body.replace(b"25.00", b"95.00"), "No secret that was given"),
-        (lambda _body: b"", "No secret that was given"),
+        (lambda _body: b"", "The body is empty"),
         (lambda _body: b"\xff\xfe no JSON", "No secret that was given"),
     ],
 )
