@@ -129,10 +129,10 @@ class Store:
             connection.execute("PRAGMA journal_mode = WAL")
             # NORMAL may roll a commit back after a power cut, and the SMS is deleted after the commit.
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
             # Savepoints of a group would spill into a file beyond 64 KB; in memory 8 callers are a fifth quicker.
             connection.execute("PRAGMA temp_store = MEMORY")
             migrate.migrate(connection, now_us)
+            connection.execute("PRAGMA foreign_keys = ON")
         except sqlite3.DatabaseError as error:
             connection.close()
             raise _unavailable(error) from error

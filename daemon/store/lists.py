@@ -26,7 +26,8 @@ def by_id(reader: Reader, transaction_id: str, mode: Mode | None) -> Found | Non
 
 def by_code(reader: Reader, svc_code: str, mode: Mode | None) -> Found | None:
     """Return the newest request that has or had this code."""
-    return _one(reader, "t.svc_code = :code", {"code": svc_code}, mode)
+    holders = "t.id IN (SELECT transaction_id FROM svc_codes WHERE mode IN ('live', 'test') AND code = :code)"
+    return _one(reader, holders, {"code": svc_code}, mode)
 
 
 def by_client_reference(

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 from daemon.core.errors import MomoError
 
@@ -74,10 +74,12 @@ def migrate(
 ) -> int:
     """Apply what is missing and return the schema's version.
 
-    A step that fails leaves the file as it was before that step.
+    A step that fails leaves the file as it was before that step. Foreign keys are not enforced afterwards: a table that
+    others point at can only be made anew without (sqlite.org/lang_altertable.html, section 7).
 
     Raises:
         DatabaseNewer: The file has steps this program does not know.
+        DatabaseDamaged: A step would leave rows that name others which are not there.
     """
     steps = migrations() if known is None else known
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -86,12 +88,16 @@ def migrate(
             f"the database has schema {version}, this momo knows {len(steps)}: "
             "install the newer momo again, or restore a backup made before the upgrade"
         )
+    connection.execute("PRAGMA foreign_keys = OFF")  # inside a transaction it would do nothing
     for step in steps[version:]:
         connection.execute("BEGIN EXCLUSIVE")
         try:
             connection.execute(_RECORD)
+            dangling = _dangling(connection) if "DROP TABLE" in step.sql else None
             for statement in _statements(step.sql):
                 connection.execute(statement)
+            if dangling is not None:
+                _check_references(connection, step, dangling)
             connection.execute(
                 "INSERT INTO schema_migrations (version, name, applied_at) "
                 "VALUES (:version, :name, :now)",
@@ -104,6 +110,21 @@ def migrate(
                 connection.execute("ROLLBACK")
             raise
     return len(steps)
+
+
+def _dangling(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
+    """Return the references to rows that are not there: (table, rowid, table it names, which of its foreign keys)."""
+    return set(connection.execute("PRAGMA foreign_key_check"))
+
+
+def _check_references(
+    connection: sqlite3.Connection, step: Migration, before: set[tuple[Any, ...]]
+) -> None:
+    for table, _row, other, _key in _dangling(connection) - before:
+        raise DatabaseDamaged(
+            f"step {step.version} of the schema would leave rows of {table} that name none of {other}; "
+            "nothing was changed"
+        )
 
 
 def _statements(sql: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from daemon.core.requests import CallMeta
 from daemon.flows import replay
 from daemon.flows.replay import ReplayRequest
-from daemon.store import dead_letters, delivery_log
+from daemon.store import dead_letters, delivery_log, lists
 from daemon.store.delivery_log import DeliveryFilter
 from daemon.store.engine import Reader
 from daemon.wire import Mode
@@ -63,4 +63,26 @@ async def test_a_replay_and_each_narrowed_list_are_found_by_an_index(tmp_path: P
     shop.env.store._writer.set_trace_callback(None)
     shop.close()
     assert len(statements) > 15
+    assert scans(tmp_path / "momo.db", statements) == []
+
+
+async def test_the_request_that_has_or_had_a_code_is_found_by_it(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    request = await shop.request()
+    code = request.svc_code
+    assert code is not None
+    statements: set[str] = set()
+
+    def read(tx: Any) -> list[Any]:
+        return [lists.by_code(tx, code, mode) for mode in (None, Mode.LIVE, Mode.TEST)]
+
+    shop.env.store._writer.set_trace_callback(statements.add)
+    found = await shop.env.store.write(read)
+    shop.env.store._writer.set_trace_callback(None)
+    shop.close()
+    assert [one is not None and one[0].id == request.id for one in found] == [
+        True,
+        True,
+        False,
+    ]
     assert scans(tmp_path / "momo.db", statements) == []
