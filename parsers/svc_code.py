@@ -18,6 +18,7 @@ CANDIDATES_MAX: Final = 256
 
 _WEIGHTS: Final = (6, 5, 4, 3, 2, 1)
 _VALUES: Final = {character: value for value, character in enumerate(ALPHABET)}
+_BODIES: Final = len(ALPHABET) ** (LENGTH - 1)
 _TRIES_MAX: Final = 1_000
 _RUN: Final = re.compile(r"[^\W_]+")
 _JOINT: Final = re.compile(r"[\s.\-]+")
@@ -27,13 +28,17 @@ def make_code(draw: Callable[[int], int]) -> str:
     """Return a new code, every valid one equally likely.
 
     Args:
-        draw: Gives an unbiased random integer in [0, n); called until the code has its letters.
+        draw: Gives an unbiased random integer in [0, n); called until the code has its letters, mostly once.
 
     Raises:
         RuntimeError: The source does not behave as a random one (it never gave two letters).
     """
     for _ in range(_TRIES_MAX):
-        body = "".join(ALPHABET[draw(len(ALPHABET))] for _ in range(LENGTH - 1))
+        rest = draw(_BODIES)
+        body = ""
+        for _place in range(LENGTH - 1):
+            rest, value = divmod(rest, len(ALPHABET))
+            body += ALPHABET[value]
         code = body + check_character(body)
         if _letters(code) >= LETTERS_MIN:
             return code

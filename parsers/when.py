@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NAIVE_EPOCH: Final = _EPOCH.replace(tzinfo=None)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _PRINTED: Final = re.compile(r"(\d{4}-\d\d-\d\d)[\sT]{1,3}(\d\d:\d\d(?::\d\d)?)", re.ASCII)
 _ISO: Final = re.compile(
@@ -120,7 +121,7 @@ def read_iso(text: str) -> int | None:
 
 def render(us: int) -> str:
     """Return microseconds since 1970 as ISO 8601 UTC with milliseconds: `2026-01-01T00:00:00.000Z`."""
-    return f"{from_us(us).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+    return (_NAIVE_EPOCH + timedelta(microseconds=us)).isoformat(timespec="milliseconds") + "Z"
 
 
 def to_us(when: datetime) -> int:

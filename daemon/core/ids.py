@@ -15,7 +15,19 @@ _SLUG_LENGTH: Final = 22
 
 def new_uuid(entropy: bytes) -> str:
     """Return a random UUID (RFC 9562, version 4) of 16 random bytes."""
-    return str(uuid.UUID(bytes=entropy, version=4))
+    assert len(entropy) == 16
+    digits, variant = entropy.hex(), "89ab"[entropy[8] >> 4 & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+def time_ordered(random_uuid: str, now_us: int) -> str:
+    """Return a random UUID with the time in front (RFC 9562, version 7): 74 bits of it stay random.
+
+    What is made one after the other so stands side by side in an index, and its commit writes fewer pages
+    (docs/decisions/0027). Nothing reads the time from it, and no order is taken from it.
+    """
+    milliseconds = f"{now_us // 1_000:012x}"
+    return f"{milliseconds[:8]}-{milliseconds[8:]}-7{random_uuid[15:]}"
 
 
 def reference_of(transaction_id: str) -> str:

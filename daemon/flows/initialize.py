@@ -21,7 +21,6 @@ from daemon.store import (
 )
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
-from daemon.store.outbox import Outbox
 from daemon.system import Entropy
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers import svc_code
@@ -46,7 +45,6 @@ async def initialize(
         Unavailable: Nothing could be written.
     """
     now = env.clock.now_us()
-    outbox = env.outbox
 
     def job(tx: Tx) -> Answer:
         return answers.once(tx, idempotency, now, lambda: create(tx))
@@ -56,7 +54,7 @@ async def initialize(
         waiting = _payment_expected(tx, env, mode, request, now)
         transaction = _add(tx, env, caller, request, mode, now)
         # Who has paid already needs no code.
-        texted = waiting is None and texts.owe_code(tx, env.texting, env.new_id(), transaction, now)
+        texted = waiting is None and texts.owe_code(tx, env.texting, env.new_id, transaction, now)
         body = shapes.success(
             transaction_shapes.initialized(
                 transaction,
@@ -66,7 +64,7 @@ async def initialize(
             meta=_meta(env, request_id, idempotency),
         )
         if waiting is not None:
-            _settle_expected(tx, env, outbox, transaction, waiting, now)
+            _settle_expected(tx, env, transaction, waiting, now)
         else:
             look_back(tx, env, transaction, now)
         return Answer(201, body)
@@ -78,7 +76,7 @@ def _add(
     tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mode, now: int
 ) -> Transaction:
     entropy = env.entropy
-    transaction_id = env.new_id()
+    transaction_id = ids.time_ordered(env.new_id(), now)
     expires_at = now + request.expires_in_hours * limits.HOUR_US
     row: dict[str, Any] = {
         "id": transaction_id,
@@ -103,26 +101,10 @@ def _add(
         "created_with": created_with(caller),
         "created_at": now,
         "expires_at": expires_at,
-        "cancelled_at": None,
-        "payment_id": None,
-        "held_payment_id": None,
-        "matched_by": None,
-        "processing_at": None,
-        "completed_at": None,
         "late": False,
         "rejected": False,
-        "merged_into": None,
-        "supersedes": None,
-        "reversed_at": None,
     }
-    free_at = expires_at + limits.LATE_WINDOW_US + limits.CODE_REST_US
-    for _draw in range(limits.CODE_DRAWS_MAX):
-        if transactions.code_is_free(tx, mode, row["svc_code"], now):
-            break
-        row["svc_code"] = _draw_code(entropy)
-    transaction = transactions.add(tx, row)
-    taken = transactions.take_code(tx, mode, row["svc_code"], transaction_id, free_at, now)
-    assert taken, "no free payment code was found in 64 draws"
+    transaction = _with_code(tx, env, transactions.add(tx, row), now)
     near_miss.remember_names(tx, transaction)
     events.add(
         tx,
@@ -134,6 +116,18 @@ def _add(
         data={"expected_minor": request.amount_minor, "currency": request.currency},
     )
     return transaction
+
+
+def _with_code(tx: Tx, env: Env, request: Transaction, now: int) -> Transaction:
+    """Claim the code of a new request, or another one while the one drawn is held."""
+    assert request.expires_at is not None
+    free_at = request.expires_at + limits.LATE_WINDOW_US + limits.CODE_REST_US
+    for _draw in range(limits.CODE_DRAWS_MAX):
+        assert request.svc_code is not None
+        if transactions.take_code(tx, request.mode, request.svc_code, request.id, free_at, now):
+            return request
+        request = transactions.change_code(tx, request.id, _draw_code(env.entropy))
+    raise AssertionError("no free payment code was found in 64 draws")
 
 
 def created_with(caller: Caller) -> str:
@@ -190,7 +184,7 @@ def _payment_expected(
 
 
 def _settle_expected(
-    tx: Tx, env: Env, outbox: Outbox, transaction: Transaction, payment: Payment, now: int
+    tx: Tx, env: Env, transaction: Transaction, payment: Payment, now: int
 ) -> None:
     """Let the payment that was here first pay the request that names its ID, by the rules of matching."""
     decision = matching.match(
@@ -207,7 +201,7 @@ def _settle_expected(
             decision.late,
             payer_known_by=decision.payer_known_by,
         )
-        settle.verify(tx, outbox, transaction, payment, how, now)
+        settle.verify(tx, env.outbox, transaction, payment, how, now)
 
 
 def _meta(env: Env, request_id: str, claim: Idempotency | None) -> dict[str, Any]:

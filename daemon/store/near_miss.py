@@ -21,6 +21,10 @@ _CODES_AT_ONCE: Final = 32
 _T: Final = columns(Transaction, "t.")
 _UNPAID: Final = "t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since"
 
+_BEFORE: Final = (
+    f"SELECT {columns(Payment)} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
+    "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC LIMIT :limit"
+)
 _OF_PAIR: Final = (
     f"SELECT * FROM (SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
     "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair_{at} "
@@ -106,8 +110,7 @@ def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
 def payments_before(reader: Reader, request: Transaction) -> list[Payment]:
     """Return the newest payments for exactly the amount of a new request that pay none, of the time before it."""
     rows = reader.all(
-        f"SELECT {columns(Payment)} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
-        "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC LIMIT :limit",
+        _BEFORE,
         {
             "mode": request.mode,
             "amount_minor": request.expected_minor,
@@ -135,7 +138,7 @@ def remember_names(tx: Tx, request: Transaction) -> None:
 
 
 def _pairs(names: Iterable[str | None]) -> set[str]:
-    return {pair for name in names for pair in person_name.pairs(name or "")}
+    return {pair for name in names if name for pair in person_name.pairs(name)}
 
 
 def forget_names(tx: Tx, transaction_id: str) -> None:

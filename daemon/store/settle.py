@@ -282,7 +282,7 @@ def give_holder(
     known = transactions.paid_by(tx, payment.id)
     if known is not None:
         return transactions.reject_holder(tx, known) if rejected else known
-    row = _holder(outbox.new_id(), payment, rejected=rejected, now=now)
+    row = _holder(ids.time_ordered(outbox.new_id(), now), payment, rejected=rejected, now=now)
     holder = transactions.add(tx, {**row, "matched_by": matched_by})
     if not rejected and not payment.historical:
         outbox.forward(tx, holder, payment, now)
@@ -306,32 +306,15 @@ def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> di
         "mode": payment.mode,
         "origin": "open",
         "status": "SUCCESS",
-        "svc_code": None,
-        "public_slug": None,
-        "expected_minor": None,
         "currency": payment.currency,
-        "phone_number": None,
-        "customer_name": None,
-        "description": None,
-        "webhook_url": None,
-        "redirect_url": None,
-        "client_reference": None,
         "meta": "{}",
-        "expected_telco_transaction_id": None,
-        "expected_payer_phone": None,
-        "expected_payer_name": None,
         "send_sms_to_payer": False,
         "created_with": "sms",
         "created_at": now,
-        "expires_at": None,
-        "cancelled_at": None,
         "payment_id": payment.id,
-        "held_payment_id": None,
         "processing_at": payment.stored_at,
         "completed_at": now,
         "late": False,
         "rejected": rejected,
-        "merged_into": None,
-        "supersedes": None,
         "reversed_at": payment.reversed_at,
     }

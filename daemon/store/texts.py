@@ -3,6 +3,7 @@
 The limits hold in the commit that queues. Over 300 lines because every statement on the one table is here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -59,7 +60,9 @@ class Text:
 _TEXT = columns(Text)
 
 
-def owe_code(tx: Tx, texting: Texting, text_id: str, request: Transaction, now: int) -> bool:
+def owe_code(
+    tx: Tx, texting: Texting, new_id: Callable[[], str], request: Transaction, now: int
+) -> bool:
     """Queue the SMS with a request's code; False when it gets none, or no line can send it now."""
     number = _wanted(texting, TextKind.CODE, request)
     if number is None or request.expected_minor is None or request.svc_code is None:
@@ -80,7 +83,7 @@ def owe_code(tx: Tx, texting: Texting, text_id: str, request: Transaction, now: 
     return _queue(
         tx,
         request,
-        text_id=text_id,
+        text_id=new_id(),
         kind=TextKind.CODE,
         line=line,
         number=number,
@@ -165,8 +168,9 @@ def _wanted(texting: Texting, kind: TextKind, request: Transaction) -> str | Non
 
 def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
     """Return the line that is to send, None when none is ready or the limits are reached."""
+    lines = _ready_lines(tx)
     most = texting.per_number_hour
-    if most and _count(tx, "number", number, now - limits.HOUR_US) >= most:
+    if not lines or (most and _count(tx, "number", number, now - limits.HOUR_US) >= most):
         return None
 
     def has_room(line: TextLine) -> bool:
@@ -174,7 +178,7 @@ def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
         day = _count(tx, "sim_seq", line.sim_seq, now - limits.DAY_US)
         return hour < limits.SMS_PER_SIM_HOUR and day < limits.SMS_PER_SIM_DAY
 
-    return choose_line(_ready_lines(tx), number, has_room)
+    return choose_line(lines, number, has_room)
 
 
 def _count(tx: Tx, column: str, value: object, since: int) -> int:

@@ -3,6 +3,7 @@
 A few lines over 300, so that all changes of status stand together.
 """
 
+import functools
 from typing import Any
 
 from daemon.core.model import Transaction
@@ -18,14 +19,19 @@ EXPECTING_MAX = 16
 
 
 def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
-    """Store a new request or holder; `transaction` has every column but `seq`."""
-    row = tx.one(
-        f"INSERT INTO transactions ({', '.join(_NAMES)}) "
-        f"VALUES ({', '.join(':' + name for name in _NAMES)}) RETURNING {_TRANSACTION}",
-        transaction,
+    """Store a new request or holder; `transaction` has every column but `seq` and those that are NULL."""
+    given = {name: value for name, value in transaction.items() if value is not None}
+    seq = tx.value(_insert(tuple(given)), given)
+    return load(Transaction, (seq, *map(transaction.get, _NAMES)))
+
+
+@functools.lru_cache(maxsize=64)
+def _insert(names: tuple[str, ...]) -> str:
+    """Return the statement that names only what is there: binding a NULL costs as much as binding a value."""
+    return (
+        f"INSERT INTO transactions ({', '.join(names)}) "
+        f"VALUES ({', '.join(':' + name for name in names)}) RETURNING seq"
     )
-    assert row is not None
-    return load(Transaction, row)
 
 
 def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transaction | None:
@@ -80,17 +86,6 @@ def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
 # Codes ------------------------------------------------------------------------------------------------
 
 
-def code_is_free(reader: Reader, mode: Mode, code: str, now: int) -> bool:
-    """Say whether no request holds this code."""
-    return (
-        reader.value(
-            "SELECT 1 FROM svc_codes WHERE mode = :mode AND code = :code AND free_at > :now",
-            {"mode": mode, "code": code, "now": now},
-        )
-        is None
-    )
-
-
 def take_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
     """Claim a code for a request; False when another one still holds it."""
     return (
@@ -109,6 +104,16 @@ def take_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, 
         )
         == 1
     )
+
+
+def change_code(tx: Tx, transaction_id: str, code: str) -> Transaction:
+    """Give a request that was just made, and has told nobody its code, another one."""
+    row = tx.one(
+        f"UPDATE transactions SET svc_code = :code WHERE id = :id RETURNING {_TRANSACTION}",
+        {"id": transaction_id, "code": code},
+    )
+    assert row is not None, "it was added in this transaction"
+    return load(Transaction, row)
 
 
 def keep_code_until(tx: Tx, request: Transaction, free_at: int) -> None:

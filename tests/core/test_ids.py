@@ -16,6 +16,22 @@ def test_uuid_has_version_4_and_the_standard_variant() -> None:
 
 
 @given(SIXTEEN)
+def test_uuid_is_what_the_standard_library_makes_of_the_same_bytes(entropy: bytes) -> None:
+    assert ids.new_uuid(entropy) == str(uuid.UUID(bytes=entropy, version=4))
+
+
+@given(SIXTEEN, st.integers(0, 2**48 * 1000 - 1))
+def test_time_ordered_uuid_has_version_7_the_time_and_the_random_bits(
+    entropy: bytes, now_us: int
+) -> None:
+    random = ids.new_uuid(entropy)
+    made = uuid.UUID(ids.time_ordered(random, now_us))
+    assert (made.version, made.variant) == (7, uuid.RFC_4122)
+    assert made.int >> 80 == now_us // 1000
+    assert made.int % 2**76 == uuid.UUID(random).int % 2**76
+
+
+@given(SIXTEEN)
 def test_reference_carries_the_uuid_and_gives_it_back(entropy: bytes) -> None:
     transaction_id = ids.new_uuid(entropy)
     reference = ids.reference_of(transaction_id)
