@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True)
     run = verbs.add_parser("run", help="run the daemon in the foreground")
     run.add_argument("--http", metavar="HOST:PORT|off")
+    run.add_argument("--insecure-http", action="store_true", help="--http may be in the clear")
     run.add_argument("--modem", metavar="PATH", action="append", default=[])
     run.add_argument("--simulated-phone", action="store_true")
     run.add_argument("--log-json", action="store_true")
@@ -127,6 +128,7 @@ def _run(options: argparse.Namespace, places: wire.Places) -> int:
     faulthandler.enable()
     run = RunOptions(
         http=options.http,
+        insecure_http=options.insecure_http,
         modems=tuple(options.modem),
         log_json=options.log_json,
         supervised=options.supervised,

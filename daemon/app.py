@@ -61,10 +61,12 @@ class RunOptions:
 
     Attributes:
         http: `HOST:PORT`, `off`, or None for the setting.
+        insecure_http: `http` may be an address that other machines reach, without encryption.
         modems: Paths to serve; empty means: find them.
     """
 
     http: str | None = None
+    insecure_http: bool = False
     modems: tuple[str, ...] = ()
     log_json: bool = False
     supervised: bool = False
@@ -156,7 +158,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     doors = open_doors(places, environ, clock)
     log = Log.to_stderr(as_json=options.log_json)
     try:
-        if options.http is not None:
+        if options.http is not None and not options.insecure_http:
             check_exposure(doors.config.http, options.http)
         here = await doors.store.read(shop.get)
         if here is None:

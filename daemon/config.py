@@ -427,7 +427,8 @@ def check_exposure(http: Http, address: str) -> None:
         return
     raise ConfigError(
         f"{address} can be reached from other machines, without encryption: name a certificate with "
-        "tls_cert and tls_key under [http], listen on 127.0.0.1 behind a TLS proxy, or set insecure_http = true"
+        "tls_cert and tls_key under [http], listen on 127.0.0.1 behind a TLS proxy, or allow it: insecure_http = true there, or --insecure-http "
+        "beside --http"
     )
 
 

@@ -8,6 +8,7 @@ def run_flags(
     modems: Sequence[str],
     *,
     simulated_phone: bool,
+    insecure_http: bool = False,
     log_json: bool = False,
     supervised: bool = False,
 ) -> tuple[str, ...]:
@@ -15,6 +16,8 @@ def run_flags(
     flags: list[str] = []
     if http is not None:
         flags.append(f"--http={http}")
+    if insecure_http:
+        flags.append("--insecure-http")
     flags += [f"--modem={modem}" for modem in modems]
     if simulated_phone:
         flags.append("--simulated-phone")

@@ -34,6 +34,12 @@ def command(
     http: Annotated[
         str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")
     ] = None,
+    insecure_http: Annotated[
+        bool,
+        typer.Option(
+            "--insecure-http", help="--http may be reached by other machines, in the clear."
+        ),
+    ] = False,
     modem: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
@@ -55,6 +61,7 @@ def command(
         http,
         modem or [],
         simulated_phone=simulated_phone,
+        insecure_http=insecure_http,
         log_json=log_json,
         supervised=supervised,
     )

@@ -48,6 +48,12 @@ def command(
     http: Annotated[
         str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")
     ] = None,
+    insecure_http: Annotated[
+        bool,
+        typer.Option(
+            "--insecure-http", help="--http may be reached by other machines, in the clear."
+        ),
+    ] = False,
     modem: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
@@ -60,7 +66,9 @@ def command(
     ] = False,
 ) -> Call:
     """Read the flags."""
-    flags = run_flags(http, modem or [], simulated_phone=simulated_phone)
+    flags = run_flags(
+        http, modem or [], simulated_phone=simulated_phone, insecure_http=insecure_http
+    )
     return Call(run, Options(duration_s(wait, "--wait"), flags), VIEW)
 
 

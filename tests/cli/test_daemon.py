@@ -42,13 +42,17 @@ def test_start_waits_for_the_socket_and_names_the_pid(
 ) -> None:
     shop.socket.parent.mkdir(mode=0o700)
     stand_in.write_text(LISTENS.format(path=str(shop.socket)))
-    ran = momo("daemon", "start", "--http", "off", "--modem", "/dev/a", "--json")
+    ran = momo(
+        "daemon", "start", "--http", "0.0.0.0:1", "--insecure-http", "--modem", "/dev/a", "--json"
+    )
     data = ran.json["data"]
     end(data["pid"])
     assert (ran.code, data["status"]) == (0, "started")
     log = Path(data["log"])
     assert log == shop.home / "log" / "daemon.log"
-    assert log.read_text() == "ready ['run', '--http=off', '--modem=/dev/a']\n"
+    assert log.read_text() == (
+        "ready ['run', '--http=0.0.0.0:1', '--insecure-http', '--modem=/dev/a']\n"
+    )
     assert log.stat().st_mode & 0o777 == 0o600
 
 
