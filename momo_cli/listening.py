@@ -39,9 +39,10 @@ VIEW: Final = View(
     heads=(
         Head("WHEN", lambda row, t: clock(row["at"], t)),
         Head("EVENT", lambda row, _: clean(row["event"])),
-        Head("TRY", lambda row, _: clean(row["attempt"]), right=True),
+        # No heads stand above a stream, so each says what it is.
+        Head("TRY", lambda row, _: f"try {clean(row['attempt'])}", right=True),
         Head("ANSWER", lambda row, _: _answer(row)),
-        Head("MS", lambda row, _: clean(row["duration_ms"]), right=True),
+        Head("TIME", lambda row, _: f"{clean(row['duration_ms'])} ms", right=True),
         Head(
             "AMOUNT",
             lambda row, _: money(
@@ -106,11 +107,14 @@ def _read(
     done: "queue.SimpleQueue[Row | Failure]",
 ) -> None:
     """Read the stream, over as many connections as it takes: what was missed comes with the next."""
-    patience, first = _RECONNECTS_MAX, True
+    patience, first, lost = _RECONNECTS_MAX, True, False
     while True:
         try:
             for event in client.stream(path):
                 patience, first = _RECONNECTS_MAX, False
+                if lost:
+                    client.warn("connected again; what was missed comes now")
+                lost = False
                 if event is not None and event.kind == "webhook":
                     work = (client, path, handle, event.data, now, done)
                     threading.Thread(target=_work, args=work, daemon=True).start()
@@ -121,6 +125,7 @@ def _read(
                 return
         if patience == _RECONNECTS_MAX:
             client.warn("connection to the daemon lost; trying again")
+            lost = True
         patience -= 1
         client.pause(_RECONNECT_S)
 

@@ -1,5 +1,6 @@
 """`momo listen` and `momo deliveries curl`: what the flags mean, and that nothing in a body is a word of the shell."""
 
+import base64
 import json
 import os
 import subprocess
@@ -13,8 +14,9 @@ from momo_cli.commands.listen import Options, take
 from momo_cli.errors import Failure
 from momo_cli.listening import Webhook
 from momo_cli.local_receiver import Heard, Receiver, receiver_at
+from tests.cli import samples
 from tests.cli.conftest import Momo
-from tests.fakes.fake_api import FakeApi, refusal
+from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 NASTY = 'it\'s "$(exit 3)" `x` \\ $HOME @file\nline; & | ɛ'
 
@@ -106,6 +108,25 @@ def test_a_refusal_is_told_and_no_secret_file_is_left(
     file = tmp_path / "secret"
     assert momo("listen", "--print", "--secret-file", str(file)).code == 4
     assert not file.exists()
+
+
+def test_a_lost_connection_is_told_and_so_is_its_return(
+    api: FakeApi, momo: Momo, naps: list[float]
+) -> None:
+    data = {"headers": {"X-Svc-Attempt": "2", "X-Svc-Event": "transaction.forwarded"}}
+    sent = json.dumps({**data, "body": base64.b64encode(b"{}").decode(), "attempt": 9})
+    event = Says(stream=f"event: webhook\ndata: {sent}\n\n")
+    here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
+    api.on("GET", here, event, Says(drop=True), event, refusal(404, "ENDPOINT_NOT_FOUND"))
+    api.on("POST", f"{here}/outcomes", ok({}))
+    ran = momo("listen", "--print", "--endpoint", samples.ENDPOINT["id"], "-o", "table")
+    assert ran.code == 3
+    assert [line for line in ran.err.splitlines() if "conn" in line] == [
+        "connection to the daemon lost; trying again",
+        "connected again; what was missed comes now",
+        "connection to the daemon lost; trying again",
+    ]
+    assert "try 2" in ran.out
 
 
 def test_every_value_is_one_word_to_the_shell(tmp_path: Path) -> None:
