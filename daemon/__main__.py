@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from daemon import backups, settings, wire
+from daemon.api.envelope import VERSION
 from daemon.app import (
     EXIT_CONFIG,
     EXIT_FAILED,
@@ -34,11 +35,13 @@ from daemon.config import ConfigError
 from daemon.core import keep, signature_check
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.limits import SECOND_US
+from daemon.doctor import bundle
 from daemon.doctor.checks import Patient, report
-from daemon.doctor.rounds import AREAS, examine, this_user
+from daemon.doctor.rounds import AREAS, examine, mend, this_user
 from daemon.flows import password, setup
 from daemon.intake import pasted
 from daemon.lock import Locked
+from daemon.store import backup
 from daemon.store.backup import BackupBad
 from daemon.system import SystemClock, SystemEntropy
 from parsers.when import from_us
@@ -101,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     copies.add_argument("what", choices=("create", "list", "verify", "prune", "restore"))
     copies.add_argument("name", nargs="?")
     copies.add_argument("--to", metavar="FOLDER|FILE")
-    copies.add_argument("--keep", default=keep.DEFAULT)
+    copies.add_argument("--keep")
     copies.add_argument("--dry-run", action="store_true")
     copies.add_argument("--json", action="store_true")
     edit = verbs.add_parser("config", help="show, change and check the settings")
@@ -114,6 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     change.add_argument("--json", action="store_true")
     doctor = verbs.add_parser("doctor", help="look for what is wrong; needs no shop and no daemon")
     doctor.add_argument("areas", nargs="*", metavar="AREA")
+    doctor.add_argument("--fix", action="store_true")
+    doctor.add_argument("--bundle", metavar="FILE.tar.gz")
+    doctor.add_argument("--dry-run", action="store_true")
     doctor.add_argument("--json", action="store_true")
     demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
@@ -211,15 +217,21 @@ def _backup(options: argparse.Namespace, places: wire.Places) -> int:
         data: Any
         match options.what:
             case "create":
+                # A word that is no --keep is said before anything is made.
+                wanted = options.keep and keep.parse(options.keep)
                 data = backups.create(places, options.to, now)
+                if wanted:
+                    data["removed"] = backups.prune(places, options.keep, dry_run=False)["removed"]
             case "list":
-                data = [entry.as_json() for entry in backups.entries(places)]
+                data = [entry.as_json() for entry in backup.entries(places)]
             case "verify":
                 data = backups.verify(places, options.name)
             case "prune":
-                data = backups.prune(places, options.keep, dry_run=options.dry_run)
+                data = backups.prune(places, options.keep or keep.DEFAULT, dry_run=options.dry_run)
             case _:
-                data = backups.restore(places, options.name, now, dry_run=options.dry_run)
+                data = backups.restore(
+                    places, options.name, now, dry_run=options.dry_run, to=options.to
+                )
     except keep.KeepInvalid as error:
         raise StartError(
             wire.ErrorCode.USAGE, EXIT_USAGE, f"--keep: {error}", f"--keep {keep.DEFAULT}"
@@ -237,7 +249,8 @@ def _backup(options: argparse.Namespace, places: wire.Places) -> int:
             wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), f"check {places.home}"
         ) from error
     _print_json({"success": True, "data": data})
-    return EXIT_OK
+    found = isinstance(data, dict) and data.get("findings")
+    return EXIT_FINDINGS if found and options.what in {"create", "verify"} else EXIT_OK
 
 
 def _config(options: argparse.Namespace, places: wire.Places) -> int:
@@ -288,12 +301,24 @@ def _decode(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _doctor(options: argparse.Namespace) -> int:
+def _doctor(options: argparse.Namespace, places: wire.Places) -> int:
     """Examine this machine without the daemon: what only phones can say is skipped."""
     if unknown := [area for area in options.areas if area not in AREAS]:
         print(f"error: no area {unknown[0]!r}; there are {', '.join(AREAS)}", file=sys.stderr)
         return EXIT_USAGE
-    document = report(examine(Patient(Path("/"), this_user()), options.areas))
+    clock = SystemClock()
+    patient = Patient(
+        Path("/"), this_user(), places=places, environ=os.environ, version=VERSION,
+        now_us=clock.now_us(),
+    )  # fmt: skip
+    found = examine(patient, options.areas, clock.monotonic)
+    fixed = mend(found) if options.fix else []
+    if fixed:
+        found = examine(patient, options.areas, clock.monotonic)
+    document = report(found)
+    document["data"]["fixed"] = fixed
+    if options.bundle:
+        document["data"]["bundle"] = _bundle(options, patient, document)
     if options.json:
         _print_json(document)
     else:
@@ -302,6 +327,24 @@ def _doctor(options: argparse.Namespace) -> int:
             if check["fix"]:
                 print(f"      {check['fix']}")
     return EXIT_OK if document["success"] else EXIT_FINDINGS
+
+
+def _bundle(
+    options: argparse.Namespace, patient: Patient, document: dict[str, Any]
+) -> dict[str, Any]:
+    target = Path(options.bundle)
+    content = bundle.files(patient, document)
+    told = {name: len(data) for name, data in content.items()}
+    size = None
+    if not options.dry_run:
+        try:
+            size = bundle.write(target, content)
+        except OSError as error:
+            raise StartError(
+                wire.ErrorCode.USAGE, EXIT_USAGE, f"{target} cannot be written: {error}",
+                "momo doctor --bundle ANOTHER.tar.gz",
+            ) from error  # fmt: skip
+    return {"path": str(target), "bytes": size, "files": told}
 
 
 async def _set_password(places: wire.Places) -> int:
@@ -349,7 +392,7 @@ _VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
     "config": _config,
     "verify": lambda _options, _places: _verify(),
     "decode": lambda options, _places: _decode(options),
-    "doctor": lambda options, _places: _doctor(options),
+    "doctor": _doctor,
     "demo": lambda options, _places: _demo(options),
 }
 

@@ -36,7 +36,8 @@ from daemon.notices.email import Email
 from daemon.own_wordings import FOLDER, OwnWordings
 from daemon.pages.site import Site
 from daemon.secrets import Vault
-from daemon.store import endpoints, presence, shop
+from daemon.store import backup, endpoints, presence, shop
+from daemon.store.backup import BackupBad
 from daemon.store.engine import Store
 from daemon.store.migrate import DatabaseDamaged, DatabaseNewer
 from daemon.supervisor import Supervisor
@@ -46,6 +47,7 @@ from daemon.webhooks.live import LISTEN_SCHEME
 from daemon.webhooks.sender import Sender
 from daemon.webhooks.targets import Targets
 from parsers.phone import read_phone
+from parsers.when import from_us
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -119,6 +121,7 @@ def open_doors(places: wire.Places, environ: Mapping[str, str], clock: Clock) ->
         Path(places.home).mkdir(parents=True, exist_ok=True, mode=0o700)
         config = load(places.config, environ)
         lock.take()
+        backup.before_upgrade(places, from_us(clock.now_us()))
         store = Store.open(places.database, now_us=clock.now_us())
     except ConfigError as error:
         raise StartError(
@@ -134,7 +137,15 @@ def open_doors(places: wire.Places, environ: Mapping[str, str], clock: Clock) ->
             wire.ErrorCode.DATABASE_DAMAGED,
             EXIT_DAMAGED,
             f"the database is damaged and was left as it is: {error}",
-            "copy the file away, then restore the latest backup in its place",
+            "copy the file away, then put the latest backup in its place: momo restore",
+        ) from error
+    except BackupBad as error:
+        lock.release()
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE,
+            EXIT_FAILED,
+            f"this momo changes the database's schema, and no copy could be made before: {error}",
+            f"free some space at {places.home}",
         ) from error
     except DatabaseNewer as error:
         lock.release()

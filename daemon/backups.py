@@ -5,13 +5,12 @@ in it, so a backup that gets lost gives nothing away; keep a copy of the key som
 """
 
 import asyncio
-import json
-import re
+import shutil
 import time
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from daemon.core import keep as keeping
 from daemon.lock import HomeLock
@@ -21,33 +20,12 @@ from daemon.store.engine import Store
 from daemon.wire import Mode, Places
 from parsers.when import render
 
-_NAME: Final = re.compile(r"momo-(\d{8}T\d{6}Z)\.db", re.ASCII)
-_STAMP: Final = "%Y%m%dT%H%M%SZ"
-FOLDER: Final = "backups"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One backup in the folder."""
-
-    id: str
-    path: str
-    size: int
-    made_at: datetime
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it for people's programs."""
-        made_at = render(int(self.made_at.timestamp()) * 1_000_000)
-        return {"id": self.id, "path": self.path, "bytes": self.size, "made_at": made_at}
-
-
-def folder(places: Places) -> Path:
-    """Return where backups go unless said otherwise."""
-    return Path(places.home) / FOLDER
-
 
 def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
     """Make a backup and look through it.
+
+    A shop in which something does not hold that always should can still be backed up: what is found is told, and the
+    copy stays. Without it one finding would leave the shop without any backup (docs/decisions/0030).
 
     Args:
         places: Of the shop.
@@ -59,9 +37,9 @@ def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
     """
     if not Path(places.database).is_file():
         raise BackupBad("there is no shop here yet")
-    target = Path(to) if to is not None else folder(places)
+    target = Path(to) if to is not None else backup.folder(places)
     if to is None or target.is_dir():
-        target = target / f"momo-{now.astimezone(UTC).strftime(_STAMP)}.db"
+        target = target / f"momo-{backup.stamp(now)}.db"
     if target.exists():
         raise BackupBad(f"{target} is there already")
     started = time.monotonic()  # noqa: TID251 -- how long it took, told to a person
@@ -72,18 +50,7 @@ def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
         target.unlink(missing_ok=True)
         raise
     took_ms = round((time.monotonic() - started) * 1000)  # noqa: TID251 -- the same
-    return {"id": _id(target), **_told(made), "verified": True, "ms": took_ms}
-
-
-def entries(places: Places) -> list[Entry]:
-    """List the backups of the shop's own folder, newest first."""
-    found = []
-    for path in folder(places).glob("momo-*.db"):
-        match = _NAME.fullmatch(path.name)
-        if match:
-            made_at = datetime.strptime(match.group(1), _STAMP).replace(tzinfo=UTC)
-            found.append(Entry(_id(path), str(path), path.stat().st_size, made_at))
-    return sorted(found, key=lambda entry: entry.made_at, reverse=True)
+    return {"id": backup.id_of(target), **_told(made), "ms": took_ms}
 
 
 def find(places: Places, name: str | None) -> Path:
@@ -92,7 +59,7 @@ def find(places: Places, name: str | None) -> Path:
     Raises:
         BackupBad: There is none.
     """
-    known = entries(places)
+    known = backup.entries(places)
     if name is None:
         if not known:
             raise BackupBad("there is no backup yet")
@@ -112,17 +79,17 @@ def verify(places: Places, name: str | None) -> dict[str, Any]:
         BackupBad: It is not sound, or not there.
     """
     path = find(places, name)
-    return {"id": _id(path), **_told(backup.look_through(path)), "verified": True}
+    return {"id": backup.id_of(path), **_told(backup.look_through(path))}
 
 
 def prune(places: Places, keep: str, *, dry_run: bool) -> dict[str, Any]:
-    """Remove the backups that need not be kept; the newest always is.
+    """Remove the backups that need not be kept; the newest always is, and so is one from before an upgrade.
 
     Raises:
         keeping.KeepInvalid: `keep` is no such text.
     """
     wanted = keeping.parse(keep)
-    known = entries(places)
+    known = [entry for entry in backup.entries(places) if not entry.before_upgrade]
     staying = keeping.kept([entry.made_at for entry in known], wanted)
     going = [entry for entry in known if entry.made_at not in staying]
     if not dry_run:
@@ -135,7 +102,9 @@ def prune(places: Places, keep: str, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def restore(places: Places, name: str | None, now: datetime, *, dry_run: bool) -> dict[str, Any]:
+def restore(
+    places: Places, name: str | None, now: datetime, *, dry_run: bool, to: str | None = None
+) -> dict[str, Any]:
     """Put a backup in the place of the database; the one there is kept beside it.
 
     Args:
@@ -143,18 +112,31 @@ def restore(places: Places, name: str | None, now: datetime, *, dry_run: bool) -
         name: An id, a path, or None for the newest.
         now: For the name of the old file, and the journal.
         dry_run: Only look.
+        to: A file that does not exist yet: put a checked copy there, and leave the shop as it is.
 
     Raises:
         BackupBad: The backup is not sound, or cannot be put there; the database is as it was.
         Locked: The daemon runs.
     """
     source = find(places, name)
-    copy = backup.look_through(source)
-    database = Path(places.database)
-    kept = database.with_name(f"{database.name}.before-{now.astimezone(UTC).strftime(_STAMP)}")
-    told = {"id": _id(source), **_told(copy), "dry_run": dry_run, "kept": None}
+    looked = backup.look_through(source)
+    told = {"id": backup.id_of(source), **_told(looked), "dry_run": dry_run, "kept": None, "to": to}
     if dry_run:
         return told
+    if to is not None:
+        target = Path(to)
+        if target.exists():
+            raise BackupBad(f"{target} is there already")
+        backup.copy(str(source), target)
+        backup.look_through(target)
+        return told
+    return {**told, **_put_back(places, source, looked, now)}
+
+
+def _put_back(places: Places, source: Path, looked: Copy, now: datetime) -> dict[str, Any]:
+    database = Path(places.database)
+    kept = database.with_name(f"{database.name}.before-{backup.stamp(now)}")
+    told: dict[str, Any] = {"kept": None, "payments_since": 0, "webhooks_repeated": 0}
     lock = HomeLock(places.lock)
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock.take()
@@ -164,25 +146,41 @@ def restore(places: Places, name: str | None, now: datetime, *, dry_run: bool) -
         backup.copy(str(source), fresh)
         backup.look_through(fresh)
         if database.exists():
-            # One file, with what its log still holds.
-            backup.copy(str(database), kept)
+            _keep(database, kept)
             told["kept"] = str(kept)
+            told["payments_since"], told["webhooks_repeated"] = backup.lost(kept, fresh)
         for beside in ("-wal", "-shm"):
             Path(f"{database}{beside}").unlink(missing_ok=True)
         fresh.replace(database)
         backup.sync(database.parent)
-        told |= asyncio.run(_note(places, copy, now))
+        told |= asyncio.run(_note(places, looked, now, told))
     finally:
         lock.release()
     return told
 
 
-async def _note(places: Places, copy: Copy, now: datetime) -> dict[str, Any]:
+def _keep(database: Path, kept: Path) -> None:
+    """Keep what is there: as one file with what its log holds; a damaged one as it is, with its log beside it."""
+    try:
+        backup.copy(str(database), kept)
+    except BackupBad:
+        for beside in ("", "-wal"):
+            found = Path(f"{database}{beside}")
+            if found.exists():
+                shutil.copy2(found, f"{kept}{beside}")
+        backup.sync(kept)
+
+
+async def _note(places: Places, copy: Copy, now: datetime, told: dict[str, Any]) -> dict[str, Any]:
     """Write into the journal that the shop went back in time, and say what that means for what was sent since."""
     now_us = int(now.timestamp()) * 1_000_000
     store = Store.open(places.database, now_us=now_us)
     try:
-        data = {"backup_from_us": copy.newest_us}
+        data = {
+            "backup_from_us": copy.newest_us,
+            "payments_since": told["payments_since"],
+            "webhooks_repeated": told["webhooks_repeated"],
+        }
         await store.write(
             lambda tx: events.add(tx, type="shop.restored", mode=Mode.LIVE, at=now_us, data=data)
         )
@@ -206,14 +204,6 @@ def _told(copy: Copy) -> dict[str, Any]:
         "shop": told["shop"],
         "rows": told["rows"],
         "newest_at": None if newest is None else render(newest),
+        "verified": not copy.findings,
+        "findings": list(copy.findings),
     }
-
-
-def _id(path: Path) -> str:
-    match = _NAME.fullmatch(path.name)
-    return match.group(1) if match else path.name
-
-
-def as_document(data: Any) -> str:
-    """Return the JSON that the program prints."""
-    return json.dumps({"success": True, "data": data}, ensure_ascii=False)

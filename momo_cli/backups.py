@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from momo_cli import exits
 from momo_cli.answer import Answer, Field, Row, View
 from momo_cli.process import Done, ask
 from momo_cli.terminal import Terminal
@@ -16,6 +17,7 @@ FIELDS: Final = (
     Field("schema"),
     Field("newest_at"),
     Field("verified"),
+    Field("findings"),
 )
 VIEW: Final = View(fields=FIELDS)
 
@@ -26,14 +28,26 @@ def run(terminal: Terminal, what: str, *flags: str) -> Done:
 
 
 def shown(done: Done, terminal: Terminal, said: str, next_commands: list[str]) -> Answer:
-    """Answer with one copy that was looked through."""
+    """Answer with one copy that was looked through; exit 6 when something in it does not hold."""
     row: dict[str, Any] = done.body["data"]
+    found = findings(row)
+    mark = terminal.style("!", "yellow") if found else terminal.style("✓", "green")
     return Answer(
         document=done.text,
         rows=[row],
-        lines=[f"{terminal.style('✓', 'green')} {said}", *lines(row, terminal)],
-        next=next_commands,
+        lines=[f"{mark} {said}", *lines(row, terminal)],
+        notes=found,
+        next=["momo doctor ledger", *next_commands] if found else next_commands,
+        exit_code=exits.FINDINGS if found else exits.OK,
     )
+
+
+def findings(row: Row) -> list[str]:
+    """Say what does not hold in the shop that was copied: the copy is true to it and was kept."""
+    found = [f"! {clean(one)}" for one in row.get("findings") or ()]
+    if found:
+        found.append("! The copy is whole and was kept. What does not hold is in the shop itself.")
+    return found
 
 
 def lines(row: Row, terminal: Terminal) -> list[str]:

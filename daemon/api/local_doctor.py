@@ -2,16 +2,19 @@
 
 import asyncio
 import os
+import tempfile
 from pathlib import Path
 from typing import Final
 
+from daemon.api.envelope import VERSION
 from daemon.api.fields import Query
 from daemon.api.local_modems import modems
 from daemon.api.service import Call, Reply
 from daemon.core.phones import Level, Trouble
 from daemon.core.shapes import Json, dump
-from daemon.doctor.checks import Patient, Phone, report
+from daemon.doctor.checks import Patient, Phone, Running, report
 from daemon.doctor.rounds import AREAS, examine, this_user
+from daemon.wire import places
 
 _AWAY: Final = "away"
 
@@ -29,9 +32,21 @@ async def get(call: Call) -> Reply:
         for row in await modems(call)
         if row["state"] != _AWAY and "simulated" not in row
     )
-    patient = Patient(Path("/"), this_user(), phones, os.getpid())
-    # It reads hundreds of small files of /proc.
-    checks = await asyncio.to_thread(examine, patient, areas)
+    env = call.env
+    doubt = env.clock_doubt()
+    patient = Patient(
+        Path("/"),
+        this_user(),
+        phones,
+        os.getpid(),
+        places=places(os.environ, os.getuid(), tempfile.gettempdir()),
+        environ=os.environ,
+        running=Running(VERSION, "" if doubt is None else doubt.why, env.http_address),
+        version=VERSION,
+        now_us=env.clock.now_us(),
+    )
+    # It reads hundreds of small files of /proc, and the whole database.
+    checks = await asyncio.to_thread(examine, patient, areas, env.clock.monotonic)
     return Reply(200, dump(report(checks)))
 
 

@@ -2,22 +2,105 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from daemon.core.errors import MomoError
 from daemon.store import ledger
 from daemon.store.engine import BUSY_MS
 from daemon.store.migrate import migrations
+from daemon.wire import Places
+from parsers.when import render
 
+FOLDER: Final = "backups"
+_NAME: Final = re.compile(r"momo-((?:before-schema-\d+-)?(\d{8}T\d{6}Z))\.db", re.ASCII)
+_STAMP: Final = "%Y%m%dT%H%M%SZ"
 TABLES: Final = ("messages", "payments", "transactions", "deliveries", "events")
 """Counted, so that a person sees that there is something in the copy."""
 
 
 class BackupBad(MomoError):
     """A file is no sound copy of a shop; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One backup in the folder.
+
+    `before_upgrade`: It was made because the schema was about to change; it goes only by hand.
+    """
+
+    id: str
+    path: str
+    size: int
+    made_at: datetime
+    before_upgrade: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for people's programs."""
+        made_at = render(int(self.made_at.timestamp()) * 1_000_000)
+        return {
+            "id": self.id,
+            "path": self.path,
+            "bytes": self.size,
+            "made_at": made_at,
+            "before_upgrade": self.before_upgrade,
+        }
+
+
+def folder(places: Places) -> Path:
+    """Return where backups go unless said otherwise."""
+    return Path(places.home) / FOLDER
+
+
+def stamp(now: datetime) -> str:
+    """Return a time as it stands in the name of a copy."""
+    return now.astimezone(UTC).strftime(_STAMP)
+
+
+def id_of(path: Path) -> str:
+    """Return what people call a copy by."""
+    match = _NAME.fullmatch(path.name)
+    return match.group(1) if match else path.name
+
+
+def entries(places: Places) -> list[Entry]:
+    """List the backups of the shop's own folder, newest first."""
+    found = []
+    for path in folder(places).glob("momo-*.db"):
+        match = _NAME.fullmatch(path.name)
+        if match:
+            made_at = datetime.strptime(match.group(2), _STAMP).replace(tzinfo=UTC)
+            is_before = match.group(1) != match.group(2)
+            found.append(Entry(id_of(path), str(path), path.stat().st_size, made_at, is_before))
+    return sorted(found, key=lambda entry: entry.made_at, reverse=True)
+
+
+def before_upgrade(places: Places, now: datetime) -> Path | None:
+    """Copy a database whose schema this program is about to change; returns the copy, None when it is not.
+
+    A file that is not there, damaged, or newer is left to whoever opens it, who says so better.
+
+    Raises:
+        BackupBad: The copy cannot be made; then the database must stay as it is.
+    """
+    path = Path(places.database)
+    if not path.is_file():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+            (schema,) = base.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error:
+        return None
+    if not 0 < schema < len(migrations()):
+        return None
+    target = folder(places) / f"momo-before-schema-{schema + 1}-{stamp(now)}.db"
+    copy(str(path), target)
+    return target
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +111,7 @@ class Copy:
         schema: Its number of migrations.
         rows: Table -> how many.
         newest_us: When its newest line of the journal was written; None when it has none.
+        findings: What should always hold in a shop and does not in this one. The copy is true to it all the same.
     """
 
     path: str
@@ -36,6 +120,7 @@ class Copy:
     shop: str
     rows: dict[str, int]
     newest_us: int | None
+    findings: tuple[str, ...] = ()
 
 
 def copy(source: str, target: Path) -> None:
@@ -103,13 +188,34 @@ def _look(base: sqlite3.Connection, path: Path) -> Copy:
     shop = base.execute("SELECT name FROM shop").fetchone()
     if shop is None:
         raise BackupBad(f"{path} holds no shop")
-    if schema == known and (wrong := ledger.broken(base)):
-        raise BackupBad(f"{path}: {'; '.join(wrong)}")
+    findings = tuple(ledger.broken(base)) if schema == known else ()
     rows = {
         table: int(base.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]) for table in TABLES
     }
     (newest,) = base.execute("SELECT MAX(at) FROM events").fetchone()
-    return Copy(str(path), path.stat().st_size, schema, str(shop[0]), rows, newest)
+    return Copy(str(path), path.stat().st_size, schema, str(shop[0]), rows, newest, findings)
+
+
+def lost(old: Path, new: Path) -> tuple[int, int]:
+    """Compare a database with the copy that takes its place.
+
+    Returns:
+        How many payments are only in the old one, and how many webhooks the new one still owes that the old one had
+        delivered. (0, 0) when the old one cannot be read.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{new}?immutable=1", uri=True)) as base:
+            base.execute("ATTACH DATABASE :old AS old", {"old": f"file:{old}?immutable=1"})
+            (payments,) = base.execute(
+                "SELECT COUNT(*) FROM old.payments o LEFT JOIN payments n ON n.id = o.id WHERE n.id IS NULL"
+            ).fetchone()
+            (repeats,) = base.execute(
+                "SELECT COUNT(*) FROM deliveries n JOIN old.deliveries o ON o.id = n.id "
+                "WHERE o.status = 'delivered' AND n.status IN ('pending', 'retrying')"
+            ).fetchone()
+    except sqlite3.Error:
+        return 0, 0
+    return int(payments), int(repeats)
 
 
 def sync(path: Path) -> None:

@@ -1,6 +1,8 @@
 """Copy the whole shop into one file, and look through the copy. The shop stays open meanwhile.
 
-The file holds no key: what is secret in it is sealed. Keep a copy of master.key somewhere else (momo help files).
+The file holds no key: what is secret in it is sealed. Keep a copy of master.key somewhere else (momo help files). When
+something in the shop does not hold that always should, the copy is kept all the same, what was found is said, and the exit
+code is 6. --keep thins out the shop's own folder afterwards, as momo backup prune does.
 """
 
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from momo_cli.terminal import Terminal
 EXAMPLES: Final = """\
   momo backup create
   momo backup create --to /media/stick
+  momo backup create --keep 7d,4w,12m --quiet
 """
 
 
@@ -24,6 +27,7 @@ class Options:
     """The flags of `momo backup create`."""
 
     to: str | None
+    keep: str | None
 
 
 def command(
@@ -31,13 +35,17 @@ def command(
         str | None,
         typer.Option(metavar="FOLDER|FILE", help="Where; the shop's own folder if not said."),
     ] = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="7d,4w,12m", help="Then thin out the old ones.")
+    ] = None,
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(to), backups.VIEW)
+    return Call(run, Options(to, keep), backups.VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
     """Make it."""
-    flags = [] if options.to is None else [f"--to={options.to}"]
+    named = (("to", options.to), ("keep", options.keep))
+    flags = [f"--{name}={value}" for name, value in named if value is not None]
     done = backups.run(terminal, "create", *flags)
     return backups.shown(done, terminal, "Copied and looked through.", ["momo backup list"])

@@ -80,15 +80,45 @@ def test_without_a_daemon_and_without_a_shop_the_machine_is_looked_at(
 ) -> None:
     """The program itself runs: whatever this machine has plugged in, the phones were not asked."""
     (shop.home / wire.DATABASE_NAME).unlink()
-    ran = momo("doctor", "modem", "--json")
+    ran = momo("doctor", "modem", "ledger", "--json")
     assert ran.code in (0, 6)
     found = {one["id"]: one for one in ran.json["data"]["checks"]}
     assert found["modem.answers"]["status"] == "skip"
     assert found["modem.answers"]["fix"] == "momo daemon start"
+    assert found["ledger.holds"]["status"] == "skip"
     assert ran.json["success"] is (ran.code == 0)
+
+
+@pytest.mark.slow
+def test_what_is_safe_is_mended_and_what_was_done_is_said(shop: Shop, momo: Momo) -> None:
+    (shop.home / wire.DATABASE_NAME).chmod(0o600)
+    shop.home.chmod(0o755)
+    ran = momo("doctor", "permissions", "--json")
+    assert ran.code == 6
+    ran = momo("doctor", "permissions", "--fix", "--json")
+    assert ran.code == 0
+    assert ran.json["data"]["fixed"] == [
+        {"id": "permissions.private", "did": f"chmod 700 {shop.home}"}
+    ]
+    assert ran.json["data"]["ok"] is True
+
+
+@pytest.mark.slow
+def test_a_bundle_shows_its_files_first_and_is_never_written_over_another(
+    shop: Shop, momo: Momo
+) -> None:
+    target = shop.home / "b.tar.gz"
+    ran = momo("doctor", "ledger", "--bundle", str(target), "--json")
+    assert ran.json["data"]["bundle"]["path"] == str(target)
+    assert "versions.txt" in ran.json["data"]["bundle"]["files"]
+    assert "will hold" in ran.err
+    assert target.stat().st_mode & 0o777 == 0o600
+    ran = momo("doctor", "ledger", "--bundle", str(target))
+    assert ran.code == 2
+    assert momo("doctor", "--bundle", "momo.zip").code == 2
 
 
 def test_an_unknown_area_is_2(momo: Momo) -> None:
     ran = momo("doctor", "weather")
     assert ran.code == 2
-    assert "there are modem" in ran.err
+    assert "there are daemon, socket" in ran.err

@@ -1,0 +1,378 @@
+"""What the doctor finds at the shop itself: its files, its database, its clock, its webhooks, its backups."""
+
+import os
+import socket
+import sqlite3
+import tarfile
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from daemon import wire
+from daemon.core.clock_watch import BUILT_US
+from daemon.core.limits import DAY_US
+from daemon.doctor import bundle
+from daemon.doctor.checks import Patient, Running, Status, User, report
+from daemon.doctor.rounds import AREAS, examine, mend
+from daemon.lock import HomeLock
+from daemon.store import backup
+from parsers.when import from_us
+from tests.fakes.machine import Machine
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import FakeShop
+
+US = User(os.getuid(), frozenset())
+RUNNING = Running("0.1.0", "", "127.0.0.1:8420")
+Found = dict[str, tuple[str, str, str]]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "machine")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    # A socket's path may be no longer than 107 bytes.
+    folder = tmp_path / "shop"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+async def shop(home: Path) -> AsyncIterator[FakeShop]:
+    made = await FakeShop.make(home)
+    await made.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO shop (id, name, timezone, password_hash, account_key, created_at) "
+            "VALUES (1, 'Ama Provisions', 'Africa/Accra', 'x', 'ab', 1)"
+        )
+    )
+    for end in ("", "-wal", "-shm"):
+        Path(f"{home}/momo.db{end}").chmod(0o600)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def patient(machine: Machine, home: Path, shop: FakeShop) -> Patient:
+    places = wire.places({"MOMO_HOME": str(home)}, os.getuid(), "/tmp")
+    return Patient(
+        machine.root, US, (), os.getpid(), places=places, environ={"HOME": str(home)},
+        running=RUNNING, version="0.1.0", now_us=shop.clock.now_us(),
+        free=lambda _folder: 10**10, resolves=lambda _host: True,
+    )  # fmt: skip
+
+
+def found(patient: Patient, *areas: str) -> Found:
+    return {c.id: (c.status.value, c.detail, c.fix) for c in examine(patient, areas)}
+
+
+def bad(patient: Patient, *areas: str) -> dict[str, str]:
+    return {
+        name: one[0] for name, one in found(patient, *areas).items() if one[0] in ("warn", "fail")
+    }
+
+
+async def add_endpoint(shop: FakeShop, url: str, **changes: object) -> None:
+    row = {
+        "id": "e1", "url": url, "paused": None, "failures": 0, **changes,
+    }  # fmt: skip
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
+            "is_active, auto_paused_at, consecutive_failures, created_at, updated_at) VALUES (:id, 'endpoint', 'live', "
+            ":url, :url, '', '[]', 1, 0, 1, :paused, :failures, 1, 1)",
+            row,
+        )
+    )
+
+
+def test_every_check_is_of_its_area_and_every_area_says_something(patient: Patient) -> None:
+    for area in AREAS:
+        assert {c.area for c in examine(patient, [area])} == {area}
+
+
+def test_without_daemon_and_without_shop_every_area_says_something(
+    patient: Patient, tmp_path: Path
+) -> None:
+    empty = wire.places({"MOMO_HOME": str(tmp_path / "empty")}, os.getuid(), "/tmp")
+    alone = replace(patient, running=None, phones=None, pid=None, places=empty)
+    skipped = {c.area for c in examine(alone, []) if c.status is Status.SKIP}
+    assert {"socket", "db", "clock", "sim", "ledger", "upgrade", "backup", "permissions"} <= skipped
+    assert found(alone, "daemon")["daemon.shop"][2] == "momo setup"
+
+
+def test_a_shop_that_is_well_is_well(patient: Patient, home: Path) -> None:
+    backup.copy(
+        f"{home}/momo.db", home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db"
+    )
+    areas = (
+        "daemon",
+        "db",
+        "disk",
+        "parser",
+        "endpoints",
+        "dns",
+        "backup",
+        "permissions",
+        "ledger",
+        "upgrade",
+    )
+    assert bad(patient, *areas) == {}
+    assert report(examine(patient, areas))["data"]["ok"] is True
+
+
+def test_settings_that_do_not_hold_are_named(patient: Patient, home: Path) -> None:
+    (home / "config.toml").write_text("[modems]\npol_s = 3\n")
+    status, detail, fix = found(patient, "daemon")["daemon.settings"]
+    assert (status, fix) == ("fail", f"edit {home}/config.toml")
+    assert "line 2: unknown key pol_s" in detail
+
+
+def test_a_stale_socket_is_removed_by_fix_unless_a_daemon_is_about_to_serve(
+    patient: Patient, home: Path
+) -> None:
+    path = home / "run" / "momo.sock"
+    path.parent.mkdir(mode=0o755)
+    with socket.socket(socket.AF_UNIX) as served:
+        served.bind(str(path))
+        served.listen()
+        assert found(patient, "socket")["socket.answers"][0] == "ok"
+    checks = examine(replace(patient, running=None), ["socket"])
+    assert {c.id: c.status for c in checks} == {
+        "socket.folder": Status.FAIL, "socket.answers": Status.WARN,
+    }  # fmt: skip
+    lock = HomeLock(patient.shop.lock)
+    lock.take()
+    assert "left alone" in mend(checks)[1]["did"]
+    assert path.exists()
+    lock.release()
+    assert [one["did"] for one in mend(checks)] == [f"chmod 700 {path.parent}", f"removed {path}"]
+    assert not path.exists()
+    path.write_text("mine")
+    assert found(patient, "socket")["socket.answers"][2] == f"move {path} away"
+
+
+def test_a_damaged_database_is_said_and_left(patient: Patient, home: Path, shop: FakeShop) -> None:
+    shop.close()
+    file = home / "momo.db"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:4096] + b"\xff" * 4096 + whole[8192:])
+    before = file.read_bytes()
+    assert bad(patient, "db", "ledger", "endpoints") == {"db.sound": "fail"}
+    assert found(patient, "db")["db.sound"][2] == "momo daemon stop, then momo restore"
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("kind", "status"), [("nfs4", "fail"), ("vfat", "warn"), ("ext4", "ok")])
+def test_the_file_system_of_the_database_is_judged(
+    kind: str, status: str, patient: Patient, machine: Machine, home: Path
+) -> None:
+    (machine.root / "proc" / "mounts").write_text(
+        f"/dev/a / ext4 rw 0 0\n/dev/b {home} {kind} rw 0 0\n"
+    )
+    assert found(patient, "db")["db.place"][0] == status
+
+
+def test_another_program_that_has_the_database_open_is_named(
+    patient: Patient, machine: Machine, home: Path
+) -> None:
+    machine.program(4242, "sqlite3", str(home / "momo.db"))
+    status, detail, fix = found(patient, "db")["db.foreign"]
+    assert (status, "sqlite3 (PID 4242)" in detail, "kill 4242" in fix) == ("warn", True, True)
+
+
+@pytest.mark.parametrize(("free", "status"), [(99, "fail"), (499, "warn"), (501, "ok")])
+def test_room_on_the_disk(free: int, status: str, patient: Patient) -> None:
+    tight = replace(patient, free=lambda _folder: free * 1_000_000)
+    assert found(tight, "disk")["disk.space"][0] == status
+
+
+def test_the_clock_is_judged_by_its_year_its_witnesses_and_its_keeper(
+    patient: Patient, machine: Machine
+) -> None:
+    assert found(patient, "clock")["clock.kept"][2] == "sudo timedatectl set-ntp true"
+    (machine.root / "run" / "systemd" / "timesync").mkdir(parents=True)
+    assert found(patient, "clock")["clock.kept"][0] == "warn"
+    machine.program(77, "chronyd")
+    doubted = replace(RUNNING, clock_doubt="the clock is 11 min ahead")
+    wrong = replace(patient, running=doubted, now_us=BUILT_US - 1)
+    assert bad(wrong, "clock") == {"clock.year": "fail", "clock.witness": "warn"}
+    (machine.root / "run" / "systemd" / "timesync" / "synchronized").touch()
+    assert bad(patient, "clock") == {}
+
+
+async def test_a_zone_that_the_machine_does_not_know_is_named(
+    patient: Patient, shop: FakeShop
+) -> None:
+    await shop.env.store.write(lambda tx: tx.run("UPDATE shop SET timezone = 'Africa/Nowhere'"))
+    assert bad(patient, "clock")["clock.zone"] == "fail"
+
+
+async def test_a_sim_without_a_number_and_a_silent_one_are_named(
+    patient: Patient, shop: FakeShop
+) -> None:
+    assert bad(patient, "sim") == {}
+    sim = shop.source.sim_key
+    await shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO sim_rhythms (sim_key, watched_since, week, counts, messages, longest_gap_us, silent_since) "
+            "VALUES (:sim, 1, 1, '', 0, 0, 1)",
+            {"sim": sim},
+        )
+    )
+    assert bad(patient, "sim") == {"sim.line": "fail", "sim.heard": "warn"}
+    assert "momo sims assign" in found(patient, "sim")["sim.line"][2]
+
+
+async def test_many_unread_messages_and_a_broken_wording_are_named(
+    patient: Patient, shop: FakeShop, home: Path
+) -> None:
+    (home / "templates").mkdir()
+    (home / "templates" / "mine.toml").write_text("name = = 1\n")
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500001"))
+    await shop.env.store.write(lambda tx: tx.run("UPDATE messages SET state = 'unparsed'"))
+    assert bad(patient, "parser") == {"parser.unread": "warn", "parser.templates": "warn"}
+    assert (
+        found(replace(patient, now_us=patient.now_us + 8 * DAY_US), "parser")["parser.unread"][0]
+        == "ok"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "fix"),
+    [
+        ({"paused": 5, "failures": 20}, "fail", "momo endpoints resume e1"),
+        ({"failures": 7}, "warn", "momo endpoints test e1"),
+        ({}, "ok", ""),
+    ],
+)
+async def test_endpoints_that_fail_are_named(
+    changes: dict[str, object], status: str, fix: str, patient: Patient, shop: FakeShop
+) -> None:
+    await add_endpoint(shop, "https://shop.example/hook", **changes)
+    one = found(patient, "endpoints")["endpoints.answer"]
+    assert (one[0], one[2]) == (status, fix)
+
+
+async def test_a_name_that_leads_nowhere_is_told_from_an_internet_that_is_away(
+    patient: Patient, shop: FakeShop
+) -> None:
+    await add_endpoint(shop, "https://gone.example/hook")
+    await add_endpoint(shop, "https://there.example/hook", id="e2")
+    asked = replace(patient, resolves=lambda host: host == "there.example")
+    assert found(asked, "dns")["dns.resolves"][1] == "gone.example leads nowhere, other names do"
+    away = replace(patient, resolves=lambda _host: False)
+    assert bad(away, "dns") == {"dns.resolves": "warn"}
+
+
+async def test_a_key_that_others_may_read_is_shut_and_a_wrong_one_is_named(
+    patient: Patient, shop: FakeShop, home: Path
+) -> None:
+    sealed = shop.env.vault.seal(b"x", "webhook-secret")
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES ('account', :sealed, 1)",
+            {"sealed": sealed},
+        )
+    )
+    key = home / "master.key"
+    assert bad(patient, "keyring") == {}
+    key.chmod(0o644)
+    checks = examine(patient, ["keyring"])
+    assert [one["did"] for one in mend(checks)] == [f"chmod 600 {key}"]
+    assert bad(patient, "keyring") == {}
+    key.unlink()
+    assert bad(patient, "keyring") == {"keyring.key": "fail"}
+
+
+def test_units_and_timers_are_found_where_they_are(
+    patient: Patient, machine: Machine, home: Path
+) -> None:
+    assert bad(patient, "service", "timers") == {"service.installed": "warn"}
+    own = home / ".config" / "systemd" / "user"
+    own.mkdir(parents=True)
+    (own / "momo.service").touch()
+    (own / "momo-backup.timer").touch()
+    assert bad(patient, "service", "timers") == {"service.linger": "warn"}
+    (machine.root / "etc" / "systemd" / "system").mkdir(parents=True)
+    (machine.root / "etc" / "systemd" / "system" / "momo.service").touch()
+    (own / "momo.service").unlink()
+    assert bad(patient, "service") == {}
+
+
+def test_backups_that_are_old_or_missing_are_said(patient: Patient, home: Path) -> None:
+    assert found(patient, "backup")["backup.recent"][2] == "momo backup create"
+    (home / "backups").mkdir()
+    (home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us - 3 * DAY_US))}.db").touch()
+    assert bad(patient, "backup") == {"backup.recent": "warn"}
+    (home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db").touch()
+    assert bad(patient, "backup") == {}
+
+
+def test_files_that_others_may_read_are_shut(patient: Patient, home: Path) -> None:
+    (home / "momo.db").chmod(0o640)
+    checks = examine(patient, ["permissions"])
+    assert mend(checks) == [{"id": "permissions.private", "did": f"chmod 600 {home}/momo.db"}]
+    assert bad(patient, "permissions") == {}
+    stranger = replace(patient, user=User(54_321, frozenset()))
+    assert bad(stranger, "permissions") == {"permissions.owner": "fail"}
+
+
+async def test_a_finding_of_the_ledger_is_a_check_of_its_own(
+    patient: Patient, shop: FakeShop
+) -> None:
+    await shop.request()
+    await shop.env.store.write(lambda tx: tx.run("UPDATE transaction_counts SET count = count + 1"))
+    assert bad(patient, "ledger") == {"ledger.counts.kept": "fail"}
+
+
+async def test_versions_that_do_not_belong_together_are_named(
+    patient: Patient, home: Path, shop: FakeShop
+) -> None:
+    assert bad(replace(patient, version="0.2.0"), "upgrade") == {"upgrade.daemon": "warn"}
+    shop.close()
+    for version, status in ((900, "fail"), (3, "warn")):
+        base = sqlite3.connect(home / "momo.db")
+        base.execute(f"PRAGMA user_version = {version}")
+        base.close()
+        assert bad(patient, "upgrade") == {"upgrade.schema": status}
+
+
+async def test_a_bundle_holds_no_name_no_number_no_secret(
+    patient: Patient, shop: FakeShop, home: Path
+) -> None:
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500001"))
+    await add_endpoint(shop, "https://user:pw@shop.example/hook/s3cr3tpath?token=abc", failures=9)
+    (home / "config.toml").write_text('[smtp]\nto = "kofi@shop.example"\nport = 587\n')
+    (home / "log").mkdir()
+    (home / "log" / "daemon.log").write_text(
+        "paid by Kofi Antwi Badu 0244123456 whsec_AAAABBBBCCCC\nAma Provisions svc_live_sk_abcdef\n"
+    )
+    files = bundle.files(patient, report(examine(patient, [])))
+    assert {"doctor.json", "versions.txt", "schema.sql", "counts.json", "config.toml", "udev.txt",
+            "security.txt", "log/daemon.log"} == set(files)  # fmt: skip
+    everything = b"\n".join(files.values()).decode()
+    for private in (
+        "kofi",
+        "antwi badu",
+        "0244123456",
+        "aaaabbbb",
+        "ama provisions",
+        "abcdef",
+        "s3cr3tpath",
+        "pw@",
+    ):
+        assert private not in everything.lower(), private
+    assert "port = 587" in files["config.toml"].decode()
+    assert '"payments": 1' in files["counts.json"].decode()
+    target = home / "b.tar.gz"
+    assert bundle.write(target, files) == target.stat().st_size
+    with tarfile.open(target) as tar:
+        assert sorted(tar.getnames()) == sorted(f"momo-doctor/{name}" for name in files)
+    with pytest.raises(FileExistsError):
+        bundle.write(target, files)
