@@ -1,5 +1,7 @@
 """What is due to whom: which delivery goes out next, behind which probe, and what an outage's end brings forward."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -7,7 +9,7 @@ from daemon.core.model import Delivery, Endpoint
 from daemon.core.probing import FLUSH_GAP_US, is_out
 from daemon.store.deliveries import TOPIC
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, table, values
+from daemon.store.rows import columns, load, load_all, table, values
 
 _FREE = "{0}.next_attempt_at IS NOT NULL AND ({0}.leased_until IS NULL OR {0}.leased_until <= :now)"
 _SENDS = "e.is_active = 1 AND e.deleted_at IS NULL"
@@ -130,12 +132,12 @@ def lease_probe(tx: Tx, endpoint_id: str, *, now: int, until: int) -> tuple[Deli
 def _lease(tx: Tx, which: str, params: dict[str, Any]) -> list[tuple[Delivery, int]]:
     rows = tx.all(
         f"UPDATE deliveries SET leased_until = :until, waiting = NULL WHERE seq IN ({which}) "
-        f"RETURNING {columns(Delivery)}, (SELECT COALESCE(MAX(a.number), 0) + 1 FROM attempts a "
-        "WHERE a.delivery_id = deliveries.id AND a.run = deliveries.run)",
+        f"RETURNING {columns(Delivery)}",
         params,
     )
-    leased = [(load(Delivery, row[:-1]), int(row[-1])) for row in rows]
-    leased.sort(key=lambda one: (one[0].next_attempt_at, one[0].seq))
+    found = sorted(load_all(Delivery, rows), key=lambda one: (one.next_attempt_at, one.seq))
+    numbers = _numbers(tx, found)
+    leased = [(delivery, numbers[delivery.id, delivery.run] + 1) for delivery in found]
     begun = [(delivery.id, delivery.run, number, params["now"]) for delivery, number in leased]
     if begun:
         tx.run(
@@ -212,3 +214,17 @@ def addresses(reader: Reader) -> list[str]:
             "(SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id AND d.next_attempt_at IS NOT NULL))"
         )
     ]
+
+
+def _numbers(reader: Reader, found: Sequence[Delivery]) -> Counter[tuple[str, int]]:
+    """Return the number of the last attempt by delivery and run."""
+    # Not within RETURNING: SQLite 3.40 goes through the whole table of attempts there.
+    ids = {f"id{index}": delivery.id for index, delivery in enumerate(found)}
+    last: Counter[tuple[str, int]] = Counter()
+    for delivery_id, run, number in reader.all(
+        "SELECT delivery_id, run, number FROM attempts "
+        f"WHERE delivery_id IN ({', '.join(f':{name}' for name in ids)})",
+        ids,
+    ):
+        last[delivery_id, run] = max(last[delivery_id, run], number)
+    return last
