@@ -60,11 +60,12 @@ class Keys:
         """
         scheme, _, text = authorization.partition(" ")
         text = text.strip()
-        parts = parse_key(text) if scheme.lower() == "bearer" else None
-        if parts is None:
+        if scheme.lower() != "bearer":
             raise unauthorized()
         sha256 = hash_key(text)
-        found = self._remembered.get(sha256) or await self._look_up(sha256)
+        found = self._remembered.get(sha256)
+        if found is None and parse_key(text) is not None:
+            found = await self._look_up(sha256)
         if found is None:
             raise unauthorized()
         key, caller = found

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Final
 
 from daemon.core.errors import Refusal
 from daemon.core.limits import IDEMPOTENCY_WAIT_S
 from daemon.core.requests import Idempotency
 from daemon.wire import ErrorCode
+
+_AT_ONCE: Final = nullcontext()
 
 
 class InFlight:
@@ -17,16 +20,16 @@ class InFlight:
         self._wait_s = wait_s
         self._running: dict[tuple[str, str], asyncio.Event] = {}
 
-    @asynccontextmanager
-    async def alone(self, claim: Idempotency | None) -> AsyncIterator[None]:
+    def alone(self, claim: Idempotency | None) -> AbstractAsyncContextManager[None]:
         """Run the block while no other call with this key runs; without a key, at once.
 
         Raises:
             Refusal: IDEMPOTENCY_IN_PROGRESS, when the other one is still running after two seconds.
         """
-        if claim is None:
-            yield
-            return
+        return _AT_ONCE if claim is None else self._alone(claim)
+
+    @asynccontextmanager
+    async def _alone(self, claim: Idempotency) -> AsyncIterator[None]:
         key = (claim.scope, claim.key)
         try:
             async with asyncio.timeout(self._wait_s):

@@ -54,6 +54,7 @@ PUBLISHABLE: Final = frozenset(
 DESCRIPTION_CHARACTERS_MAX: Final = 500
 CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
 EXPIRES_HOURS_MAX: Final = 24
+_CURRENCIES: Final = sorted(CURRENCIES)
 _REDIRECT: Final = re.compile(
     r"https?://[A-Za-z0-9.\-\[\]:]+(?:[/?#][!-~]*)?", re.ASCII | re.IGNORECASE
 )
@@ -81,8 +82,9 @@ def _payer_name(fields: Fields) -> str | None:
 
 
 def _telco_id(fields: Fields) -> str | None:
+    """Read the ID; an empty one would protect nothing, so it is wrong."""
     name = "expected_telco_transaction_id"
-    text = fields.text(name)
+    text = fields.text(name, blank=False)
     if text is None:
         return None
     if not valid_for_any(text):
@@ -98,7 +100,7 @@ def read(fields: Fields) -> InitializeRequest:
         Refusal: VALIDATION_ERROR, naming every wrong field.
     """
     fields.refuse_unknown(KNOWN)
-    currency = fields.word("currency", sorted(CURRENCIES)) or "GHS"
+    currency = fields.word("currency", _CURRENCIES) or "GHS"
     amount_minor = fields.amount("amount", currency, required=True)
     phone_number = fields.phone("phone_number", required=True)
     customer_name = fields.text("customer_name")

@@ -73,7 +73,7 @@ class Caller:
 
     def may(self, scope: Scope) -> bool:
         """Say whether the caller has this scope, or one that implies it."""
-        return scope in with_implied(self.scopes)
+        return scope in self.scopes or scope in with_implied(self.scopes)
 
 
 NOBODY: Final = Caller(CallerKind.NOBODY, None, frozenset(), None, False, "nobody")
