@@ -1,10 +1,10 @@
 """The journal: append-only facts that the stream, the audit and the timeline read."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.core import shapes
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, table, values
@@ -61,7 +61,7 @@ def add_all(tx: Tx, lines: Sequence[Line]) -> None:
     """Append some facts, in their order."""
     rows = [
         (line.type, line.mode, line.at, line.actor, line.transaction_id, line.payment_id,
-         line.message_id, line.endpoint_id, json.dumps(line.data or {}, ensure_ascii=False, separators=(",", ":")))
+         line.message_id, line.endpoint_id, shapes.dump(line.data or {}).decode())
         for line in lines
     ]  # fmt: skip
     if rows:

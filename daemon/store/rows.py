@@ -41,19 +41,22 @@ def table(rows: Sequence[Sequence[Any]]) -> str:
 
     One statement for many rows: each step of a statement lets another thread in, and the writer's turn comes back late.
     """
-    return ", ".join(
-        f"({', '.join(f':v{line}_{place}' for place in range(len(row)))})"
-        for line, row in enumerate(rows)
-    )
+    return ", ".join(f"(:{', :'.join(names)})" for names in _names(tuple(map(len, rows))))
 
 
 def values(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Return the parameters of `table(rows)`."""
     return {
-        f"v{line}_{place}": value
-        for line, row in enumerate(rows)
-        for place, value in enumerate(row)
+        name: value
+        for names, row in zip(_names(tuple(map(len, rows))), rows, strict=True)
+        for name, value in zip(names, row, strict=True)
     }
+
+
+@functools.lru_cache(maxsize=64)
+def _names(widths: tuple[int, ...]) -> list[list[str]]:
+    """Return a name for each place of lines so wide."""
+    return [[f"v{line}_{place}" for place in range(width)] for line, width in enumerate(widths)]
 
 
 def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
