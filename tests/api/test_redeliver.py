@@ -128,6 +128,16 @@ async def test_delivered_or_failed_redeliver_is_pending_again(
     assert (data["waiting"], data["next_attempt_at"] is None) == (None, False)
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/plain"])
+async def test_a_type_without_a_body_is_no_body(api: FakeApi, kind: str) -> None:
+    delivery = (await bring_to(api, DeliveryStatus.DELIVERED))["id"]
+    typed = {"Content-Type": kind}
+    answer = await again(api.live, delivery, content=b"", headers=typed)
+    assert (answer.status_code, answer.json()["data"]["status"]) == (200, "pending")
+    refused = await again(api.live, delivery, content=b"{", headers=typed)
+    assert refused.status_code == (400 if kind == "application/json" else 415)
+
+
 @pytest.mark.parametrize("status", [DeliveryStatus.PENDING, DeliveryStatus.RETRYING])
 async def test_pending_or_retrying_redeliver_is_refused_and_changes_nothing(
     api: FakeApi, status: DeliveryStatus
