@@ -5,6 +5,7 @@ from typing import Any, Final
 from daemon.api.auth import needs_person
 from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
+from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core.access import KEY_SCOPES, KeyKind
@@ -56,14 +57,18 @@ def read(fields: Fields, now: int = 0) -> keys.NewKey:
         "scopes": ["transactions:write", "transactions:read"],
         "expires_in_days": 365,
     },
+    idempotent=True,
 )
 async def create(call: Call) -> Reply:
     """Make a key; 201. It is shown in this answer and never again."""
     needs_person(call.caller)
     body = await read_object(call.scope, call.receive)
+    asked = claim(call, body)
     fields = Fields(body)
     new = read(fields, call.env.clock.now_us())
-    made = await keys.create(call.env, call.caller, new, ignored(fields.unknown(KNOWN)))
+    warnings = ignored(fields.unknown(KNOWN))
+    async with call.service.inflight.alone(asked):
+        made = await keys.create(call.env, call.caller, new, claim=asked, warnings=warnings)
     return finished(made, NO_STORE)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from daemon.core import collection_shapes, lines, routing, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.model import Endpoint
 from daemon.core.requests import Answer, Idempotency
 from daemon.core.signing import SECRET_BYTES, make_secret, normalise_url
@@ -26,7 +25,6 @@ from daemon.wire import ErrorCode, Mode
 
 ENDPOINTS_MAX = 50
 """decisions.md section 5."""
-ANSWER_PURPOSE = "idempotent-answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,7 @@ async def create(
         raise Unavailable(f"the signing secret cannot be kept: {error}") from error
 
     def job(tx: Tx) -> Answer:
-        earlier = None if claim is None else _earlier(tx, env, claim, now)
-        return earlier or add(tx)
+        return idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
 
     def add(tx: Tx) -> Answer:
         _gate(tx, now)
@@ -85,26 +82,9 @@ async def create(
             shapes.warned(told),
             secret=secret,
         )
-        answer = Answer(201, body)
-        if claim is not None:
-            # The body holds the secret, so it is kept as the secret is kept.
-            kept = Answer(201, env.vault.seal(body, ANSWER_PURPOSE).encode())
-            idempotency.keep(tx, claim, kept, sealed=True, now=now, since=now - IDEMPOTENCY_US)
-        return answer
+        return Answer(201, body)
 
     return await env.store.write(job)
-
-
-def _earlier(reader: Reader, env: Env, claim: Idempotency, now: int) -> Answer | None:
-    """Return the answer of an earlier, identical call."""
-    found = idempotency.find(reader, claim, now - IDEMPOTENCY_US)
-    if found is None:
-        return None
-    fingerprint, answer, sealed = found
-    if fingerprint != claim.fingerprint:
-        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
-    body = env.vault.unseal(answer.body.decode(), ANSWER_PURPOSE) if sealed else answer.body
-    return Answer(answer.status, body, replayed=True)
 
 
 def _gate(reader: Reader, now: int) -> None:

@@ -8,9 +8,9 @@ from daemon.core.access import Caller, KeyKind, hash_key, make_key, parse_key
 from daemon.core.errors import Refusal
 from daemon.core.key_shapes import api_key
 from daemon.core.model import ApiKey
-from daemon.core.requests import Answer
+from daemon.core.requests import Answer, Idempotency
 from daemon.env import Env
-from daemon.store import api_keys, events
+from daemon.store import api_keys, events, idempotency
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, Scope
 
@@ -30,8 +30,15 @@ class NewKey:
     expires_at: int | None
 
 
-async def create(env: Env, caller: Caller, new: NewKey, warnings: list[str]) -> Answer:
-    """Make a key; 201, and the only time that it is shown."""
+async def create(
+    env: Env, caller: Caller, new: NewKey, *, claim: Idempotency | None, warnings: list[str]
+) -> Answer:
+    """Make a key; 201, and the only time that it is shown.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED.
+        Unavailable: The answer cannot be kept for a repeat, or nothing can be written.
+    """
     now = env.clock.now_us()
     text = make_key(new.mode, new.kind, env.entropy.below)
     parts = parse_key(text)
@@ -51,15 +58,16 @@ async def create(env: Env, caller: Caller, new: NewKey, warnings: list[str]) -> 
         "last_used_at": None,
     }
 
-    def job(tx: Tx) -> ApiKey:
+    def add(tx: Tx) -> Answer:
         api_keys.add(tx, row)
         _note(tx, "api_key.created", key_id, caller, now)
         made = api_keys.get(tx, key_id)
         assert made is not None, "we have just stored it"
-        return made
+        return Answer(201, shapes.success(api_key(made, now), shapes.warned(warnings), key=text))
 
-    made = await env.store.write(job)
-    return Answer(201, shapes.success(api_key(made, now), shapes.warned(warnings), key=text))
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
+    )
 
 
 async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:

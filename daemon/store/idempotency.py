@@ -1,36 +1,70 @@
 """Answers kept for 24 hours, so that a repeated call gets the same one."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeVar
 
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.requests import Answer, Idempotency
+from daemon.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode
 
+PURPOSE: Final = "idempotent-answer"
+"""What an answer is sealed for."""
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
-def once(tx: Tx, claim: Idempotency | None, now: int, effect: Callable[[], Answer]) -> Answer:
+
+def once(
+    tx: Tx,
+    claim: Idempotency | None,
+    now: int,
+    effect: Callable[[], Answer],
+    vault: Vault | None = None,
+) -> Answer:
     """Run `effect` unless this call was answered within 24 hours, and keep its answer with it.
 
-    Only answers without a secret in them come here.
+    Args:
+        tx: The transaction of the effect.
+        claim: The caller's; None runs `effect` whatever was before.
+        now: Microseconds.
+        effect: What is to happen once.
+        vault: Seals the answers that hold a secret; None keeps them as they are.
 
     Raises:
         Refusal: IDEMPOTENCY_KEY_REUSED when the key was used for another body; or what `effect` refuses, which is
             not kept.
+        Unavailable: The answer cannot be sealed or opened now.
     """
     if claim is None:
         return effect()
     since = now - IDEMPOTENCY_US
     earlier = find(tx, claim, since)
     if earlier is not None:
-        fingerprint, answer, _sealed = earlier
+        fingerprint, answer, sealed = earlier
         if fingerprint != claim.fingerprint:
             raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
-        return answer
+        if not sealed:
+            return answer
+        assert vault is not None, "one path always seals, or never"
+        return replace(answer, body=_in(vault.unseal, answer.body.decode()))
     answer = effect()
-    kept = keep(tx, claim, answer, sealed=False, now=now, since=since)
+    stored = answer
+    if vault is not None:
+        stored = replace(answer, body=_in(vault.seal, answer.body).encode())
+    kept = keep(tx, claim, stored, sealed=vault is not None, now=now, since=since)
     assert kept, "nobody else writes between our look and our insert"
     return answer
+
+
+def _in(act: Callable[[_Given, str], _Made], given: _Given) -> _Made:
+    """Seal or unseal an answer."""
+    try:
+        return act(given, PURPOSE)
+    except (SecretsLocked, SecretsUnsafe) as error:
+        raise Unavailable(f"the answer holds a secret and cannot be kept: {error}") from error
 
 
 def find(reader: Reader, claim: Idempotency, since: int) -> tuple[str, Answer, bool] | None:

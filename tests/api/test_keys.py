@@ -128,3 +128,17 @@ async def test_last_use_is_seen_at_once_and_costs_no_write_per_call(api: FakeApi
     assert await note_key_use(api.shop.env) == 1
     assert await api.shop.values(kept) == [now]
     assert await note_key_use(api.shop.env) == 0
+
+
+async def test_a_repeat_shows_the_same_key_which_was_kept_sealed(api: FakeApi) -> None:
+    headers = {"Idempotency-Key": "k1"}
+    first = await api.local.post(KEYS, json={"name": "till"}, headers=headers)
+    again = await api.local.post(KEYS, json={"name": "till"}, headers=headers)
+    assert (first.status_code, again.content) == (201, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.headers["cache-control"] == "no-store"
+    kept = (await api.shop.values("SELECT body FROM idempotency_keys"))[0]
+    assert first.json()["key"] not in kept
+    assert [one["name"] for one in (await api.local.get(KEYS)).json()["data"]].count("till") == 1
+    other = await api.local.post(KEYS, json={"name": "other"}, headers=headers)
+    assert other.json()["error"]["code"] == "IDEMPOTENCY_KEY_REUSED"
