@@ -149,6 +149,7 @@ LONG = "x" * 101
         ("expires_in_hours", "2", "wrong_type"),
         ("expected_telco_transaction_id", "no id", "invalid"),
         ("expected_payer_phone", "12", "invalid"),
+        ("expected_telco_transaction_id", " ", "required"),
         ("send_sms_to_payer", "yes", "wrong_type"),
         ("expected_payer_fone", "0241234567", "unknown_field"),
     ],
