@@ -157,13 +157,13 @@ async def test_an_unknown_review_is_404(api: FakeApi) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "REVIEW_NOT_FOUND")
 
 
-async def test_they_need_the_read_scope_and_modes_never_meet(api: FakeApi) -> None:
+async def test_they_need_the_write_scope_and_modes_never_meet(api: FakeApi) -> None:
     await held(api)
     [shown] = await reviews(api)
-    key = await api.key(Mode.LIVE, Scope.TRANSACTIONS_WRITE)
+    key = await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ)
     for path in ("/v1/reviews", f"/v1/reviews/{shown['id']}"):
         refused = await (await api.client(key)).get(path)
-        assert refused.json()["required_scopes"] == ["transactions:read"]
+        assert refused.json()["required_scopes"] == ["transactions:write"]
         assert (await api.local.get(path)).status_code == 200
     assert (await api.test.get("/v1/reviews")).json()["data"] == []
     assert (await api.test.get(f"/v1/reviews/{shown['id']}")).status_code == 404
