@@ -19,6 +19,8 @@ TEXT_CHARACTERS_MAX: Final = 200
 """Names and labels; a payload holds several of them within its 20 kB."""
 OFFSET_MAX: Final = 1_000_000_000_000
 """Far past the end of any list, and it still fits an integer of the database."""
+UNREAD_MAX: Final = 20
+"""Parameters of a query that nobody knows, in one answer."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,1000}", re.ASCII)
@@ -279,10 +281,16 @@ class Query(Fields):
     def __init__(self, query: Mapping[str, str]) -> None:
         super().__init__({name: value for name, value in query.items() if value})
         self.warnings: list[str] = []
+        self._unread = dict.fromkeys(query)
+
+    def value(self, name: str, *, required: bool = False) -> Any:
+        """Return a parameter as it is."""
+        self._unread.pop(name, None)
+        return super().value(name, required=required)
 
     def number(self, name: str, default: int, *, low: int = 1, high: int | None = None) -> int:
         """Return a whole number from `low`; one above `high` is lowered, with a warning."""
-        value = self.body.get(name)
+        value = self.value(name)
         if value is None:
             return default
         if not _INTEGER.fullmatch(value):
@@ -313,15 +321,20 @@ class Query(Fields):
 
     def flag(self, name: str) -> bool:
         """Return whether a switch is on."""
-        value = self.body.get(name, "0")
+        value = self.value(name) or "0"
         if value not in ("0", "1", "true", "false"):
             self.fail(name, "wrong_type", "must be 1 or 0")
         return value in ("1", "true")
 
     def meta(self, **members: Any) -> dict[str, Any] | None:
-        """Return the `meta` of a list: `members`, and what was lowered."""
-        if self.warnings:
-            members["warnings"] = self.warnings
+        """Return the `meta` of a list: `members`, what was lowered, and the parameters that nobody has read by now."""
+        unread = [
+            f"Unknown parameter `{name[:TEXT_CHARACTERS_MAX]}` was ignored."
+            for name in self._unread
+        ]
+        told = [*self.warnings, *unread[:UNREAD_MAX]]
+        if told:
+            members["warnings"] = told
         return members or None
 
 

@@ -37,7 +37,7 @@ async def get_list(call: Call) -> Reply:
 
 
 def _line(query: Query) -> str | None:
-    text: str | None = query.body.get("line")
+    text: str | None = query.value("line")
     if text is None:
         return None
     found = read_uuid(text) or read_phone(text.strip())

@@ -297,3 +297,27 @@ async def test_reading_needs_its_scope(api: FakeApi) -> None:
     assert refused.json()["required_scopes"] == ["transactions:read"]
     publishable = await api.client(await api.key(kind=KeyKind.PUBLISHABLE))
     assert (await publishable.get("/v1/transactions")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/transactions",
+        "/v1/reviews",
+        "/v1/approved-payers",
+        "/v1/open-collections/deliveries",
+        "/v1/webhooks/dead-letters",
+    ],
+)
+async def test_parameters_that_nobody_knows_are_named_in_the_warnings(
+    api: FakeApi, path: str
+) -> None:
+    answer = await api.live.get(
+        f"{path}?statuss=PENDING&limit=2&per_page=2&page=1&offset=0&colour="
+    )
+    told = answer.json()["meta"]["warnings"]
+    assert "Unknown parameter `statuss` was ignored." in told
+    assert "Unknown parameter `colour` was ignored." in told
+    assert len(told) == 4, "and the two of the other way to page"
+    many = "&".join(f"x{number}=1" for number in range(30))
+    assert len((await api.live.get(f"{path}?{many}")).json()["meta"]["warnings"]) == 20
