@@ -145,7 +145,9 @@ def copy(source: str, target: Path) -> None:
         raise BackupBad(f"{target} cannot be written: {error}") from error
     finally:
         for name in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm"), Path(f"{draft}-journal")):
-            name.unlink(missing_ok=True)
+            # What cannot even be looked for must not hide why the copy failed.
+            with contextlib.suppress(OSError):
+                name.unlink(missing_ok=True)
 
 
 def _copy(source: str, draft: Path) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def test_a_copy_of_the_open_shop_is_put_back_and_the_old_one_is_kept(shop: RealS
     assert paid(database) == 2
     assert shop.momo("restore", "--confirm", "Somebody else").returncode == 10
     done = momo(shop, "restore", "--confirm", "Ama Provisions")["data"]
+    assert done["payments_since"] == 1
     assert paid(database) == 1
     assert paid(Path(done["kept"])) == 2
     shop.start()
@@ -79,6 +81,7 @@ def test_a_shop_is_moved_to_another_machine_by_its_copy(shop: RealShop, tmp_path
     assert (other / "momo.db").is_file()
 
 
+@pytest.mark.slow
 def test_a_copy_that_is_not_sound_is_named_and_never_put_back(shop: RealShop) -> None:
     copy = Path(momo(shop, "backup", "create")["data"]["path"])
     whole = copy.read_bytes()
@@ -96,6 +99,7 @@ def test_a_copy_that_is_not_sound_is_named_and_never_put_back(shop: RealShop) ->
     assert Path(shop.places.database).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_copy_of_nothing_and_over_something_is_refused(shop: RealShop, tmp_path: Path) -> None:
     taken = tmp_path / "mine.db"
     taken.write_text("mine")
@@ -141,3 +145,70 @@ def test_a_kill_in_the_middle_leaves_no_half_copy(shop: RealShop) -> None:
     for path in folder.glob("momo-*.db"):
         assert momo(shop, "backup", "verify", str(path))["data"]["verified"]
     assert momo(shop, "backup", "create")["data"]["rows"]["payments"] == 5
+
+
+@pytest.mark.slow
+def test_a_copy_made_under_load_holds_all_that_was_acknowledged_before(shop: RealShop) -> None:
+    shop.start()
+    acknowledged: list[str] = []
+    stop = threading.Event()
+
+    def sell() -> None:
+        while not stop.is_set() and len(acknowledged) < 2_000:
+            acknowledged.append(shop.request("1.00", phone_number="0244123456")["reference"])
+
+    sellers = [threading.Thread(target=sell) for _ in range(3)]
+    for seller in sellers:
+        seller.start()
+    try:
+        for _ in range(3):
+            before = list(acknowledged)
+            made = momo(shop, "backup", "create", "--to", str(shop.home / f"{len(before)}.db"))[
+                "data"
+            ]
+            assert made["verified"] is True
+            with sqlite3.connect(made["path"]) as base:
+                held = {
+                    row[0].replace("-", "") for row in base.execute("SELECT id FROM transactions")
+                }
+            base.close()
+            assert {one.removeprefix("svc_trx_") for one in before} <= held
+    finally:
+        stop.set()
+        for seller in sellers:
+            seller.join(30)
+    # Nothing that was sold meanwhile waited for the copies, and nothing is lost.
+    assert len(acknowledged) == shop.rows("SELECT COUNT(*) FROM transactions")[0][0]
+
+
+@pytest.mark.slow
+def test_a_shop_with_a_finding_is_backed_up_and_exits_with_6(shop: RealShop) -> None:
+    with sqlite3.connect(shop.places.database) as base:
+        base.execute(
+            "INSERT INTO transaction_counts (mode, origin, status, count) VALUES ('live', 'request', 'PENDING', 0)"
+        )
+        base.execute(
+            "INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
+            "send_sms_to_payer, created_with, created_at, expires_at, late, rejected) VALUES ('t2', 'live', 'request', "
+            "'PENDING', 'ABCDEF', 's2', 100, 'GHS', '{}', 1, 'secret', 1, 9, 0, 0)"
+        )
+        base.execute("UPDATE transaction_counts SET count = 7")
+    base.close()
+    made = momo(shop, "backup", "create", "--keep", "2d", code=6)["data"]
+    assert (made["verified"], made["removed"]) == (False, [])
+    assert Path(made["path"]).is_file()
+    said = shop.momo("backup", "verify", "-o", "table")
+    assert said.returncode == 6
+    assert "counts.kept" in said.stderr
+    assert "was kept" in said.stderr
+    assert shop.momo("backup", "create", "--keep", "nonsense").returncode == 2
+
+
+@pytest.mark.slow
+def test_restore_stops_the_daemon_when_told_to(shop: RealShop) -> None:
+    shop.start()
+    momo(shop, "backup", "create")
+    done = momo(shop, "restore", "--stop", "--yes")["data"]
+    assert Path(done["kept"]).is_file()
+    assert not shop.running()
+    shop.process = None

@@ -1,0 +1,187 @@
+"""Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all."""
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from daemon import backups, wire
+from daemon.app import StartError, open_doors
+from daemon.store import backup
+from daemon.store.engine import Store
+from daemon.store.migrate import migrations
+from daemon.wire import Places
+from tests.fakes.clock import FakeClock
+from tests.store.test_migrations import SHOP_OF_SCHEMA_1
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+PAY = (
+    "INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, sim_key, device_id, "
+    "slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p2', 'live', 'momo_mtn', "
+    "'0013', '0013', 'm1', 's', 'd', 0, 'received', 100, 'GHS', 2, 2, 0, 'open')"
+)
+
+
+@pytest.fixture
+def shop(places: Places) -> Places:
+    """A shop of today's schema with one payment."""
+    Path(places.home).mkdir(mode=0o700)
+    old_shop(places)
+    Store.open(places.database, now_us=1).close()
+    return places
+
+
+def old_shop(places: Places) -> None:
+    """Make a shop of the first schema."""
+    base = sqlite3.connect(places.database, isolation_level=None)
+    for statement in migrations()[0].sql, *SHOP_OF_SCHEMA_1:
+        base.executescript(statement)
+    base.executescript(
+        "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) "
+        "STRICT; INSERT INTO schema_migrations VALUES (1, 'foundations', 1); PRAGMA user_version = 1"
+    )
+    base.close()
+
+
+def run(places: Places, statement: str) -> None:
+    base = sqlite3.connect(places.database)
+    base.execute(statement)
+    base.commit()
+    base.close()
+
+
+def payments(path: str | Path) -> int:
+    base = sqlite3.connect(path)
+    (count,) = base.execute("SELECT COUNT(*) FROM payments").fetchone()
+    base.close()
+    return int(count)
+
+
+def test_a_shop_with_a_finding_still_gets_its_backup_and_hears_of_it(shop: Places) -> None:
+    run(shop, "UPDATE transaction_counts SET count = count + 1")
+    made = backups.create(shop, None, NOW)
+    assert made["verified"] is False
+    assert [one.partition(":")[0] for one in made["findings"]] == ["counts.kept"]
+    assert payments(made["path"]) == 1
+    assert backups.verify(shop, None)["findings"] == made["findings"]
+    # It can be put back: a shop that is not in order is better than none.
+    assert backups.restore(shop, None, NOW, dry_run=False)["findings"] == made["findings"]
+
+
+def test_a_copy_that_is_damaged_is_still_removed(
+    shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def torn(_source: str, target: Path) -> None:
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(b"half")
+
+    monkeypatch.setattr(backup, "copy", torn)
+    with pytest.raises(backup.BackupBad):
+        backups.create(shop, None, NOW)
+    assert backup.entries(shop) == []
+
+
+def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(places: Places) -> None:
+    Path(places.home).mkdir(mode=0o700)
+    old_shop(places)
+    clock = FakeClock()
+    open_doors(places, {}, clock).close()
+    (entry,) = backup.entries(places)
+    assert entry.id.startswith("before-schema-2-")
+    assert entry.before_upgrade
+    assert backup.look_through(Path(entry.path)).schema == 1
+    # Once there is nothing to change, nothing is copied.
+    open_doors(places, {}, clock).close()
+    assert len(backup.entries(places)) == 1
+    backups.create(places, None, NOW + timedelta(days=1))
+    backups.create(places, None, NOW + timedelta(days=2))
+    pruned = backups.prune(places, "1d", dry_run=False)
+    assert len(pruned["removed"]) == 1
+    assert [one.before_upgrade for one in backup.entries(places)] == [False, True]
+    # And it is what brings the old program back.
+    restored = backups.restore(places, entry.id, NOW, dry_run=True)
+    assert restored["schema"] == 1
+
+
+def test_without_room_for_that_copy_the_schema_stays_as_it_is(places: Places) -> None:
+    Path(places.home).mkdir(mode=0o700)
+    old_shop(places)
+    before = Path(places.database).read_bytes()
+    (Path(places.home) / "backups").write_text("in the way")
+    with pytest.raises(StartError) as ended:
+        open_doors(places, {}, FakeClock())
+    assert ended.value.code is wire.ErrorCode.UNAVAILABLE
+    assert "no copy could be made before" in ended.value.message
+    assert Path(places.database).read_bytes() == before
+    # The lock is free again.
+    (Path(places.home) / "backups").unlink()
+    open_doors(places, {}, FakeClock()).close()
+
+
+def test_a_restore_tells_what_came_after_the_copy(shop: Places) -> None:
+    run(
+        shop,
+        "UPDATE deliveries SET status = 'pending', next_attempt_at = 9, delivered_at = NULL WHERE id = 'dl1'",
+    )
+    made = backups.create(shop, None, NOW)
+    run(
+        shop,
+        "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, delivered_at = 9 WHERE id = 'dl1'",
+    )
+    run(shop, PAY)
+    told = backups.restore(shop, made["id"], NOW, dry_run=False)
+    assert (told["payments_since"], told["webhooks_repeated"]) == (1, 1)
+    assert told["webhooks_that_may_repeat"] == 1
+    assert payments(shop.database) == 1
+    assert payments(told["kept"]) == 2
+    base = sqlite3.connect(shop.database)
+    (data,) = base.execute("SELECT data FROM events WHERE type = 'shop.restored'").fetchone()
+    base.close()
+    assert '"payments_since":1' in data
+
+
+def test_a_damaged_database_does_not_stand_in_the_way_of_its_backup(shop: Places) -> None:
+    made = backups.create(shop, None, NOW)
+    Path(shop.database).write_bytes(b"no database at all")
+    told = backups.restore(shop, made["id"], NOW, dry_run=False)
+    assert Path(told["kept"]).read_bytes() == b"no database at all"
+    assert payments(shop.database) == 1
+    assert told["payments_since"] == 0
+
+
+def test_a_copy_can_be_put_elsewhere_and_over_nothing(shop: Places, tmp_path: Path) -> None:
+    backups.create(shop, None, NOW)
+    target = tmp_path / "looked-at.db"
+    told = backups.restore(shop, None, NOW, dry_run=False, to=str(target))
+    assert (told["to"], payments(target)) == (str(target), 1)
+    assert target.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(backup.BackupBad, match="there already"):
+        backups.restore(shop, None, NOW, dry_run=False, to=str(target))
+
+
+def test_a_copy_that_is_not_sound_is_never_put_back(shop: Places) -> None:
+    copy = Path(backups.create(shop, None, NOW)["path"])
+    whole, before = copy.read_bytes(), Path(shop.database).read_bytes()
+    for broken in (
+        whole[: len(whole) // 2],
+        whole[:4096] + bytes(4096) + whole[8192:],
+        b"no database",
+        b"",
+    ):
+        copy.write_bytes(broken)
+        with pytest.raises(backup.BackupBad):
+            backups.verify(shop, None)
+        with pytest.raises(backup.BackupBad):
+            backups.restore(shop, None, NOW, dry_run=False)
+    assert Path(shop.database).read_bytes() == before
+
+
+def test_a_copy_of_nothing_and_over_something_is_refused(shop: Places, tmp_path: Path) -> None:
+    taken = tmp_path / "mine.db"
+    taken.write_text("mine")
+    with pytest.raises(backup.BackupBad, match="there already"):
+        backups.create(shop, str(taken), NOW)
+    assert taken.read_text() == "mine"
+    with pytest.raises(backup.BackupBad, match="there is no backup nowhere"):
+        backups.restore(shop, "nowhere.db", NOW, dry_run=False)
