@@ -120,6 +120,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "daemon run": Info(_ROOM + "daemon_run", "Run the daemon here, in the foreground", CARE),
     "daemon start": Info(_ROOM + "daemon_start", "Start the daemon in the background", CARE),
     "daemon stop": Info(_ROOM + "daemon_stop", "Stop the daemon", CARE),
+    "daemon restart": Info(_ROOM + "daemon_restart", "Stop the daemon and start it again", CARE),
     "daemon status": Info(_ROOM + "daemon_status", "Say whether the daemon runs", CARE),
     "config show": Info(_ROOM + "config_show", "Show the settings", CARE),
     "config get": Info(_ROOM + "config_get", "Show one setting", CARE),
@@ -163,7 +164,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "notices": ("What you have to know: list, seen, test, password", DAY),
     "config": ("The settings: show, get, set, edit, validate, path", CARE),
     "service": ("momo as a service: install, uninstall, status, start, stop, restart, logs", CARE),
-    "daemon": ("The daemon: run, start, stop, status", CARE),
+    "daemon": ("The daemon: run, start, stop, restart, status", CARE),
 }
 """The first words of two-word commands: summary and panel."""
 

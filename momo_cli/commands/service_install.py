@@ -10,15 +10,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
-from momo_cli.errors import Failure, usage
 from momo_cli.render import dumps
-from momo_cli.services import Kind, Service, check_place, do, read, service_for, write
+from momo_cli.service_setup import agreed, switch_on
+from momo_cli.services import Kind, Service, check_place, read, service_for, write
 from momo_cli.terminal import Terminal
-from momo_cli.unit_files import UnitFile, timer_names
+from momo_cli.unit_files import UnitFile
 
 EXAMPLES: Final = """\
   momo service install --print
@@ -71,61 +70,13 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     before = service.text
     if options.dry_run:
         return _answer(terminal, service, "would_install" if new else "already_installed", new, [])
-    if new and not _agreed(terminal, new):
+    if new and not agreed(terminal, new):
         return _answer(terminal, service, "cancelled", [], [], exit_code=exits.CANCELLED)
     for file in new:
         write(file)
-    problems = _switch_on(client, terminal, service, options)
+    problems = switch_on(client, terminal, service, linger=options.linger, timers=options.timers)
     status = ("updated" if before else "installed") if new else "already_installed"
     return _answer(terminal, service, status, new, problems)
-
-
-def _agreed(terminal: Terminal, files: list[UnitFile]) -> bool:
-    """Show the files and ask, because they change what the machine does by itself."""
-    if terminal.flags.yes:
-        return True
-    if not terminal.can_ask():
-        raise usage("--yes is missing, and there is nobody to ask", "momo service install --print")
-    for file in files:
-        terminal.complain(terminal.style(f"── {file.path}", "bold", message=True))
-        terminal.complain(file.text)
-    return terminal.ask("Write this and start the service? [y/N] ", "--yes").lower() in ("y", "yes")
-
-
-def _switch_on(client: Client, terminal: Terminal, service: Service, options: Options) -> list[str]:
-    """Tell the machine's programs; return what they refused, each with what to type."""
-    steps: list[list[str]] = []
-    if service.kind is Kind.LAUNCHD:
-        steps.append(service.control("enable"))
-    else:
-        scope = ["--user"] if service.kind is Kind.USER else []
-        if service.kind is Kind.SYSTEM:
-            steps.append(["systemd-sysusers", "momo.conf"])
-        steps.append(["systemctl", *scope, "daemon-reload"])
-        if options.linger and service.kind is Kind.USER:
-            steps.append(["loginctl", "enable-linger"])
-        wanted = [service.unit]
-        if options.timers:
-            wanted += timer_names(service.shop, _endpoints(client))
-        steps.append(["systemctl", *scope, "enable", "--now", *wanted])
-    problems = []
-    for step in steps:
-        try:
-            do(terminal, step)
-        except Failure as failure:
-            problems.append(failure.message)
-    return problems
-
-
-def _endpoints(client: Client) -> list[str]:
-    """Return the endpoints that get a timer each; none when the daemon cannot be asked."""
-    if not client.alive():
-        return []
-    try:
-        found = client.get(Path.ENDPOINTS).data or ()
-    except Failure:
-        return []
-    return [str(endpoint["id"]) for endpoint in found]
 
 
 def _printed(service: Service, files: list[UnitFile]) -> Answer:

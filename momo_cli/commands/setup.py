@@ -1,7 +1,8 @@
-"""Set up this machine: the shop, its password, and the first keys. Can be run again at any time.
+"""Set up this machine: the shop, its password and keys, the phone and its number, and a first practice payment.
 
-On a terminal it asks for what is missing. Keys and secrets are shown once. Exit 6 with --check
-when a step still needs you.
+On a terminal it asks for what is missing, skips what is done, and asks nothing twice; stop it at any time and run it
+again. Without one it does what the flags (or --from FILE.toml) say. Keys and secrets are shown once. Exit 6 when a
+step that was asked for still needs you, and with --check when anything does.
 """
 
 import os
@@ -12,31 +13,33 @@ from typing import Annotated, Any, Final
 import typer
 
 from daemon.wire import Path
-from momo_cli import system
+from momo_cli import exits, system
 from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import Failure
 from momo_cli.passwords import STDIN, new_password, password_in
 from momo_cli.process import Done, ask
+from momo_cli.render import dumps
+from momo_cli.setup_wishes import Wishes, read_file, wishes_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
+from momo_cli.wizard import MARKS, Wizard
 from momo_cli.words import phone, styled
 
 EXAMPLES: Final = """\
   momo setup
   momo setup --no-input --shop "Ama Provisions" --password-file pw.txt --json
   momo setup --check
+  momo setup --from shop.toml --no-input --service user
 """
 VIEW: Final = View(
     fields=(Field("id"), Field("status"), Field("detail"), Field("fix")),
 )
 _FIRST: Final = "momo init 1.00 --phone NUMBER"
-_MARKS: Final = {
-    "done": Cell("✓", "green"),
-    "skipped": Cell("—", "dim"),
-    "needs_action": Cell("!", "yellow"),
-    "failed": Cell("✗", "red"),
-}
+_WELCOME: Final = """\
+Welcome to momo. A few questions, about five minutes.
+Ctrl-C stops at any time; momo setup goes on from there.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,11 @@ class Options:
     tz: str | None
     owner_email: str | None
     password_file: str | None
-    methods: tuple[dict[str, str], ...]
+    wishes: Wishes
     check: bool
 
 
-def command(
+def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     shop: Annotated[str | None, typer.Option(metavar="NAME", help="The shop's name.")] = None,
     tz: Annotated[
         str | None,
@@ -71,20 +74,68 @@ def command(
         list[str] | None,
         typer.Option(metavar="NET:PHONE:NAME", help="A number that takes money; may be repeated."),
     ] = None,
+    sim: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DEVICE:SLOT=PHONE", help="The SIM of such a number; the same."),
+    ] = None,
+    http: Annotated[
+        str | None, typer.Option(metavar="loopback|lan|off", help="Who may call the API.")
+    ] = None,
+    public_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where customers see the checkout page.")
+    ] = None,
+    endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="Who is told of each payment.")
+    ] = None,
+    service: Annotated[
+        str | None, typer.Option(metavar="user|system|none", help="Start with the machine.")
+    ] = None,
+    practice: Annotated[
+        bool | None, typer.Option("--practice/--no-practice", help="Make a practice payment.")
+    ] = None,
+    modem: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="A modem's tty, where it is not found by itself."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE.toml", help="These flags as a file; flags win."),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Change nothing; say what is missing (exit 6)."),
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Ask again what you put off before.")
+    ] = False,
 ) -> Call:
-    """Read the flags."""
-    methods = tuple(_method(text) for text in method or ())
-    return Call(run, Options(shop, tz, owner_email, password_file, methods, check), VIEW)
+    """Read the flags, and the file that stands for those that are not given."""
+    said: dict[str, Any] = read_file(source) if source is not None else {}
+    flags = {
+        "shop": shop, "tz": tz, "owner_email": owner_email, "password_file": password_file,
+        "methods": method, "sims": sim, "http": http, "public_url": public_url,
+        "endpoint": endpoint, "service": service, "practice": practice,
+    }  # fmt: skip
+    said |= {name: value for name, value in flags.items() if value is not None}
+    wishes = wishes_of(said, tuple(modem or ()), again=again)
+    options = Options(
+        shop=said.get("shop"),
+        tz=said.get("tz"),
+        owner_email=said.get("owner_email"),
+        password_file=said.get("password_file"),
+        wishes=wishes,
+        check=check,
+    )
+    return Call(run, options, VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
-    """Ask for what is missing, let the daemon's program do it, and show each step."""
+    """Ask for what is missing, let the daemon's program do it, and go on to the first payment."""
     known = os.path.exists(terminal.located.places.database)  # noqa: PTH110  # no pathlib needed
     asked = not known and not options.check
+    guided = terminal.human and terminal.can_ask() and not options.check
+    if guided:
+        terminal.note(_WELCOME + terminal.style("\n1 of 8  Your shop", "bold", message=True))
     shop = options.shop or (_ask_shop(terminal) if asked else None)
     password = None
     if options.password_file == STDIN or (asked and options.password_file is None):
@@ -94,9 +145,40 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         done = _through_daemon(client, options, shop, password)
     else:
         done = ask(terminal, "setup", *_flags(options, shop, password), stdin=password)
+    if guided or (options.wishes.any and not options.check):
+        return _gone_on(terminal, done, Wizard(client, terminal, options.wishes, asks=guided))
     added = _add_methods(client, terminal, options)
     todo = [*([] if runs else ["momo daemon start"]), *added, _FIRST]
     return _answer(terminal, done, ["momo setup"] if options.check else todo)
+
+
+def _gone_on(terminal: Terminal, done: Done, wizard: Wizard) -> Answer:
+    """Go through the other steps, and answer with all of them; the secrets come last, to be kept."""
+    data: dict[str, Any] = dict(done.body.get("data") or {})
+    # Of the phone the steps to come know more.
+    first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
+    for step in first if wizard.asks else ():
+        wizard.tell(step)
+    wizard.run()
+    steps = [*first, *wizard.steps]
+    data["steps"] = steps
+    bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
+    lines = _secrets(terminal, data)
+    if not wizard.asks:
+        lines = _lines(terminal, data, steps)
+    mark = terminal.style("!", "yellow") if bad else terminal.style("✓", "green")
+    end = (
+        f"{mark} {len(bad)} step{'s' if len(bad) > 1 else ''} to go."
+        if bad
+        else f"{mark} momo is ready."
+    )
+    return Answer(
+        document=dumps({**done.body, "data": data}),
+        rows=steps,
+        lines=[*lines, "", end],
+        next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
+        exit_code=exits.FINDINGS if bad else exits.OK,
+    )
 
 
 def _ask_shop(terminal: Terminal) -> str:
@@ -138,19 +220,10 @@ def _through_daemon(
     return Done(6 if options.check and needs else 0, reply.text, reply.body)
 
 
-def _method(text: str) -> dict[str, str]:
-    network, _, rest = text.partition(":")
-    number, _, name = rest.partition(":")
-    if not (network and number and name):
-        raise usage(f"--method: {text!r} is not NET:PHONE:NAME, such as mtn:0244124567:Ama")
-    provider = network if network.startswith("momo_") else f"momo_{network.lower()}"
-    return {"provider": provider, "phone_number": number, "account_name": name}
-
-
 def _add_methods(client: Client, terminal: Terminal, options: Options) -> list[str]:
     """Register the numbers; a number that is there already is left alone. Returns what to type."""
     todo = []
-    for body in () if options.check else options.methods:
+    for body in () if options.check else options.wishes.methods:
         if not client.alive():
             todo.append(
                 f"momo methods add --provider {body['provider']} --phone {body['phone_number']} "
@@ -187,10 +260,15 @@ def _answer(terminal: Terminal, done: Done, todo: Sequence[str]) -> Answer:
 def _lines(terminal: Terminal, data: dict[str, Any], steps: list[Row]) -> list[str]:
     found = []
     for step in steps:
-        mark = styled(_MARKS.get(str(step.get("status")), Cell("?")), terminal)
+        mark = styled(Cell(*MARKS.get(str(step.get("status")), ("?", ""))), terminal)
         found.append(f"{mark} {clean(step.get('detail') or step.get('id'))}")
         if step.get("fix"):
             found.append(f"    {clean(step['fix'])}")
+    return [*found, *_secrets(terminal, data)]
+
+
+def _secrets(terminal: Terminal, data: dict[str, Any]) -> list[str]:
+    """Return what is shown this once."""
     secrets = [
         (title, data[name])
         for title, name in (
@@ -200,7 +278,7 @@ def _lines(terminal: Terminal, data: dict[str, Any], steps: list[Row]) -> list[s
         )
         if data.get(name)
     ]
-    if secrets:
-        found += ["", "Shown this once; keep them somewhere safe:"]
-        found += [f"  {title:<15} {terminal.style(clean(v), 'bold')}" for title, v in secrets]
-    return found
+    if not secrets:
+        return []
+    shown = [f"  {title:<15} {terminal.style(clean(v), 'bold')}" for title, v in secrets]
+    return ["", "Shown this once; keep them somewhere safe:", *shown]

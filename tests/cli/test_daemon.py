@@ -1,5 +1,6 @@
 """`momo daemon` and `momo demo` against stand-ins for the daemon's program."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -10,7 +11,7 @@ import pytest
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
-from tests.fakes.fake_api import Asked, FakeApi, Says, ok
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
 
 LISTENS = """
 import socket, sys
@@ -142,3 +143,56 @@ def test_run_and_demo_become_the_daemon_s_program(
     monkeypatch.setattr(os, "execve", execve)
     momo(*argv, "--profile", "second")
     assert seen == [sys.executable, [sys.executable, "-m", "daemon", *became], "second"]
+
+
+VALID = 'import sys\nif sys.argv[1] == "config":\n    print(\'{"success": true, "data": {}}\')\n    sys.exit()\n'
+WRONG = (
+    'print(\'{"success": false, "error": {"code": "CONFIG_INVALID", "message": "line 3"}}\')\n'
+    "import sys; sys.exit(78)"
+)
+
+
+def test_restart_stops_the_old_one_and_starts_a_new_one(
+    stand_in: Path, api: FakeApi, shop: Shop, momo: Momo
+) -> None:
+    def vanish(_: Asked) -> Says:
+        shop.socket.unlink()
+        return ok({"status": "stopping"})
+
+    api.on("POST", wire.Path.LOCAL_SHUTDOWN, vanish)
+    stand_in.write_text(VALID + LISTENS.format(path=str(shop.socket)))
+    ran = momo("daemon", "restart", "--json")
+    end(ran.json["data"]["pid"])
+    assert (ran.code, ran.json["data"]["status"]) == (0, "restarted")
+
+
+def test_restart_with_wrong_settings_stops_nothing(
+    stand_in: Path, api: FakeApi, momo: Momo
+) -> None:
+    stand_in.write_text(WRONG)
+    ran = momo("daemon", "restart", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (78, "CONFIG_INVALID")
+    assert api.asked == []
+
+
+def test_shop_that_is_a_service_is_started_by_it(
+    shop: Shop, momo: Momo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = tmp_path / ".config" / "systemd" / "user" / "momo.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text(f"# Shop: {shop.home}\n")
+    daemon = FakeApi()
+    daemon.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
+    asked: list[list[str]] = []
+    with contextlib.ExitStack() as running:
+
+        def systemctl(_: object, words: list[str]) -> str:
+            asked.append(words)
+            running.enter_context(serving(daemon, shop.socket))
+            return ""
+
+        monkeypatch.setattr("momo_cli.running.do", systemctl)
+        monkeypatch.setattr("sys.platform", "linux")
+        data = momo("daemon", "start", "--json", HOME=str(tmp_path)).json["data"]
+    assert asked == [["systemctl", "--user", "start", "momo.service"]]
+    assert (data["status"], data["supervisor"], data["pid"]) == ("started", "systemd-user", 4121)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from daemon import wire
+from momo_cli.process import Done
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, ok, refusal
@@ -233,3 +234,131 @@ def test_setup_asks_on_a_terminal_and_shows_no_password(program: Program, shop: 
     assert b"Those were two different passwords." in shown
     assert program.seen[0][-2:] == ["--shop=Ama Provisions", "--password-file=-"]
     assert program.seen[1] == "correct horse"
+
+
+# The steps after the shop itself: against the fake daemon, with settings of their own.
+
+SETTINGS = {"http.bind": "127.0.0.1:8420", "http.public_base_url": ""}
+PRACTICE = {"reference": "svc_trx_practice", "svc_code": "7KQ2MX"}
+
+
+@pytest.fixture
+def settled(api: FakeApi, momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A daemon that runs with a phone, and what `config set` was told."""
+    told: list[Any] = []
+    settings = dict(SETTINGS)
+
+    def program(_terminal: Any, _verb: str, *words: str) -> Done:
+        if "set" in words:
+            told.append(words[-2:])
+            settings[words[-2]] = words[-1]
+        rows = [{"key": key, "value": value} for key, value in settings.items()]
+        return Done(0, "", {"data": rows})
+
+    monkeypatch.setattr("momo_cli.wizard.ask", program)
+    shop.environ["HOME"] = str(shop.home)
+    api.on("POST", wire.Path.LOCAL_SETUP, ok(DONE["data"]))
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
+    api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
+    api.on("POST", wire.Path.PAYMENT_METHODS, ok(samples.METHOD_ROW))
+    api.on("GET", wire.Path.ENDPOINTS, ok([]))
+    api.on("POST", wire.Path.ENDPOINTS, ok(samples.ENDPOINT, secret="whsec_x"))
+    api.on("POST", wire.Path.INITIALIZE, ok(PRACTICE))
+    api.on("POST", wire.Path.TEST_PAYMENTS, ok({"transaction": {"status": "SUCCESS"}}))
+    return told
+
+
+def statuses(ran: Any) -> dict[str, str]:
+    return {step["id"]: step["status"] for step in ran.json["data"]["steps"]}
+
+
+def test_flags_alone_lead_to_the_first_practice_payment(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    ran = momo(
+        "setup", "--no-input", "--method", "mtn:0244124567:Ama Mensah",
+        "--sim", "zte-front:0=0244124567", "--http", "off", "--endpoint", "https://a.example/hook",
+        "--service", "none", "--practice", "--json",
+    )  # fmt: skip
+    assert statuses(ran) == {
+        "shop": "done", "http": "done", "service": "skipped", "daemon": "needs_action",
+        "phone": "done", "number": "done", "endpoint": "done", "practice": "done",
+    }  # fmt: skip
+    assert settled == [("http.bind", "off")]
+    asked = [(one.method, one.path, one.body) for one in api.asked if one.method == "POST"]
+    assert asked[1][2]["sim"] == {"device_id": samples.DEVICE, "slot_index": 0}
+    assert asked[2] == ("POST", wire.Path.ENDPOINTS, {"url": "https://a.example/hook"})
+    assert asked[-1] == ("POST", wire.Path.TEST_PAYMENTS, {"reference": "svc_trx_practice"})
+    # The daemon runs with the old address: that needs a person.
+    assert ran.code == 6
+    assert ran.json["data"]["api_key"] == "svc_live_sk_canary"
+
+
+def test_file_says_what_the_flags_would_and_flags_win(
+    settled: list[Any], api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text('service = "user"\npractice = true\nhttp = "loopback"\nshop = "Ama"\n')
+    ran = momo("setup", "--from", str(file), "--service", "none", "--no-input", "--json")
+    assert (ran.code, statuses(ran)["service"]) == (0, "skipped")
+    assert statuses(ran)["practice"] == "done"
+    assert api.asked[0].body["shop"] == "Ama"
+    assert settled == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("shp = 'A'", "did you mean shop?"),
+        ("methods = 'mtn'", "methods takes a list of texts"),
+        ("practice = 'yes'", "practice takes true or false"),
+        ("service = 'root'", "not one of user, system, none"),
+        ("shop = ", "--from:"),
+    ],
+)
+def test_file_that_is_wrong_is_2_and_names_the_key(
+    text: str, why: str, momo: Momo, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text(text)
+    ran = momo("setup", "--from", str(file), "--json")
+    assert ran.code == 2
+    assert why in ran.json["error"]["message"]
+
+
+def test_step_that_fails_is_told_and_the_next_one_goes_on(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", wire.Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED"))
+    ran = momo("setup", "--no-input", "--endpoint", "https://10.0.0.1/", "--practice", "--json")
+    assert ran.code == 6
+    assert (statuses(ran)["endpoint"], statuses(ran)["practice"]) == ("failed", "done")
+
+
+def test_person_is_asked_once_and_what_was_put_off_is_named_again(
+    settled: list[Any], api: FakeApi, shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        api.on("GET", wire.Path.PAYMENT_METHODS, ok([]), ok([samples.METHOD_ROW]))
+        # No public address, no service, the number and the name of the SIM, no endpoint.
+        hand.write(b"\nn\n0244124567\nAma Mensah\n\n")
+        first = momo("setup", "-o", "table")
+        assert first.code == 0, first.err
+        assert "Its number, such as 0244124567" in first.err
+        assert "asked for, paid and matched" in first.err
+        assert first.out.splitlines()[-1] == "✓ momo is ready."
+        placed = {**samples.SIMS[0]["sims"][0], "phone_number": "+233244124567"}
+        api.on("GET", wire.Path.SIMS, ok([{**samples.SIMS[0], "sims": [placed]}]))
+        again = momo("setup", "-o", "table")
+    assert "public https address" not in again.err
+    assert "Address that is told" not in again.err
+    assert "momo endpoints add" in again.err
+    number = [one.body for one in api.asked if one.path == wire.Path.PAYMENT_METHODS and one.body]
+    assert number[0] == {
+        "provider": "momo_mtn", "phone_number": "0244124567", "account_name": "Ama Mensah",
+        "sim": {"device_id": samples.DEVICE, "slot_index": 0},
+    }  # fmt: skip

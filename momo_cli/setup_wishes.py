@@ -1,0 +1,125 @@
+"""What `momo setup` is told, by its flags or by `--from FILE.toml`, for a machine that is set up without questions.
+
+shop = "Ama Provisions"
+password_file = "pw.txt"
+methods = ["mtn:0244124567:Ama Mensah"]
+sims = ["zte-front:0=0244124567"]
+http = "loopback"
+service = "user"
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from momo_cli.devices import split_sim
+from momo_cli.errors import usage
+
+BINDS: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
+SERVICES: Final = ("user", "system", "none")
+
+KEYS: Final[dict[str, type]] = {
+    "shop": str,
+    "tz": str,
+    "owner_email": str,
+    "password_file": str,
+    "methods": list,
+    "sims": list,
+    "http": str,
+    "public_url": str,
+    "endpoint": str,
+    "service": str,
+    "practice": bool,
+}
+"""Every key, and what it takes; lists are of texts."""
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """Return what the file says.
+
+    Raises:
+        Failure: USAGE: it cannot be read, is no TOML, or has a key or value that setup does not know.
+    """
+    import tomllib  # noqa: PLC0415  # only this flag needs it
+
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  # no pathlib here
+            found = tomllib.load(file)
+    except (OSError, ValueError) as problem:
+        raise usage(f"--from: {path}: {problem}") from None
+    for key, value in found.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS)}"
+            raise usage(f"--from: {path}: unknown key {key}; {hint}")
+        kind = KEYS[key]
+        right = isinstance(value, kind)
+        if isinstance(value, list):
+            right = right and all(isinstance(item, str) for item in value)
+        if not right:
+            wanted = {str: "a text", list: "a list of texts", bool: "true or false"}[kind]
+            raise usage(f"--from: {path}: {key} takes {wanted}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the flags and the file say of these steps; None asks, where there is somebody to ask."""
+
+    methods: tuple[dict[str, str], ...] = ()
+    sims: tuple[tuple[str, str], ...] = ()
+    """`DEVICE:SLOT` and the number that is on it."""
+    http: str | None = None
+    public_url: str | None = None
+    endpoint: str | None = None
+    service: str | None = None
+    practice: bool | None = None
+    modems: tuple[str, ...] = ()
+    again: bool = False
+    """Ask again what was put off before."""
+
+    @property
+    def any(self) -> bool:
+        """Say whether the flags ask for any of these steps."""
+        said = (self.http, self.public_url, self.endpoint, self.service, self.practice)
+        return bool(self.sims) or any(wish is not None for wish in said)
+
+
+def wishes_of(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) -> Wishes:
+    """Return the wishes that flags and file express.
+
+    Raises:
+        Failure: USAGE: a value is not of its form.
+    """
+    for name, choices in (("http", tuple(BINDS)), ("service", SERVICES)):
+        if said.get(name) not in (None, *choices):
+            raise usage(f"--{name}: {said[name]!r} is not one of {', '.join(choices)}")
+    return Wishes(
+        methods=tuple(_method(text) for text in said.get("methods", ())),
+        sims=tuple(_placed(text) for text in said.get("sims", ())),
+        http=said.get("http"),
+        public_url=said.get("public_url"),
+        endpoint=said.get("endpoint"),
+        service=said.get("service"),
+        practice=said.get("practice"),
+        modems=modems,
+        again=again,
+    )
+
+
+def _method(text: str) -> dict[str, str]:
+    network, _, rest = text.partition(":")
+    number, _, name = rest.partition(":")
+    if not (network and number and name):
+        raise usage(f"--method: {text!r} is not NET:PHONE:NAME, such as mtn:0244124567:Ama")
+    provider = network if network.startswith("momo_") else f"momo_{network.lower()}"
+    return {"provider": provider, "phone_number": number, "account_name": name}
+
+
+def _placed(text: str) -> tuple[str, str]:
+    place, _, number = text.partition("=")
+    if not number:
+        raise usage(f"--sim: {text!r} is not DEVICE:SLOT=PHONE, such as zte-front:0=0244124567")
+    split_sim(place, "--sim")
+    return place, number
