@@ -1,15 +1,19 @@
 """Send an endpoint the payments of a window that it should have and has not (decisions.md section 7).
 
 The window is gone through in a reading view, so that a long one holds up no payment; what is found is then written in
-one transaction, which looks at each again and counts what it did.
+pieces, each a transaction that looks at each payment again and counts what it did. A crash between two of them leaves
+the first ones queued, and whoever asks again gets the others.
 """
 
+import functools
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.core import shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
+from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.model import Endpoint
 from daemon.core.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, Fate
 from daemon.core.requests import Answer, CallMeta
@@ -20,6 +24,8 @@ from daemon.store.outbox import Outbox
 from daemon.store.replay import Candidate, Window, fates, gone_since
 from daemon.wire import DeliveryStatus, ErrorCode, Mode
 
+PIECE = 50
+"""Payments written in one transaction, for which a payment that comes in, and whatever is being sent, wait."""
 PAUSED = "The endpoint is paused: what is queued waits until it is resumed."
 
 
@@ -68,18 +74,40 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
     """
     now = env.clock.now_us()
     endpoint, plan = await env.store.read(lambda reader: _look(reader, caller, asked))
-
-    def effect(tx: Tx) -> Answer:
-        counts, elsewhere = plan.counts, plan.elsewhere
-        if not asked.dry_run:
-            # It may have been deleted, or have got some of it, since we looked.
-            _endpoint(tx, caller, asked.endpoint_id)
-            counts, elsewhere = _queue(tx, env, endpoint, plan, now)
-            _note(tx, caller, endpoint, asked, sum(counts[each] for each in SENT), now)
-        return _answer(asked, endpoint, plan, counts, elsewhere, meta)
-
     if asked.dry_run:
         return _answer(asked, endpoint, plan, plan.counts, plan.elsewhere, meta)
+    pieces = [plan.send[at : at + PIECE] for at in range(0, len(plan.send), PIECE)]
+    moved: Counter[Fate] = Counter()
+    elsewhere = 0
+
+    def queue(tx: Tx, piece: Sequence[tuple[Candidate, Fate]]) -> tuple[Counter[Fate], int]:
+        # It may have been deleted, or have got some of it, since we looked.
+        _endpoint(tx, caller, asked.endpoint_id)
+        return _queue(tx, env, endpoint, piece, now)
+
+    def unless_answered(
+        tx: Tx, piece: Sequence[tuple[Candidate, Fate]]
+    ) -> tuple[Counter[Fate], int] | None:
+        claim = meta.idempotency
+        if claim is not None and idempotency.find(tx, claim, now - IDEMPOTENCY_US) is not None:
+            return None
+        return queue(tx, piece)
+
+    for piece in pieces[:-1]:
+        done = await env.store.write(functools.partial(unless_answered, piece=piece))
+        if done is None:
+            break
+        moved.update(done[0])
+        elsewhere += done[1]
+
+    def effect(tx: Tx) -> Answer:
+        last, last_elsewhere = queue(tx, pieces[-1] if pieces else ())
+        counts = Counter(plan.counts)
+        for what, count in (*moved.items(), *last.items()):
+            counts[what] += count
+        _note(tx, caller, endpoint, asked, sum(counts[each] for each in SENT), now)
+        return _answer(asked, endpoint, plan, counts, elsewhere + last_elsewhere, meta)
+
     return await env.store.write(
         lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
     )
@@ -117,21 +145,23 @@ def _endpoint(reader: Reader, caller: Caller, endpoint_id: str) -> Endpoint:
     return found
 
 
-def _queue(tx: Tx, env: Env, endpoint: Endpoint, plan: Plan, now: int) -> tuple[Counter[Fate], int]:
-    """Queue what was found and return what really became of everything."""
-    counts = Counter(plan.counts)
+def _queue(
+    tx: Tx, env: Env, endpoint: Endpoint, piece: Sequence[tuple[Candidate, Fate]], now: int
+) -> tuple[Counter[Fate], int]:
+    """Queue what was found; return how the counts change by what had become of it, and how many others have had."""
+    moved: Counter[Fate] = Counter()
     elsewhere = 0
     outbox = env.outbox
-    for candidate, what in plan.send:
+    for candidate, what in piece:
         missed = gone_since(tx, candidate)
         if missed is None and not _send(tx, outbox, endpoint, candidate, now):
             missed = Fate.IN_FLIGHT
         if missed is None:
             elsewhere += candidate.elsewhere
         else:
-            counts[what] -= 1
-            counts[missed] += 1
-    return counts, elsewhere
+            moved[what] -= 1
+            moved[missed] += 1
+    return moved, elsewhere
 
 
 def _send(tx: Tx, outbox: Outbox, endpoint: Endpoint, candidate: Candidate, now: int) -> bool:

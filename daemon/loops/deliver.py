@@ -17,7 +17,7 @@ from daemon.core.limits import SECOND_US
 from daemon.core.pacing import Key
 from daemon.env import Env
 from daemon.flows import deliver, own_link
-from daemon.log import Log
+from daemon.log import Log, fault
 from daemon.loops.lanes import Lanes
 from daemon.loops.own_link import OwnLink, reach_of
 from daemon.store import deliveries, endpoints
@@ -34,7 +34,7 @@ WORKER: Final = "deliver"
 LOCKED_S: Final = 1.0
 """While the master key cannot be had, whether it can be had now is asked so often."""
 
-RECORD_S: Final = 0.02
+RECORD_S: Final = 0.05
 """What came of an attempt is written down so soon, also while its worker has more to send."""
 
 FAULT_S: Final = 1.0
@@ -194,7 +194,7 @@ class DeliverLoop:
             self._unsent[:0] = unsent
             raise
         except Exception as error:  # noqa: BLE001 -- one delivery that cannot be judged must not hold up the others
-            self._log.error("deliver.fault", error=repr(error))
+            self._log.error("deliver.fault", error=fault(error))
             await self._write_singly(ended)
             return None
         self._told += zip(ended, written.decisions, strict=True)
@@ -209,7 +209,7 @@ class DeliverLoop:
             except Unavailable:
                 self._ended.append(one)
             except Exception as error:  # noqa: BLE001 -- as above
-                self._log.error("deliver.fault", delivery=one.leased.delivery.id, error=repr(error))
+                self._log.error("deliver.fault", delivery=one.leased.delivery.id, error=fault(error))
             else:
                 self._told += zip([one], written.decisions, strict=True)
         self._tell()
@@ -258,7 +258,7 @@ class DeliverLoop:
         del self._running[task]
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("deliver.fault", error=repr(error))
+            self._log.error("deliver.fault", error=fault(error))
 
     def _endpoints_changed(self) -> None:
         """Begin nothing more of what was leased for an endpoint as it was: it may be paused, or have moved."""

@@ -308,6 +308,23 @@ async def test_the_same_key_answers_the_same(api: FakeApi) -> None:
     assert code(other) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
+async def test_a_replay_is_written_in_pieces_and_counted_as_one(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from daemon.flows import replay as flow
+
+    monkeypatch.setattr(flow, "PIECE", 2)
+    for number in range(5):
+        await pay(api, number)
+    target = await endpoint(api.live)
+    headers = {"Idempotency-Key": "k1"}
+    first = await replay(api.live, target, headers=headers)
+    assert first.json()["enqueued"] == 5
+    assert len(await log(api)) == 5
+    assert (await replay(api.live, target, headers=headers)).content == first.content
+    assert await counted(api.live, target) == {"enqueued": 0, "skipped_in_flight": 5}
+
+
 async def test_an_unknown_field_is_warned_of(api: FakeApi) -> None:
     target = await endpoint(api.live)
     body = (await replay(api.live, target, colour="red")).json()
