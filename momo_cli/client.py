@@ -173,11 +173,13 @@ class Client:
         target: str,
         headers: Mapping[str, str] | None = None,
         left: Callable[[], float] | None = None,
+        *,
+        method: str = "GET",
     ) -> Iterator[Event | None]:
         """Follow any stream of server-sent events; as `events`."""
         headers = {"Accept": "text/event-stream", **(headers or {})}
         try:
-            with self._exchange("GET", target, None, headers) as (response, transport):
+            with self._exchange(method, target, None, headers) as (response, transport):
                 if response.status != http.client.OK:
                     text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
                     self._reply(response.status, text)

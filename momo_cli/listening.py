@@ -110,7 +110,7 @@ def _read(
     patience, first, lost = _RECONNECTS_MAX, True, False
     while True:
         try:
-            for event in client.stream(path):
+            for event in client.stream(path, method="POST"):
                 patience, first = _RECONNECTS_MAX, False
                 if lost:
                     client.warn("connected again; what was missed comes now")

@@ -207,7 +207,7 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)
     routes.add(Path.LOCAL_TEMPLATES, {"GET": op(local_templates.get_list)}, local=True)
     routes.add(Path.LOCAL_LISTEN, {"POST": op(local_listen.create)}, local=True)
-    routes.add(Path.LOCAL_LISTENER, {"GET": op(local_listen.stream)}, local=True)
+    routes.add(Path.LOCAL_LISTENER, {"POST": op(local_listen.stream)}, local=True)
     routes.add(Path.LOCAL_LISTENER_OUTCOMES, {"POST": op(local_listen.settle)}, local=True)
     routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(local_delivery.sign)}, local=True)
     routes.add(Path.LOCAL_REPORT, {"GET": op(local_report.get)}, local=True)

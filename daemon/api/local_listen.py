@@ -1,7 +1,7 @@
 """`momo listen`: a live sandbox endpoint that takes its webhooks over the Unix socket.
 
     POST /local/v1/listen                  make one; the answer is that of a new endpoint, with its secret
-    GET  /local/v1/listen/{id}             its webhooks as server-sent events; while it is open the endpoint is active
+    POST /local/v1/listen/{id}             its webhooks as server-sent events; while it is open the endpoint is active
     POST /local/v1/listen/{id}/outcomes    what the receiver answered to one of them
 
 It is an endpoint like any other: deliveries in the outbox, retries, log, redelivery. While nobody is connected it is paused, so

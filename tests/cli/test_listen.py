@@ -117,7 +117,7 @@ def test_a_lost_connection_is_told_and_so_is_its_return(
     sent = json.dumps({**data, "body": base64.b64encode(b"{}").decode(), "attempt": 9})
     event = Says(stream=f"event: webhook\ndata: {sent}\n\n")
     here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
-    api.on("GET", here, event, Says(drop=True), event, refusal(404, "ENDPOINT_NOT_FOUND"))
+    api.on("POST", here, event, Says(drop=True), event, refusal(404, "ENDPOINT_NOT_FOUND"))
     api.on("POST", f"{here}/outcomes", ok({}))
     ran = momo("listen", "--print", "--endpoint", samples.ENDPOINT["id"], "-o", "table")
     assert ran.code == 3
