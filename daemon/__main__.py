@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from daemon import backups, settings, wire
+from daemon import backups, crash, settings, wire
 from daemon.api.envelope import VERSION
 from daemon.app import (
     EXIT_CONFIG,
@@ -41,6 +41,7 @@ from daemon.doctor.rounds import AREAS, examine, mend, this_user
 from daemon.flows import password, setup
 from daemon.intake import pasted
 from daemon.lock import Locked
+from daemon.log import fault
 from daemon.store import backup
 from daemon.store.backup import BackupBad
 from daemon.system import SystemClock, SystemEntropy
@@ -132,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace, places: wire.Places) -> int:
     # A supervisor that misses our pings sends SIGABRT; the log then shows where every thread stood.
     faulthandler.enable()
+    crash.mask_threads()
     run = RunOptions(
         http=options.http,
         insecure_http=options.insecure_http,
@@ -140,8 +142,21 @@ def _run(options: argparse.Namespace, places: wire.Places) -> int:
         supervised=options.supervised,
         simulated_phone=options.simulated_phone,
     )
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(serve(run, places, os.environ))
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(serve(run, places, os.environ))
+    except (StartError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 -- the last one who can: whatever it is, it is written down masked
+        written = crash.write(places, error, from_us(SystemClock().now_us()))
+        print(f"error: {fault(error)}  [INTERNAL_ERROR]", file=sys.stderr)
+        told = (
+            "momo logs"
+            if written is None
+            else f"momo doctor --bundle FILE.tar.gz takes {written} along"
+        )
+        print(f"next:  {told}", file=sys.stderr)
+        return EXIT_FAILED
 
 
 def _loop_factory() -> Any:

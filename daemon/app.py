@@ -22,7 +22,7 @@ from daemon.flows import send_text, smtp_password
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
 from daemon.lock import HomeLock, Locked
-from daemon.log import Log
+from daemon.log import Log, fault
 from daemon.loops.deliver import DeliverLoop
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
@@ -168,6 +168,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     clock, entropy = SystemClock(), SystemEntropy()
     doors = open_doors(places, environ, clock)
     log = Log.to_stderr(as_json=options.log_json)
+    asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
     try:
         if options.http is not None and not options.insecure_http:
             check_exposure(doors.config.http, options.http)
@@ -287,16 +288,28 @@ async def _listen(env: Env, places: wire.Places) -> Listeners:
     return listeners
 
 
+def _masked_faults(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """Return what says of an error that nobody awaited; asyncio's own would print its values."""
+
+    def say(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        told = "" if error is None else fault(error)
+        log.error("daemon.unhandled", what=str(context.get("message", "")), error=told)
+
+    return say
+
+
 async def _until_over(
     tasks: Sequence[asyncio.Task[None]], stopped: asyncio.Task[Any], log: Log
 ) -> int:
-    """Wait until we are told to stop, or a loop ends by itself; return the exit code."""
+    """Wait until we are told to stop; a loop that ends by itself is a fault of ours, and is raised."""
     done, _ = await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         if task is not stopped:
             # A loop that ends by itself has a fault; going on without it would look alive and not be.
-            log.error("daemon.fault", loop=task.get_name(), error=repr(task.exception()))
-            return EXIT_FAILED
+            error = task.exception() or RuntimeError("it ended as if it were done")
+            log.error("daemon.fault", loop=task.get_name(), error=fault(error))
+            raise error
     return EXIT_OK
 
 

@@ -16,6 +16,7 @@ _PHONE: Final = re.compile(r"(?<![\w.+-])\+?\d(?:[ -]?\d){8,14}(?!\w|[.-]\d)", r
 """Nine to fifteen digits (E.164), also in groups; not inside an id, a UUID or a decimal."""
 _PDU: Final = re.compile(r"(?<!\w)[0-9A-Fa-f]{65,}(?!\w)", re.ASCII)
 """Hex longer than a SHA-256 is an SMS as the modem gave it."""
+_QUOTED: Final = re.compile(r"(['\"]).*?\1", re.DOTALL)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """A value with a line break in it could write a line of its own."""
 
@@ -59,6 +60,12 @@ def scrubbed(text: str) -> str:
     text = _PDU.sub("***", text)
     text = _PHONE.sub(_short_phone, text)
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+
+
+def fault(error: BaseException) -> str:
+    """Return an error as it may stand in a log: its kind, and its text without what it quotes, which is often a value."""
+    text = _QUOTED.sub(r"\1***\1", str(error))
+    return f"{type(error).__name__}: {scrubbed(text)}"
 
 
 def _short_phone(match: re.Match[str]) -> str:

@@ -166,8 +166,8 @@ def _security(patient: Patient) -> str:
 
 
 def _logs(patient: Patient) -> list[Path]:
-    folder = Path(patient.shop.log)
-    found = [path for path in folder.glob("*") if path.is_file()] if folder.is_dir() else []
+    found = [path for path in Path(patient.shop.log).glob("*") if path.is_file()]
+    found += Path(patient.shop.state).glob("crash-*.txt")
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:LOG_FILES]
 
 

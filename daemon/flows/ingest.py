@@ -13,6 +13,7 @@ from daemon.env import Env
 from daemon.intake import parts as intake
 from daemon.intake.conclude import conclude, conclude_unread
 from daemon.intake.desk import Desk
+from daemon.log import fault as described
 from daemon.store.engine import Tx
 from daemon.wire import MessageState
 
@@ -58,7 +59,7 @@ async def _one_by_one(
     env: Env, source: Source, parts: Sequence[ReadPart], now: int, fault: Exception
 ) -> Ingested:
     """Store each part alone, the one that trips a fault without reading it."""
-    results, faults = list[Ingested](), [repr(fault)]
+    results, faults = list[Ingested](), [described(fault)]
     for part in parts:
 
         def job(tx: Tx, part: ReadPart = part) -> Ingested:
@@ -70,7 +71,7 @@ async def _one_by_one(
         try:
             results.append(await env.store.write(job))
         except OUR_FAULTS as error:
-            faults.append(repr(error))
+            faults.append(described(error))
             results.append(await env.store.write(store_only))
     return Ingested(
         sum(result.new_parts for result in results),

@@ -11,6 +11,7 @@ from daemon.core.requests import Source
 from daemon.env import Env
 from daemon.flows import send_text
 from daemon.log import Log
+from daemon.log import fault as described
 from daemon.modem.port import Link
 from daemon.modem.session import Session
 from daemon.modem.session_send import SmsEnded, SmsPartSent, SmsResult
@@ -62,7 +63,7 @@ class TextLoop:
             self._heard += [e for e in session.events() if isinstance(e, SmsPartSent | SmsEnded)]
             await self._write_down()
         except Exception as fault:  # noqa: BLE001 - told, not swallowed
-            self._log.error("sms.fault", error=repr(fault))
+            self._log.error("sms.fault", error=described(fault))
         finally:
             unsubscribe()
 

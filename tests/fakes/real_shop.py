@@ -43,6 +43,12 @@ ANSWER_S = 30.0
 SHORT_SCHEDULE_S = (0.2, 0.2, 0.5, 0.5, *([1.0] * 60))
 """Retries for tests in which the receiver or the daemon is often away."""
 
+CANARIES = (
+    "244123456", "24 412 3456", "244124567", "Ama Mensah", "KOFI ANTWI", "ANTWI BADU", "correct horse",
+    "Payment received for", "Confirmed. You have received",
+)  # fmt: skip
+"""Numbers, names, a password and words of messages that the tests use everywhere."""
+
 Settings = Mapping[str, Mapping[str, object]]
 Found = TypeVar("Found")
 
@@ -118,8 +124,23 @@ class RealShop:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_exc: object) -> None:
+    def __exit__(self, kind: object, *_exc: object) -> None:
         self.kill()
+        if kind is None:
+            assert not self.leaked(), "the log or a crash file tells what it must not"
+
+    def leaked(self) -> list[str]:
+        """Return what must never stand in a log or a crash file, and stands in this shop's.
+
+        Every test with a real shop asks this when it ends, so each of them is a test of the masking too: the customer's
+        and the shop's number in each form, the names that its SMS and its account bear, its keys, secrets and password.
+        """
+        told = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        for file in Path(self.places.state).glob("crash-*.txt"):
+            told += file.read_text("utf-8", "replace")
+        secrets = (self.keys.api, self.keys.test_api, self.keys.webhook_secret)
+        private = [*CANARIES, *(secret for secret in secrets if secret)]
+        return [canary for canary in private if canary.lower() in told.lower()]
 
     def write_settings(self, settings: Settings) -> None:
         """Write `config.toml` anew; the next start reads it."""
