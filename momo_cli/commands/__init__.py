@@ -38,6 +38,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "notices seen": Info(_ROOM + "notices_seen", "Note that you have seen them", DAY),
     "notices test": Info(_ROOM + "notices_test", "Send yourself a test", DAY),
     "notices password": Info(_ROOM + "notices_password", "Keep the mail password", DAY),
+    "watch": Info(_ROOM + "watch", "Show payments as they come, on a whole screen", DAY),
     "today": Info(_ROOM + "today", "Show the sheet of the day, tied out with the wallet", DAY),
     "report": Info(_ROOM + "report", "Show or mail the sheet of any time", DAY),
     "status": Info(_ROOM + "status", "Show how everything is", DAY),

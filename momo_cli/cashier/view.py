@@ -1,0 +1,335 @@
+"""The cashier's view as lines of text: the model in, exactly as many lines and columns as the screen has out.
+
+Narrow screens (80x24 is the measure) have everything below each other, wide ones have the day and what waits beside it.
+What does not fit is left out from the least to the most important: older payments, large figures, the day. The newest
+payment, the question that is asked and what was typed are always there.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+from typing import Final, NamedTuple
+
+from rich.text import Text
+
+from momo_cli.answer import Cell, Row
+from momo_cli.cashier.digits import large
+from momo_cli.cashier.model import CODE_CHARACTERS, Model
+from momo_cli.day_sheet import columns
+from momo_cli.orders import shown_state
+from momo_cli.reviews import suggestions_of
+from momo_cli.text import at, clean
+from momo_cli.times import parse_stamp
+from momo_cli.words import money, person, phone
+
+WIDE: Final = 120
+"""From so many columns on, the day stands beside the newest payment."""
+_SIDE: Final = 62
+_LOW: Final = 16
+"""With fewer lines there are no large figures."""
+_REVIEWS: Final = 3
+_ASCII: Final = str.maketrans("─●○✓✗…—·▸▏→•", "-*o+x.-|>_>*")
+"""One for one, so that colours stay where they are."""
+
+
+class Screen(NamedTuple):
+    """What it is drawn on: its size, the time, the zone, and whether it shows more than ASCII."""
+
+    width: int
+    height: int
+    now: datetime
+    tick: float
+    zone: tzinfo
+    symbols: bool = True
+
+
+def lines(model: Model, screen: Screen) -> list[Text]:
+    """Return the whole screen, top to bottom; never more lines or columns than it has."""
+    head, foot = [_head(model, screen)], _foot(model, screen)
+    room = max(0, screen.height - len(head) - len(foot))
+    if screen.width >= WIDE:
+        left = _left(model, screen._replace(width=screen.width - _SIDE - 3), room)
+        right = [*_day(model, _SIDE), *_waiting(model, screen, _SIDE)]
+        body = _beside(left, right, screen, room)
+    else:
+        body = _below(model, screen, room)
+    body = [*body[:room], *[Text()] * (room - len(body))]
+    return [_cut(line, screen) for line in (*head, *body, *foot)][-screen.height :]
+
+
+def _below(model: Model, screen: Screen, room: int) -> list[Text]:
+    day, waiting = _day(model, screen.width), _waiting(model, screen, screen.width)
+    top = _newest(model, screen, tall=room >= _LOW)
+    if len(top) + len(day) + len(waiting) > room:
+        day = [day[0], *day[-1:]]
+    if len(top) + len(day) + len(waiting) > room:
+        day = []
+    used = len(top) + len(day) + len(waiting)
+    return [*top, *day, *_older(model, screen, screen.width, room - used), *waiting]
+
+
+def _left(model: Model, screen: Screen, room: int) -> list[Text]:
+    top = _newest(model, screen, tall=room >= _LOW)
+    return [*top, *_older(model, screen, screen.width, room - len(top))]
+
+
+def _beside(left: Sequence[Text], right: Sequence[Text], screen: Screen, room: int) -> list[Text]:
+    width, found = screen.width - _SIDE - 3, []
+    for place in range(min(room, max(len(left), len(right)))):
+        line = left[place].copy() if place < len(left) else Text()
+        line.truncate(width, overflow="ellipsis", pad=True)
+        line.append("   ")
+        if place < len(right):
+            line.append_text(right[place])
+        found.append(line)
+    return found
+
+
+def _cut(line: Text, screen: Screen) -> Text:
+    if not screen.symbols:
+        line = line.copy()
+        line.plain = line.plain.translate(_ASCII)
+    line.truncate(screen.width, overflow="crop")
+    return line
+
+
+def _head(model: Model, screen: Screen) -> Text:
+    local = screen.now.astimezone(screen.zone)
+    name = clean(at(model.report, "shop.name")) or "momo"
+    marks = "".join(
+        f" · {mark}"
+        for mark, on in (
+            ("SANDBOX", model.report.get("test")),
+            ("read-only", model.read_only),
+            ("silent", not model.sound),
+        )
+        if on
+    )
+    left = Text(f"{name} · {local:%a} {local.day} {local:%b} {local:%H:%M}{marks}", style="bold")
+    state = (
+        Text("● live", "green")
+        if model.up
+        else Text("○ the daemon is away, trying again", "bold red")
+    )
+    left.truncate(max(0, screen.width - len(state) - 1), overflow="ellipsis", pad=True)
+    return left.append(" ").append_text(state)
+
+
+def _rule(title: str, width: int, style: str = "dim") -> Text:
+    return Text((f"─ {title} " if title else "").ljust(width, "─"), style)
+
+
+# The newest payment -----------------------------------------------------------------------------------------
+
+
+def _newest(model: Model, screen: Screen, *, tall: bool) -> list[Text]:
+    if not model.recent:
+        return [Text(), Text("No payment yet.", "dim"), Text()]
+    row = model.recent[0]
+    flash = screen.tick < model.flash_until
+    state = _state(row, model)
+    style = f"bold {state.style if state.style != 'dim' else ''}".strip()
+    amount = money(row.get("amount"))
+    figures = large(amount, screen.width - 6, symbols=screen.symbols) if tall else []
+    found = [Text(f" {line}", style) for line in figures]
+    if figures:
+        found[-1].append(f"  {clean(row.get('currency'))}", style)
+        found.insert(0, Text())
+    else:
+        found = [Text(f" {clean(row.get('currency'))} {amount}", style)]
+    what = Text(f" {state.text} ", f"reverse {style}" if flash else style)
+    code = clean(at(row, "order.svc_code"))
+    parts = (code, _payer(row), _where(row), _ago(row.get("stored_at"), screen))
+    what.append("  " + " · ".join(part for part in parts if part))
+    difference = money(at(row, "order.difference"))
+    if difference:
+        expected = money(at(row, "order.expected_amount"))
+        what.append(
+            f"  (asked {expected}, {difference.lstrip('-')} {'too little' if difference.startswith('-') else 'too much'})",
+            style,
+        )
+    return [*found, Text(), what] if tall else [*found, what]
+
+
+def _state(row: Row, model: Model) -> Cell:
+    """Return the word of a payment: what it is to the order, or that nobody ordered it."""
+    if row.get("doubted"):
+        return Cell("✗ DO NOT TRUST", "red")
+    if row.get("reversed"):
+        return Cell("✗ TAKEN BACK", "red")
+    order = row.get("order")
+    if isinstance(order, dict):
+        return shown_state(order)
+    asked = any(at(review, "payment.id") == row.get("id") for review in model.reviews)
+    waits = asked or row.get("standing") == "review"
+    return Cell("! REVIEW", "yellow") if waits else Cell("✓ RECEIVED", "cyan")
+
+
+def _payer(row: Row) -> str:
+    return person(row.get("payer_name"), row.get("payer_phone"))
+
+
+def _where(row: Row) -> str:
+    return clean(row.get("network")).upper()
+
+
+def _ago(stamp: object, screen: Screen) -> str:
+    found = parse_stamp(stamp)
+    if found is None:
+        return ""
+    seconds = int((screen.now - found).total_seconds())
+    if seconds < 10:
+        return "now"
+    if seconds < 60:
+        return f"{seconds // 10 * 10}s ago"
+    if seconds < 3600:
+        return f"{seconds // 60}m ago"
+    local = found.astimezone(screen.zone)
+    if local.date() == screen.now.astimezone(screen.zone).date():
+        return f"{local:%H:%M}"
+    return f"{local.day} {local:%b} {local:%H:%M}"
+
+
+def _older(model: Model, screen: Screen, width: int, room: int) -> list[Text]:
+    rows = model.recent[1:]
+    if room < 2 or not rows:
+        return []
+    found = [_rule("BEFORE", width)]
+    for row in rows[: room - 1]:
+        state = _state(row, model)
+        line = Text(f" {_ago(row.get('stored_at'), screen):>13}", "dim")
+        line.append(f"{money(row.get('amount')):>12}  ", "bold")
+        line.append(f"{state.text:<12}", state.style)
+        line.append(f"{clean(at(row, 'order.svc_code')):<8}{_payer(row)}")
+        found.append(line)
+    return found
+
+
+# The day ----------------------------------------------------------------------------------------------------
+
+
+def _day(model: Model, width: int) -> list[Text]:
+    found = [_rule("TODAY", width)]
+    for sheet in model.report.get("sheets") or ():
+        shown = columns(sheet)
+        for name, line in shown:
+            number = phone(line.get("phone_number")) if name != "All" else ""
+            text = Text(f" {f'{name.split()[0]} {number}'.strip() if name != 'All' else 'All':<23}")
+            text.append(f"{line['money_in']['count']:>5}", "dim")
+            text.append(f"{money(line['money_in']['amount'], sheet['currency']):>16}", "bold")
+            text.append_text(_tied(line))
+            found.append(text)
+    if len(found) == 1:
+        found.append(Text(" Nothing yet.", "dim"))
+    return found
+
+
+def _tied(line: Row) -> Text:
+    wallet = line.get("wallet")
+    if not isinstance(wallet, dict):
+        return Text()
+    if wallet["agrees"]:
+        return Text("  ✓", "green")
+    return Text(f"  ✗ wallet {money(wallet['says'])}", "red")
+
+
+# What waits -------------------------------------------------------------------------------------------------
+
+
+def _waiting(model: Model, screen: Screen, width: int) -> list[Text]:
+    if not model.reviews:
+        return []
+    found = [
+        _rule(
+            f"{len(model.reviews)} WAIT{'S' if len(model.reviews) == 1 else ''} FOR YOU",
+            width,
+            "yellow",
+        )
+    ]
+    ids = [row.get("id") for row in model.reviews]
+    place = ids.index(model.chosen) if model.chosen in ids else 0
+    first = max(0, min(place - 1, len(ids) - _REVIEWS))
+    for row in model.reviews[first : first + _REVIEWS]:
+        chosen = row.get("id") == model.chosen
+        line = Text(" ▸ " if chosen else "   ", "bold yellow")
+        line.append(f"{money(row.get('amount')):>10}  ", "bold" if chosen else "")
+        line.append(clean(row.get("summary")), "bold" if chosen else "")
+        line.append(f"  {_ago(row.get('created_at'), screen)}", "dim")
+        found.append(line)
+        if chosen:
+            found += _suggested(model, row)
+    return found
+
+
+def _suggested(model: Model, row: Row) -> Iterator[Text]:
+    """Return the order that the chosen payment may be for, and the key that takes it."""
+    orders = suggestions_of(row)
+    if not orders:
+        return
+    order = orders[0]
+    who = person(order.get("payer_name"), order.get("payer_phone"))
+    line = Text("     → ", "yellow")
+    line.append(clean(order.get("svc_code")), "bold")
+    line.append(f"  {money(order.get('expected_amount'), order.get('currency'))}  {who}")
+    if not model.read_only:
+        more = f"; {len(orders) - 1} more: momo review show" if len(orders) > 1 else ""
+        line.append(f"   + takes it{more}", "bold yellow")
+    yield line
+    yield Text(f"       {clean(order.get('why'))}", "dim")
+
+
+# What is asked and typed ------------------------------------------------------------------------------------
+
+
+def _foot(model: Model, screen: Screen) -> list[Text]:
+    said = model.sentence(screen.tick)
+    if model.ask is not None:
+        typed = "•" * len(model.ask.typed) if model.ask.secret else model.ask.typed
+        question = (
+            "The owner's password"
+            if model.ask.secret
+            else "Have you seen this money in the wallet itself, on the phone? Type YES"
+        )
+        return [
+            _rule("", screen.width, "yellow"),
+            Text(f" {question}: {typed}▏", "bold"),
+            Text(" Enter = go on   Esc = change nothing", "dim"),
+        ]
+    entry = Text(" Code ", "bold")
+    entry.append(
+        (model.typed or model.looking).ljust(CODE_CHARACTERS, "_"),
+        "bold reverse" if model.typed else "bold",
+    )
+    entry.append("  ")
+    if model.looking:
+        entry.append("looking …", "dim")
+    elif model.found is not None and not model.typed:
+        entry.append_text(_found(model, screen))
+    elif said.text:
+        entry.append(said.text, said.style)
+    if model.found is not None and said.text and not model.typed:
+        entry = Text(f" {said.text}", said.style)
+    keys = ["type a code", "Tab next"] if model.reviews else ["type a code"]
+    if model.reviews and not model.read_only:
+        keys.append("+ approve")
+    keys += ["* sound", "Esc clear", "Ctrl-C leave"]
+    return [_rule("", screen.width), entry, Text(" " + "   ".join(keys), "dim")]
+
+
+def _found(model: Model, screen: Screen) -> Text:
+    found = model.found
+    assert found is not None, "the caller looked"
+    if found.order is None:
+        return Text(f"{found.code}: {found.why}", "red")
+    order = found.order
+    state = shown_state(order)
+    line = Text(f"{found.code} ", "bold").append(state.text, f"bold {state.style}")
+    expected, received = (
+        money(order.get("expected_amount"), order.get("currency")),
+        money(order.get("actual_amount")),
+    )
+    line.append(f"  asked {expected}")
+    if received:
+        line.append(f", received {received}", "bold")
+    who = person(at(order, "payer.name"), at(order, "payer.phone_number"))
+    when = _ago(at(order, "timeline.completed_at") or at(order, "timeline.created_at"), screen)
+    return line.append("".join(f" · {part}" for part in (who, when) if part))

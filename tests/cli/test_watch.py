@@ -1,0 +1,347 @@
+"""`momo watch`: what a key does and what is shown, without a terminal; and the whole of it once on a pty."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from momo_cli.cashier.digits import large
+from momo_cli.cashier.keyboard import keys_of
+from momo_cli.cashier.model import (
+    Approve,
+    Books,
+    Deed,
+    Found,
+    Leave,
+    Line,
+    Lookup,
+    Model,
+    Ring,
+    Said,
+    heard,
+    pressed,
+)
+from momo_cli.cashier.view import Screen, lines
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
+
+ORDER = {**samples.PAID, "why": "The code has two characters swapped.", "reference": samples.REF}
+NEAR = {
+    **samples.REVIEW,
+    "reason": "near_miss",
+    "summary": "nearly names an order",
+    "suggestions": [ORDER],
+}
+FORGED = {**NEAR, "id": "4f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6", "needs_password": True}
+WALK_IN = {**samples.RECENT, "id": "walk-in", "order": None, "amount": "9.00"}
+REPORT = {**samples.REPORT, "recent": [samples.RECENT, WALK_IN]}
+SMALL = Screen(80, 24, datetime(2026, 11, 20, 9, 18, tzinfo=UTC), 100.0, UTC)
+TAKES = Approve(str(NEAR["id"]), samples.REF, samples.CODE)
+
+
+def opened(*reviews: Any, **how: Any) -> Model:
+    model = Model(**how)
+    assert heard(model, Books(REPORT, reviews), 0.0) == []
+    return model
+
+
+def typed(model: Model, text: str, now: float = 100.0) -> list[Deed]:
+    return [deed for key in text for deed in pressed(model, key, now)]
+
+
+def shown(model: Model, screen: Screen = SMALL) -> list[str]:
+    return [line.plain.rstrip() for line in lines(model, screen)]
+
+
+# keys --------------------------------------------------------------------------------------------------
+
+
+def test_the_sixth_character_looks_the_code_up_in_capitals() -> None:
+    model = opened()
+    assert typed(model, "7kq2m") == []
+    assert typed(model, "x") == [Lookup("7KQ2MX")]
+    assert (model.typed, model.looking) == ("", "7KQ2MX")
+
+
+def test_an_answer_to_an_older_question_is_not_shown() -> None:
+    model = opened()
+    typed(model, "7kq2mx9pl8aa")
+    heard(model, Found("7KQ2MX", samples.ONE), 0.0)
+    assert "waiting" not in shown(model)[-2]
+    heard(model, Found("9PL8AA", samples.ONE), 0.0)
+    assert "9PL8AA … waiting" in shown(model)[-2]
+    typed(model, "7")
+    assert "waiting" not in shown(model)[-2]
+
+
+def test_one_key_takes_the_suggested_order() -> None:
+    assert typed(opened(NEAR), "+") == [TAKES]
+
+
+def test_what_has_only_just_appeared_is_not_approved_by_the_key_meant_for_another() -> None:
+    model = opened(NEAR)
+    heard(model, Books(REPORT, (FORGED,)), 50.0)
+    assert typed(model, "+", 50.5) == []
+    assert "only just come" in model.sentence(50.5).text
+    assert typed(model, "+", 51.5) == []
+    assert model.ask is not None
+
+
+def test_what_may_be_forged_asks_for_yes_and_the_password() -> None:
+    model = opened(FORGED)
+    typed(model, "+")
+    assert typed(model, "YES") == pressed(model, "enter", 100.0) == []
+    typed(model, "horse+battery")
+    assert "horse" not in "".join(shown(model))
+    done = pressed(model, "enter", 100.0)
+    assert done == [replace(TAKES, review=FORGED["id"], password="horse+battery")]
+    assert model.ask is None
+
+
+@pytest.mark.parametrize("answer", ["yes", "", "no"])
+def test_anything_but_yes_changes_nothing(answer: str) -> None:
+    model = opened(FORGED)
+    typed(model, "+" + answer)
+    assert pressed(model, "enter", 100.0) == []
+    assert (model.ask, model.said.text) == (None, "Nothing was changed.")
+
+
+def test_a_question_ends_when_somebody_else_decides() -> None:
+    model = opened(FORGED)
+    typed(model, "+YES")
+    heard(model, Books(REPORT, (NEAR,)), 101.0)
+    assert model.ask is None
+    assert pressed(model, "enter", 101.0) == []
+
+
+def test_a_screen_that_only_shows_approves_nothing_and_does_not_offer_it() -> None:
+    model = opened(NEAR, read_only=True)
+    assert typed(model, "+") == []
+    assert "takes it" not in "".join(shown(model))
+    assert typed(model, "7KQ2MX") == [Lookup("7KQ2MX")]
+
+
+def test_without_a_suggestion_the_command_is_named() -> None:
+    model = opened(samples.REVIEW)
+    assert typed(model, "+") == []
+    assert f"momo review approve {samples.REVIEW['id']} --order" in model.said.text
+
+
+def test_tab_goes_round_and_what_is_chosen_stays_chosen() -> None:
+    model = opened(NEAR, FORGED)
+    for key, chosen in (("tab", FORGED), ("tab", NEAR), ("up", FORGED)):
+        pressed(model, key, 0.0)
+        assert model.chosen == chosen["id"]
+    heard(model, Books(REPORT, (samples.REVIEW | {"id": "new"}, NEAR, FORGED)), 1.0)
+    assert model.chosen == FORGED["id"]
+
+
+def test_the_bell_rings_for_what_is_new_and_never_twice() -> None:
+    model = opened()
+    new = {**samples.RECENT, "id": "new"}
+    more = {**REPORT, "recent": [new, samples.RECENT, WALK_IN]}
+    assert heard(model, Books(more, ()), 5.0) == [Ring(1)]
+    assert model.flash_until > 5.0
+    assert heard(model, Line(up=False), 6.0) == heard(model, Books(more, ()), 7.0) == []
+    assert heard(model, Books(more, (NEAR,)), 8.0) == [Ring(2)]
+    typed(model, "*")
+    assert heard(model, Books(more, (NEAR, FORGED)), 9.0) == []
+
+
+def test_escape_clears_and_ctrl_d_leaves() -> None:
+    model = opened()
+    typed(model, "7kq")
+    pressed(model, "backspace", 0.0)
+    assert model.typed == "7K"
+    pressed(model, "escape", 0.0)
+    assert model.typed == ""
+    assert pressed(model, "ctrl-d", 0.0) == [Leave()]
+
+
+def test_keys_are_told_from_sequences_that_are_none() -> None:
+    sent = "a\x1b[A\x1bOB\x1b[Z\x1b[15~\x1b[1;5C\t\r\x7f\x04\x1bé\x01"
+    assert keys_of(sent) == ["a", "up", "down", "up", "tab", "enter", "backspace", "ctrl-d", "escape", "é"]  # fmt: skip
+
+
+# the screen --------------------------------------------------------------------------------------------
+
+
+def test_the_whole_screen_at_80_by_24() -> None:
+    assert shown(opened(NEAR)) == [
+        "Ama Provisions · Fri 20 Nov 09:18                                         ● live",
+        "",
+        " ████        ██████  ████    ██████      ██████  ██████",
+        "   ██        ██  ██    ██        ██      ██      ██  ██",
+        "   ██        ██  ██    ██    ██████      ██████  ██  ██",
+        "   ██    ██  ██  ██    ██    ██              ██  ██  ██",
+        " ██████  ██  ██████  ██████  ██████  ██  ██████  ██████  GHS",
+        "",
+        " ✓ PAID   7KQ2MX · Kofi Ɔsei 024…4567 · MTN · 3m ago",
+        "─ TODAY ────────────────────────────────────────────────────────────────────────",
+        " MTN 024 412 4567          46    GHS 3,030.50  ✓",
+        " Telecel                    2      GHS 314.00  ✓",
+        " All                       48    GHS 3,344.50  ✓",
+        "─ BEFORE ───────────────────────────────────────────────────────────────────────",
+        "        3m ago        9.00  ✓ RECEIVED          Kofi Ɔsei 024…4567",
+        "─ 1 WAITS FOR YOU ──────────────────────────────────────────────────────────────",
+        " ▸      12.50  nearly names an order  4m ago",
+        "     → 7KQ2MX  GHS 1,012.50  Kofi Ɔsei 024…4567   + takes it",
+        "       The code has two characters swapped.",
+        "",
+        "",
+        "────────────────────────────────────────────────────────────────────────────────",
+        " Code ______",
+        " type a code   Tab next   + approve   * sound   Esc clear   Ctrl-C leave",
+    ]
+
+
+@pytest.mark.parametrize(
+    "size", [(20, 5), (40, 10), (80, 24), (80, 12), (120, 30), (200, 60), (1, 1)]
+)
+@pytest.mark.parametrize("symbols", [True, False])
+def test_every_size_is_filled_and_never_overflows(size: tuple[int, int], symbols: bool) -> None:
+    many = tuple({**NEAR, "id": str(n)} for n in range(9))
+    for model in (Model(), opened(), opened(*many), opened(FORGED)):
+        typed(model, "+")
+        screen = SMALL._replace(width=size[0], height=size[1], symbols=symbols)
+        found = lines(model, screen)
+        assert len(found) == size[1]
+        assert max(line.cell_len for line in found) <= size[0]
+        assert symbols or all(line.plain.replace("Ɔ", "").isascii() for line in found)
+
+
+def test_a_wide_screen_has_the_day_beside_the_payment() -> None:
+    found = shown(opened(NEAR), SMALL._replace(width=140))
+    assert "TODAY" in found[1]
+    assert any("BEFORE" in line and "WAIT" not in line for line in found)
+
+
+def test_what_was_typed_stands_where_it_is_looked_for_and_its_answer_beside_it() -> None:
+    model = opened()
+    typed(model, "7kq2")
+    assert shown(model)[-2] == " Code 7KQ2__"
+    typed(model, "mx")
+    heard(model, Found("7KQ2MX", {**samples.ONE, **samples.PAID, "payer": {"name": "Kofi"}}), 0.0)
+    assert shown(model)[-2].startswith(
+        " Code ______  7KQ2MX ✓ PAID  asked GHS 1,012.50, received 1,012.50 · Kofi"
+    )
+    heard(model, Line(up=False), 0.0)
+    assert shown(model)[0].endswith("○ the daemon is away, trying again")
+
+
+def test_a_payment_that_its_balance_denies_says_so_in_words() -> None:
+    model = Model()
+    heard(model, Books({**REPORT, "recent": [{**samples.RECENT, "doubted": True}]}, ()), 0.0)
+    assert "✗ DO NOT TRUST" in "\n".join(shown(model))
+
+
+def test_figures_shrink_before_they_are_left_out() -> None:
+    assert len(large("1,012.50", 60)[1]) > 40 > max(map(len, large("1,012.50", 40)))
+    assert large("1,012.50", 10) == []
+
+
+def test_a_sentence_is_said_for_a_while() -> None:
+    model = opened()
+    heard(model, Said("✓ Approved.", "green"), 100.0)
+    assert "Approved" in shown(model)[-2]
+    assert "Approved" not in shown(model, SMALL._replace(tick=120.0))[-2]
+
+
+# the whole ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("argv", [(), ("--json",)])
+def test_without_a_terminal_it_says_what_to_use(argv: tuple[str, ...], momo: Momo) -> None:
+    ran = momo("watch", *argv)
+    assert ran.code == 2
+    assert "momo tx watch --json" in ran.err
+
+
+@dataclass
+class Screenful:
+    """A program on a pty, and all that it wrote."""
+
+    process: "subprocess.Popen[bytes]"
+    master: int
+    before: list[Any]
+    said: str = ""
+
+    def wait_for(self, pattern: str) -> None:
+        """Read until the pattern was written since the last time; fails when it is silent, or says too much else."""
+        while not (found := re.search(pattern, self.said, re.DOTALL)):
+            assert len(self.said) < 200_000, f"{pattern!r} never came: {self.said[-2000:]!r}"
+            ready, _, _ = select.select([self.master], [], [], 15)
+            assert ready, f"{pattern!r} never came: {self.said[-2000:]!r}"
+            try:
+                self.said += os.read(self.master, 65536).decode("utf-8", "replace")
+            except OSError:
+                raise AssertionError(f"it ended before {pattern!r}: {self.said!r}") from None
+        self.said = self.said[found.end() :]
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+
+@contextmanager
+def on_a_pty(shop: Shop, *argv: str) -> Iterator[Screenful]:
+    master, slave = pty.openpty()
+    before = termios.tcgetattr(slave)
+    termios.tcsetwinsize(slave, (24, 80))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "momo_cli", *argv],
+        env={**shop.environ, "TERM": "xterm", "NO_COLOR": "1"},
+        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield Screenful(process, master, before)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+        os.close(slave)
+
+
+def test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace(
+    shop: Shop, api: FakeApi
+) -> None:
+    def events(asked: Asked) -> Says:
+        # The daemon goes away after one event, each time it is asked.
+        number = int(asked.headers.get("last-event-id", 7)) + 1
+        return Says(stream=f": open\n\nid: {number}\nevent: transaction.verified\ndata: {{}}\n\n")
+
+    api.on("GET", wire.Path.LOCAL_REPORT, ok(REPORT))
+    api.on("GET", wire.Path.REVIEWS, ok([NEAR]))
+    api.on("GET", wire.Path.EVENTS, events)
+    api.on("GET", f"/v1/transactions/by-svc/{samples.CODE}", samples.one("PENDING"))
+    api.on("POST", f"/v1/reviews/{NEAR['id']}/approve", refusal(409, "REVIEW_ALREADY_DECIDED"))
+    with on_a_pty(shop, "watch") as screen:
+        screen.wait_for(r"\x1b\[\?1049h.*Ama Provisions.*██.*TODAY")
+        screen.type(samples.CODE.lower())
+        screen.wait_for("7KQ2MX … waiting")
+        screen.wait_for("the daemon is away")
+        screen.wait_for("live")
+        screen.type("+")
+        screen.wait_for("decided")
+        termios.tcsetwinsize(screen.master, (40, 140))
+        screen.process.send_signal(signal.SIGWINCH)
+        screen.wait_for("─{100,}")
+        screen.process.send_signal(signal.SIGINT)
+        screen.wait_for(r"\x1b\[\?1049l.*\x1b\[\?25h|\x1b\[\?25h.*\x1b\[\?1049l")
+        assert screen.process.wait(30) == 130
+        assert termios.tcgetattr(screen.master) == screen.before
+    assert "\x1b[3" not in screen.said
+    asked = [call for call in api.asked if call.path == wire.Path.EVENTS]
+    assert asked[1].headers["last-event-id"] == "8"
