@@ -93,6 +93,17 @@ def recover(tx: Tx, cause: str, at: int) -> bool:
     )
 
 
+def has_digest(reader: Reader, now: int) -> bool:
+    """Say whether `take_digest` would find a cause."""
+    return (
+        reader.value(
+            "SELECT 1 FROM notices WHERE told < count AND first_at <= :since LIMIT 1",
+            {"since": now - QUIET_US},
+        )
+        is not None
+    )
+
+
 def take_digest(tx: Tx, now: int) -> list[NoticeRow]:
     """Return the causes whose hour is over and that came up more often than was told, and note that they are told."""
     return load_all(
