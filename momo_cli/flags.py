@@ -33,6 +33,8 @@ class Flags:
         output: None leaves the choice to the terminal: a table on one, plain in a pipe.
         header: None leaves it to the form: csv has a header, plain has none.
         timeout_s: None when not given; 0 is for ever.
+        ping: Who is told that the run began, and how it ended (`ping.py`).
+        wait_lock_s: How long a bulk command waits for another run of itself (`alone.py`).
         problem: Why the flags cannot be used; empty when they can.
     """
 
@@ -53,6 +55,8 @@ class Flags:
     absolute: bool = False
     tz: str | None = None
     version: bool = False
+    ping: str | None = None
+    wait_lock_s: float | None = None
     problem: str = ""
 
 
@@ -84,6 +88,8 @@ VALUED: Final[Mapping[str, str]] = {
     "--profile": "profile",
     "--timeout": "timeout_s",
     "--tz": "tz",
+    "--ping": "ping",
+    "--wait-lock": "wait_lock_s",
 }
 _WAITS: Final[Mapping[str, str]] = {"init": "10m", "sims": "30s"}
 """Commands whose `--wait` may stand without a value, and what it then means."""
@@ -194,6 +200,6 @@ def _read(key: str, flag: str, value: str) -> object:
         return Output(value)
     if key == "fields":
         return tuple(name.strip() for name in value.split(",") if name.strip())
-    if key == "timeout_s":
+    if key in ("timeout_s", "wait_lock_s"):
         return duration_s(value, flag)
     return value

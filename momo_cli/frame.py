@@ -39,7 +39,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     flags, words = lift(argv, environ)
     terminal = open_terminal(flags, environ)
     try:
-        code = _guarded(terminal, flags, words)
+        code = _watched(terminal, flags, words) if flags.ping else _guarded(terminal, flags, words)
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes stdout once more at exit; give it somewhere to go (docs: signal, SIGPIPE).
@@ -59,6 +59,20 @@ def _completed(shell: str, line: str, environ: Mapping[str, str]) -> int:
     except Exception:  # noqa: BLE001  # a message in the middle of what somebody types would be worse
         return exits.FAILED
     return exits.OK
+
+
+def _watched(terminal: Terminal, flags: Flags, words: list[str]) -> int:
+    """Run it, and tell the watcher of `--ping` that it began and how it ended."""
+    from momo_cli.ping import checked, ping  # noqa: PLC0415  # only this flag needs it
+
+    try:
+        url = checked(flags.ping or "")
+    except Failure as failure:
+        return fail(terminal, failure)
+    ping(url, "start", terminal.complain)
+    code = _guarded(terminal, flags, words)
+    ping(url, "end", terminal.complain, code)
+    return code
 
 
 def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
@@ -94,8 +108,13 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         return exits.USAGE
     if call is None or isinstance(call, int):
         return int(call or exits.OK)  # --help was answered by Typer
-    from momo_cli.perform import perform  # noqa: PLC0415  # help needs no client and no tables
+    from momo_cli.alone import hold, lock_name  # noqa: PLC0415  # help needs no locks
+    from momo_cli.perform import perform  # noqa: PLC0415  # nor a client and tables
 
+    command = _command_of(words)
+    if lock := lock_name(command, words):
+        with hold(terminal, lock, command):
+            return perform(terminal, call)
     return perform(terminal, call)
 
 

@@ -42,6 +42,8 @@ What goes to stdout is what you asked for; messages, hints and questions go to s
   --no-color              no colour (also NO_COLOR, TERM=dumb)
   --no-input, -y          never ask; answer yes
   --socket PATH, --profile NAME    another daemon, another shop
+  --ping URL              tell a watcher of cron jobs: URL/start, then URL or URL/fail
+  --wait-lock TIME        wait for another run of the same bulk command, instead of exit 10
   --timeout TIME          limit of a call, 30s if not said; 0 is for ever
   --utc, --tz NAME        zone of the times on the screen
   --absolute              times of day instead of "4m ago"

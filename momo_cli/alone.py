@@ -1,0 +1,107 @@
+"""Bulk commands run one at a time: a lock per command in the shop's state folder, which the kernel drops with its holder.
+
+Cron starts the next run whether the last one has ended or not, so the commands lock themselves; flock(1) is not needed
+and does no harm.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from daemon.wire import ErrorCode
+from momo_cli import system
+from momo_cli.commands import ALIASES
+from momo_cli.errors import Failure
+from momo_cli.terminal import Terminal
+
+_ALWAYS: Final = frozenset(
+    {
+        "backup create",
+        "backup prune",
+        "dead-letters replay-batch",
+        "messages reparse",
+        "prune",
+        "replay",
+        "restore",
+    }
+)
+_WITH_FLAG: Final = {"reconcile": "--from-file", "deliveries redeliver": "--failed"}
+"""Commands that are bulk only with a flag."""
+_PER_FLAG: Final = {"replay": "--endpoint"}
+"""Commands that disturb each other only where this flag says the same."""
+_LOOKS: Final = frozenset({"-n", "--dry-run", "-h", "--help"})
+_PAUSE_S: Final = 0.1
+
+
+def lock_name(command: str, words: Sequence[str]) -> str:
+    """Return the lock that a command line needs, "" when it needs none.
+
+    Args:
+        command: Its own words, such as `dead-letters replay-batch`.
+        words: All of them.
+    """
+    first, _, rest = command.partition(" ")
+    command = f"{ALIASES.get(first, (first,))[0]} {rest}".strip()
+    flags = {word.partition("=")[0] for word in words}
+    if flags & _LOOKS or not (command in _ALWAYS or _WITH_FLAG.get(command, "") in flags):
+        return ""
+    name = command.replace(" ", "-")
+    if (flag := _PER_FLAG.get(command)) is None:
+        return name
+    value = _value(words, flag)
+    safe = "".join(letter for letter in value if letter.isalnum() or letter in "-_")
+    return f"{name}-{safe}" if safe else name
+
+
+@contextlib.contextmanager
+def hold(terminal: Terminal, name: str, command: str) -> Iterator[None]:
+    """Hold a lock for as long as the block runs; wait for it as `--wait-lock` says.
+
+    Raises:
+        Failure: LOCKED, with who holds it.
+    """
+    folder = f"{terminal.located.places.state}/lock"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
+        descriptor = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        # A folder that cannot be written must not stop a backup; the daemon itself keeps the order that matters.
+        yield
+        return
+    try:
+        _take(descriptor, terminal.flags.wait_lock_s or 0.0, command)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, wait_s: float, command: str) -> None:
+    until = system.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if system.monotonic() < until:
+                system.sleep(_PAUSE_S)
+                continue
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            who = f"process {holder}" if holder else "another process"
+            raise Failure(
+                ErrorCode.LOCKED,
+                f"another momo {command} runs already ({who})",
+                next=(f"momo {command} --wait-lock 10m",),
+            ) from None
+        else:
+            return
+
+
+def _value(words: Sequence[str], flag: str) -> str:
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == flag:
+            return value if equals else "".join(words[number + 1 : number + 2])
+    return ""
