@@ -106,7 +106,7 @@ def look(shop: Shop, *flags: str) -> int:
             *("--config-file", ROOT / "tests/acceptance/schemathesis.toml"),
             *("run", f"http://{shop.real.http}/v1/openapi.json"),
             *("--header", f"Authorization: Bearer {shop.token}"),
-            # A stream does not end, so nobody can wait for its end here; tests/api/test_events.py reads it.
+            # A stream does not end, so nobody can wait for its end here; tests/api/test_events.py holds it to the document.
             *("--exclude-path", "/v1/events", "--request-timeout", "20", "--no-shrink"),
             "--continue-on-failure",
             *flags,

@@ -228,3 +228,39 @@ async def test_a_caller_who_is_gone_before_the_first_byte_leaves_no_subscription
     with pytest.raises(OSError, match="the connection is gone"):
         await stream({"type": "http"}, receive, send)
     assert store._listeners == before
+
+
+ODD = ("", "0", "00", "-1", "1.5", "1e3", "x", "9" * 18, "9" * 19, "\u0661", "%00", "a" * 300)
+NEVER_SEEN = ("500", "503")
+
+
+async def test_each_answer_to_made_up_calls_is_one_of_the_document_s(api: FakeApi) -> None:
+    """What schemathesis does for every other path: it waits for the end of an answer, and a stream has none."""
+    request = await api.shop.request(2500)
+    said = api.described.operation("GET", PATH)
+    assert said is not None
+    weak = await api.client(await api.key(Mode.LIVE, Scope.WEBHOOKS_MANAGE))
+    nobody = await api.client()
+    references = ("", request.reference, request.reference.upper(), "svc_trx_", "x" * 300, "\0")
+    calls: list[tuple[httpx.AsyncClient, dict[str, Any], dict[str, str]]] = [
+        (api.live, {"since": since, "reference": request.reference}, {}) for since in ODD
+    ]
+    calls += [(api.live, {"since": "0", "reference": reference}, {}) for reference in references]
+    calls += [(api.live, {}, {"Last-Event-ID": since}) for since in ODD if since.isascii()]
+    calls += [(api.local, {}, {"Svc-Mode": mode}) for mode in ("live", "test", "", "both")]
+    calls += [(weak, {}, {}), (nobody, {}, {}), (api.live, {"since": ["1", "2"]}, {})]
+    seen = set()
+    for client, query, headers in calls:
+        async with (
+            asyncio.timeout(10),
+            client.stream("GET", PATH, params=query, headers=headers) as response,
+        ):
+            # The client's hook holds the answer to the document.
+            seen.add(str(response.status_code))
+            if response.status_code == 200:
+                assert await anext(response.aiter_lines()) == ": open"
+    fast = await api.client(await api.key(Mode.TEST))
+    for _ in range(api.shop.env.config.limits.burst + 1):
+        limited = await fast.get(f"{PATH}?since=x")
+    seen.add(str(limited.status_code))
+    assert seen == set(said["responses"]) - set(NEVER_SEEN)
