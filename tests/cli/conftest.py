@@ -13,6 +13,7 @@ import pytest
 
 from daemon import wire
 from momo_cli import frame
+from tests.cli.desk import DESK, lay
 from tests.fakes.fake_api import FakeApi, serving
 
 NOW = datetime(2026, 11, 20, 9, 18, tzinfo=UTC)
@@ -91,3 +92,17 @@ def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     taken: list[float] = []
     monkeypatch.setattr("momo_cli.system.sleep", taken.append)
     return taken
+
+
+@pytest.fixture(scope="session")
+def _desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("desk")
+    lay(folder, DESK)
+    return folder
+
+
+@pytest.fixture
+def desk(_desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with the files that the rows of the matrix name; to be read only."""
+    monkeypatch.chdir(_desk)
+    return _desk

@@ -1,0 +1,328 @@
+"""The rows of the matrix: each command that asks the daemon, the call that it makes, and good and empty answers.
+
+Longer than 300 lines because the table has a row for every command.
+"""
+
+from dataclasses import dataclass
+
+from daemon import wire
+from tests.cli import samples
+from tests.fakes.fake_api import Says, ok
+
+TX = f"/v1/transactions/{samples.REF}"
+REVIEW = f"/v1/reviews/{samples.REVIEW['id']}"
+ENDPOINT = f"/v1/open-collections/endpoints/{samples.ENDPOINT['id']}"
+METHOD = f"/v1/payment-methods/{samples.METHOD}"
+CLAIMED = Says(
+    {"success": True, "claimed": 0, "dry_run": False, "from": None, "to": None},
+)
+MODEM = f"/local/v1/modems/{samples.DEVICE}"
+KEY = f"/v1/keys/{samples.KEY['id']}"
+DELIVERY = f"/v1/open-collections/deliveries/{samples.DELIVERY['id']}"
+LETTER = f"/v1/webhooks/dead-letters/{samples.DEAD_LETTER['id']}"
+DECIDED = ok({**samples.REVIEW, "state": "approved"}, transaction=samples.ONE)
+NO_MONEY = {**samples.REPORT, "sheets": []}
+EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
+
+
+ON_SIM = {**samples.METHOD_ROW, "sim": {"device_id": samples.DEVICE, "slot_index": 0}}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One command line, the call that it makes, and the good and empty answers."""
+
+    argv: tuple[str, ...]
+    call: tuple[str, str]
+    good: Says
+    empty: Says | None = None
+
+
+CASES = {
+    "init": Case(
+        ("init", "12.50", "--phone", "0244124567"),
+        ("POST", wire.Path.INITIALIZE),
+        Says({"success": True, "data": samples.CREATED, "meta": {}}, 201),
+    ),
+    "reconcile": Case(
+        ("reconcile", samples.REF, "0000012345"),
+        ("POST", f"{TX}/reconcile"),
+        ok(samples.RECONCILED),
+    ),
+    "tx list": Case(
+        ("tx", "list"),
+        ("GET", wire.Path.TRANSACTIONS),
+        ok([samples.PAID], pagination=samples.PAGE),
+        ok([], pagination={**samples.PAGE, "total": 0}),
+    ),
+    "tx show": Case(("tx", "show", samples.REF), ("GET", TX), samples.one("PENDING")),
+    "tx cancel": Case(
+        ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED")
+    ),
+    "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS")),
+    "review list": Case(
+        ("review", "list"), ("GET", wire.Path.REVIEWS), ok([samples.REVIEW]), ok([])
+    ),
+    "review show": Case(
+        ("review", "show", samples.REVIEW["id"]), ("GET", REVIEW), ok(samples.REVIEW)
+    ),
+    "review approve": Case(
+        ("review", "approve", samples.REVIEW["id"]), ("POST", f"{REVIEW}/approve"), DECIDED
+    ),
+    "review reject": Case(
+        ("review", "reject", samples.REVIEW["id"], "--notes", "no such money"),
+        ("POST", f"{REVIEW}/reject"),
+        DECIDED,
+    ),
+    "payers list": Case(
+        ("payers", "list"), ("GET", wire.Path.APPROVED_PAYERS), ok([samples.PAYER]), ok([])
+    ),
+    "payers revoke": Case(
+        ("payers", "revoke", samples.PAYER["id"]),
+        ("DELETE", f"/v1/approved-payers/{samples.PAYER['id']}"),
+        ok({**samples.PAYER, "state": "revoked"}),
+    ),
+    "messages list": Case(
+        ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])
+    ),
+    "messages show": Case(
+        ("messages", "show", samples.MESSAGE),
+        ("GET", f"/local/v1/messages/{samples.MESSAGE}"),
+        ok(samples.MESSAGE_ROW),
+    ),
+    "messages reparse": Case(
+        ("messages", "reparse", "--all-unparsed"),
+        ("POST", wire.Path.LOCAL_REPARSE),
+        ok(samples.REPARSED),
+        ok({**samples.REPARSED, "read": [], "counts": {}}),
+    ),
+    "templates list": Case(
+        ("templates", "list"), ("GET", wire.Path.LOCAL_TEMPLATES), ok(samples.TEMPLATES)
+    ),
+    "templates confirm": Case(
+        ("templates", "confirm", samples.MESSAGE, "--undo"),
+        ("POST", f"/local/v1/messages/{samples.MESSAGE}/confirm-wording"),
+        ok(samples.CONFIRMED),
+    ),
+    "today": Case(("today",), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)),
+    "report": Case(
+        ("report", "--yesterday"), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)
+    ),
+    "status": Case(("status",), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS), ok({})),
+    "lines": Case(("lines",), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)),
+    "modems list": Case(
+        ("modems", "list"), ("GET", wire.Path.LOCAL_MODEMS), ok([samples.MODEM]), ok([])
+    ),
+    "modems show": Case(("modems", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM)),
+    "modems test": Case(
+        ("modems", "test", "zte-front"),
+        ("POST", f"{MODEM}/test"),
+        ok({**samples.MODEM, "answered": True, "took_ms": 42}),
+    ),
+    "modems name": Case(
+        ("modems", "name", "zte-front", "till"),
+        ("PATCH", MODEM),
+        ok({**samples.MODEM, "name": "till"}),
+    ),
+    "sims list": Case(("sims", "list"), ("GET", wire.Path.SIMS), ok(samples.SIMS), ok([])),
+    "sims assign": Case(
+        ("sims", "assign", "zte-front:0", "--method", samples.METHOD),
+        ("PATCH", f"/v1/payment-methods/{samples.METHOD}"),
+        ok(samples.METHOD_ROW),
+    ),
+    "sims acknowledge": Case(
+        ("sims", "acknowledge", "zte-front:0"),
+        ("POST", wire.Path.LOCAL_SIM_UNTOLD),
+        ok(samples.KNOWN),
+        ok([]),
+    ),
+    "methods add": Case(
+        ("methods", "add", "--provider", "momo_mtn", "--phone", "0244124567", "--name", "Ama"),
+        ("POST", wire.Path.PAYMENT_METHODS),
+        Says({"success": True, "data": samples.METHOD_ROW}, 201),
+    ),
+    "methods list": Case(
+        ("methods", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])
+    ),
+    "methods show": Case(
+        ("methods", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW)
+    ),
+    "methods update": Case(
+        ("methods", "update", samples.METHOD, "--sim", "none"),
+        ("PATCH", METHOD),
+        ok(samples.METHOD_ROW),
+    ),
+    "methods remove": Case(
+        ("methods", "remove", samples.METHOD, "--yes"), ("DELETE", METHOD), ok(samples.METHOD_ROW)
+    ),
+    "claim": Case(("claim", samples.METHOD), ("POST", f"{METHOD}/claim-unplaced"), CLAIMED),
+    "endpoints add": Case(
+        ("endpoints", "add", "https://shop.example/hook"),
+        ("POST", wire.Path.ENDPOINTS),
+        Says({"success": True, "data": samples.ENDPOINT, "secret": "whsec_x"}, 201),
+    ),
+    "endpoints list": Case(
+        ("endpoints", "list"), ("GET", wire.Path.ENDPOINTS), ok([samples.ENDPOINT]), ok([])
+    ),
+    "endpoints show": Case(
+        ("endpoints", "show", samples.ENDPOINT["id"]), ("GET", ENDPOINT), ok(samples.ENDPOINT)
+    ),
+    "endpoints update": Case(
+        ("endpoints", "update", samples.ENDPOINT["id"], "--description", "shop"),
+        ("PUT", ENDPOINT),
+        ok(samples.ENDPOINT),
+    ),
+    "endpoints pause": Case(
+        ("endpoints", "pause", samples.ENDPOINT["id"]),
+        ("PUT", ENDPOINT),
+        ok({**samples.ENDPOINT, "is_active": False}),
+    ),
+    "endpoints resume": Case(
+        ("endpoints", "resume", samples.ENDPOINT["id"]), ("PUT", ENDPOINT), ok(samples.ENDPOINT)
+    ),
+    "endpoints delete": Case(
+        ("endpoints", "delete", samples.ENDPOINT["id"], "--yes"),
+        ("DELETE", ENDPOINT),
+        Says({"success": True, "deleted": True, "undelivered": 0}),
+    ),
+    "deliveries list": Case(
+        ("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])
+    ),
+    "simulate payment": Case(
+        ("simulate", "payment", "--amount", "5"),
+        ("POST", wire.Path.TEST_PAYMENTS),
+        ok(samples.SIMULATED),
+    ),
+    "deliveries show": Case(
+        ("deliveries", "show", samples.DELIVERY["id"]), ("GET", DELIVERY), ok(samples.DELIVERED)
+    ),
+    "deliveries attempts": Case(
+        ("deliveries", "attempts", samples.DELIVERY["id"]),
+        ("GET", f"{DELIVERY}/attempts"),
+        ok([samples.ATTEMPT]),
+        ok([]),
+    ),
+    "deliveries curl": Case(
+        ("deliveries", "curl", samples.DELIVERY["id"]),
+        ("POST", f"/local/v1/deliveries/{samples.DELIVERY['id']}/signed"),
+        ok(samples.SIGNED),
+    ),
+    "deliveries redeliver": Case(
+        ("deliveries", "redeliver", samples.DELIVERY["id"]),
+        ("POST", f"{DELIVERY}/redeliver"),
+        ok({**samples.DELIVERY, "status": "pending", "run": 2}),
+    ),
+    "dead-letters list": Case(
+        ("dead-letters", "list"),
+        ("GET", wire.Path.DEAD_LETTERS),
+        ok([samples.DEAD_LETTER]),
+        ok([]),
+    ),
+    "dead-letters show": Case(
+        ("dead-letters", "show", samples.DEAD_LETTER["id"]),
+        ("GET", LETTER),
+        ok(samples.DEAD_LETTER),
+    ),
+    "dead-letters replay": Case(
+        ("dl", "replay", samples.DEAD_LETTER["id"]),
+        ("POST", f"{LETTER}/replay"),
+        ok(samples.DEAD_LETTER, delivery=samples.DELIVERY),
+    ),
+    "replay": Case(
+        ("replay", "--endpoint", samples.ENDPOINT["id"], "--from", "-25h", "--yes"),
+        ("POST", wire.Path.REPLAY),
+        Says(samples.REPLAYED),
+    ),
+    "endpoints test": Case(
+        ("endpoints", "test", samples.ENDPOINT["id"]),
+        ("POST", f"{ENDPOINT}/test"),
+        Says({"success": True, "status_code": 200, "response_body": "ok", "message": "200."}),
+    ),
+    "notices list": Case(
+        ("notices", "list"), ("GET", wire.Path.LOCAL_NOTICES), ok([samples.NOTICE]), ok([])
+    ),
+    "notices seen": Case(
+        ("notices", "seen"), ("POST", wire.Path.LOCAL_NOTICES_SEEN), ok({"seen": 2})
+    ),
+    "notices test": Case(
+        ("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]})
+    ),
+    "notices password": Case(
+        ("notices", "password", "--forget"),
+        ("POST", wire.Path.LOCAL_SMTP_PASSWORD),
+        ok({"set": False}),
+    ),
+    "keys create": Case(
+        ("keys", "create", "--name", "till"),
+        ("POST", wire.Path.KEYS),
+        Says({"success": True, "data": samples.KEY, "key": "svc_live_sk_x"}, 201),
+    ),
+    "keys list": Case(("keys", "list"), ("GET", wire.Path.KEYS), ok([samples.KEY]), ok([])),
+    "keys show": Case(("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY)),
+    "keys revoke": Case(
+        ("keys", "revoke", samples.KEY["id"], "--yes"),
+        ("DELETE", KEY),
+        ok({**samples.KEY, "state": "revoked"}),
+    ),
+    "prune": Case(
+        ("prune", "--dry-run"),
+        ("GET", wire.Path.LOCAL_PRUNE),
+        ok(samples.PRUNABLE),
+        ok({**samples.PRUNABLE, "counts": {}, "total": 0, "more": False}),
+    ),
+    "daemon status": Case(
+        ("daemon", "status"), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS)
+    ),
+    "rules list": Case(
+        ("rules", "list", samples.ENDPOINT["id"]),
+        ("GET", f"{ENDPOINT}/rules"),
+        ok([samples.RULE]),
+        ok([]),
+    ),
+    "rules add": Case(
+        ("rules", "add", samples.ENDPOINT["id"], "amount", ">=", "50"),
+        ("POST", f"{ENDPOINT}/rules"),
+        Says({"success": True, "data": samples.RULE}, 201),
+    ),
+    "rules update": Case(
+        ("rules", "update", samples.ENDPOINT["id"], samples.RULE["id"], "--name", "rents"),
+        ("PUT", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
+        ok(samples.RULE),
+    ),
+    "rules remove": Case(
+        ("rules", "remove", samples.ENDPOINT["id"], samples.RULE["id"]),
+        ("DELETE", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
+        Says({"success": True, "deleted": True}),
+    ),
+    "rules test": Case(
+        ("rules", "test", "--sample", "{}"),
+        ("POST", wire.Path.RULES_TEST),
+        ok({"filter": None, **samples.ROUTED}),
+    ),
+    "routes explain": Case(
+        ("routes", "explain", samples.REF),
+        ("GET", f"/v1/open-collections/payments/{samples.REF}/routing"),
+        ok(samples.ROUTING),
+    ),
+    "simulate sms": Case(
+        ("simulate", "sms", "--file", "receipt.txt"),
+        ("POST", wire.Path.TEST_PAYMENTS),
+        ok(samples.SIMULATED),
+    ),
+    "sims pin": Case(
+        ("sims", "pin", "zte-front:0", "--pin-file", "pin.txt"),
+        ("POST", wire.Path.LOCAL_SIM_PIN),
+        ok({"device_name": "zte-front", "slot_index": 0, "wants": None}),
+    ),
+    "sims clear": Case(
+        ("sims", "clear", "zte-front:0"),
+        ("PATCH", METHOD),
+        ok({**samples.METHOD_ROW, "sim": None}),
+    ),
+    "api": Case(
+        ("api", "GET", "/v1/payment-methods"),
+        ("GET", wire.Path.PAYMENT_METHODS),
+        ok([ON_SIM]),
+    ),
+}
+"""Commands that ask the daemon one thing and print its answer as it is."""

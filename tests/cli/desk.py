@@ -1,0 +1,49 @@
+"""What lies on the desk: the files that the rows of the matrix and the examples of the help name."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from parsers.own_learn import marked
+from tests.parsers.test_own import FILE
+from tests.parsers.test_own_learn import INLINE
+
+RECEIPT = (
+    "Payment received for GHS 12.50 from KOFI BOATENG Current Balance: GHS 62.50 . "
+    "Available Balance: GHS 62.50. Reference: 7KQ2MX. Transaction ID: 40412345678. "
+    "TRANSACTION FEE: 0.00\n"
+)
+DESK = {
+    "pw.txt": "correct horse battery\n",
+    "owner.password": "correct horse battery\n",
+    "mail.pw": "letmein-to-the-mail\n",
+    "pin.txt": "1234\n",
+    "receipt.txt": RECEIPT,
+    "inbox.txt": RECEIPT,
+    "samples.txt": INLINE,
+    "messages.jsonl": json.dumps({"sender": "MobileMoney", "text": RECEIPT}) + "\n",
+    "payments.csv": "reference,transaction_id\n7KQ2MX,0000012345\n",
+    "rents.json": '{"late": true}',
+    "change.json": '{"description": "books"}',
+    "webhook.json": '{"amount": "12.50"}',
+    "request.txt": "POST / HTTP/1.1\r\nHost: shop.example\r\n\r\n{}",
+    "body.json": "{}",
+    "headers.txt": "X-Svc-Attempt: 1\n",
+    "hook.secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n",
+    "wordings.toml": FILE,
+    "templates/mtn.toml": FILE,
+    "marked.txt": INLINE,
+    "sms.txt": marked(INLINE).message,
+    "dump.txt": "",
+    "new.toml": "",
+    "shop.toml": 'shop = "Ama Provisions"\n',
+}
+"""Files that the rows of the matrix and the examples of the help name."""
+
+
+def lay(folder: Path, names: Iterable[str]) -> None:
+    """Put these files into the folder."""
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(DESK[name], encoding="utf-8")

@@ -1,0 +1,213 @@
+"""Every example of every command's help, run as it stands: against a daemon that says yes, in this process.
+
+The shell's part of an example is played here: pipes, redirections, `&&` and `$(...)`. Programs of
+others (`echo`, `gzip` ...) are left out.
+"""
+
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from daemon import wire
+from momo_cli.answer import Call
+from momo_cli.commands import COMMANDS
+from momo_cli.flags import lift
+from momo_cli.group import root
+from momo_cli.terminal import Terminal
+from tests.cli import samples
+from tests.cli.cases import CASES, ON_SIM, TX
+from tests.cli.conftest import Momo, Shop
+from tests.cli.desk import DESK, RECEIPT, lay
+from tests.cli.other_cases import OTHERS
+from tests.cli.test_suggestions import SUGGESTIONS
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
+from tests.fakes.program import FakeProgram
+
+OPERATORS = {"|", "||", "&&", ";"}
+ENDLESS = {name for name, row in OTHERS.items() if row.good is None}
+"""They go on until Ctrl-C, or become another program: of their examples the words are read."""
+STARTS = {"--stop", "--service"}
+"""Flags that stop a daemon, or make a service: the same."""
+
+
+def code_of(line: str) -> int:
+    """Return the exit code of an example: the samples have something to find, and are no service."""
+    if "--fail-if-" in line:
+        return 6
+    return 3 if re.match("momo service (status|start|stop|restart|logs)", line) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One `momo` of an example: its words, what it reads, and whether the next one reads it."""
+
+    words: tuple[str, ...]
+    reads: str | None = None
+    piped: bool = False
+
+
+def examples(name: str) -> list[str]:
+    """Return the examples of a command, continued lines joined."""
+    text = str(import_module(COMMANDS[name].module).EXAMPLES).replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def steps(line: str) -> Iterator[Step]:
+    """Yield what the shell would start, as far as it is ours."""
+    line = re.sub(r"^\w+=\$\((.*)\)$", r"\1", line)
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    words: list[str] = []
+    reads = None
+    tokens = iter([*lexer, ";"])
+    for token in tokens:
+        if token in OPERATORS:
+            while words and "=" in words[0]:
+                words.pop(0)
+            if words and words[0] == "momo":
+                yield Step(tuple(words[1:]), reads, token == "|")
+            words, reads = [], None
+        elif token == "<":
+            reads = next(tokens)
+        elif token == ">":
+            next(tokens)
+        else:
+            words.append(token)
+
+
+MODEMS = [
+    {**samples.MODEM, "device_id": f"{number}a1f0c1e", "name": name, "port": path}
+    for number, (name, path) in enumerate(
+        (("front-desk", "/dev/ttyUSB0"), ("huawei-e3131-4f2a", "/dev/ttyUSB4"))
+    )
+]
+SIMS = [*samples.SIMS, {**samples.SIMS[0], "device_id": "0b", "name": "zte-back"}]
+MESSAGE = {**samples.MESSAGE_ROW, "body": RECEIPT}
+REVIEW = {**samples.REVIEW, "suggestions": SUGGESTIONS}
+
+
+class Person(io.StringIO):
+    """Somebody at the terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Agreeable(FakeApi):
+    """A daemon that has one of everything: each path answers with the sample of the matrix."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.on("GET", wire.Path.SIMS, ok(SIMS))
+        self.on("GET", wire.Path.LOCAL_MODEMS, ok(MODEMS))
+        self.on("GET", wire.Path.PAYMENT_METHODS, ok([ON_SIM]))
+        self.on("GET", wire.Path.HEALTH, Says({"success": True}))
+        self.on("GET", f"/local/v1/messages/{samples.MESSAGE}", ok(MESSAGE))
+        self.on("GET", f"/v1/reviews/{samples.REVIEW['id']}", ok(REVIEW))
+        self.on("POST", wire.Path.LOCAL_PRUNE, ok({**samples.PRUNABLE, "more": False}))
+        self.on("POST", wire.Path.LOCAL_REPORT_MAIL, ok({"queued": True}))
+        for secret in (wire.Path.ACCOUNT_SECRET, wire.Path.ACCOUNT_ROTATE):
+            self.on("POST", secret, Says({"success": True, "secret": "whsec_x"}))
+        self.on("GET", f"{TX}/events", ok([]))
+        for order in (
+            TX,
+            "/v1/transactions/by-svc/7KQ2MX",
+            "/v1/transactions/by-client-ref/INV-17",
+        ):
+            self.on("GET", order, samples.one("SUCCESS"))
+        rows: list[tuple[tuple[str, str], Says]] = [(c.call, c.good) for c in CASES.values()]
+        rows += [each for row in OTHERS.values() for each in row.api.items()]
+        for (method, path), answer in rows:
+            self.script.setdefault(f"{method} {path}", answer)
+
+    def answer(self, asked: Asked) -> Says:
+        """Answer for the path, or for one of the same form."""
+        if f"{asked.method} {asked.path}" not in self.script:
+            same = next((k for k in self.script if _alike(k, asked)), None)
+            if same is not None:
+                asked = Asked(asked.method, same.partition(" ")[2], asked.query, None, {})
+        return super().answer(asked)
+
+
+def _alike(scripted: str, asked: Asked) -> bool:
+    """Say whether both are calls of one operation: the same method, and a template that fits both."""
+    method, _, path = scripted.partition(" ")
+    if method != asked.method:
+        return False
+    return any(_fits(each, path) and _fits(each, asked.path) for each in wire.Path)
+
+
+def _fits(template: str, path: str) -> bool:
+    return (
+        re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", re.escape(template).replace("\\", "")), path)
+        is not None
+    )
+
+
+@pytest.fixture
+def agreeable(shop: Shop) -> Iterator[Agreeable]:
+    api = Agreeable()
+    with serving(api, shop.socket):
+        yield api
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> FakeProgram:
+    fake = FakeProgram()
+    for row in OTHERS.values():
+        fake.says |= row.program
+    monkeypatch.setattr("subprocess.run", fake.run)
+    monkeypatch.setattr("os.execve", fake.become)
+    return fake
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let somebody sit there who says yes, types what is asked for, and knows the password."""
+
+    def says(_: Terminal, question: str, __: str) -> str:
+        typed = re.match(r"Type (.+?)[ :](?:to|$)", question)
+        return typed.group(1) if typed else "y"
+
+    def knows(_: Terminal, question: str, __: str) -> str:
+        return "1234" if "PIN" in question else "correct horse battery"
+
+    monkeypatch.setattr(Terminal, "ask", says)
+    monkeypatch.setattr(Terminal, "ask_key", lambda *_: "1")
+    monkeypatch.setattr(Terminal, "ask_secret", knows)
+
+
+EVERY = [(name, line) for name in COMMANDS for line in examples(name)]
+
+
+@pytest.mark.parametrize(("name", "line"), EVERY, ids=[line for _, line in EVERY])
+@pytest.mark.usefixtures("agreeable", "program", "naps", "person")
+def test_example_of_the_help_does_what_it_says(
+    name: str, line: str, momo: Momo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = list(steps(line))
+    assert ours, "no momo in it"
+    # What makes a secret refuses to write over one.
+    lay(
+        tmp_path,
+        [each for each in DESK if each in line and (name == "verify" or each != "hook.secret")],
+    )
+    monkeypatch.chdir(tmp_path)
+    out = ""
+    for step in ours:
+        if name in ENDLESS or STARTS & set(step.words):
+            flags, words = lift(step.words, {})
+            assert not flags.problem
+            assert isinstance(root().main(args=words, standalone_mode=False), Call)
+            continue
+        given = (tmp_path / step.reads).read_text() if step.reads else out
+        monkeypatch.setattr("sys.stdin", Person(given))
+        ran = momo(*step.words, HOME=str(tmp_path))
+        assert ran.code == code_of(line), ran
+        out = ran.out
