@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from daemon.core import keep as keeping
 from daemon.lock import HomeLock
@@ -19,6 +19,9 @@ from daemon.store.backup import BackupBad, Copy
 from daemon.store.engine import Store
 from daemon.wire import Mode, Places
 from parsers.when import render
+
+RESERVE_BYTES: Final = 20_000_000
+"""What a copy leaves free (operations.md 2.4): years of payments, and room for the database's own log."""
 
 
 def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
@@ -42,6 +45,7 @@ def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
         target = target / f"momo-{backup.stamp(now)}.db"
     if target.exists():
         raise BackupBad(f"{target} is there already")
+    _leave_room(Path(places.database), target.parent)
     started = time.monotonic()  # noqa: TID251 -- how long it took, told to a person
     backup.copy(places.database, target)
     try:
@@ -51,6 +55,26 @@ def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
         raise
     took_ms = round((time.monotonic() - started) * 1000)  # noqa: TID251 -- the same
     return {"id": backup.id_of(target), **_told(made), "ms": took_ms}
+
+
+def _leave_room(database: Path, folder: Path) -> None:
+    """Refuse a copy that would fill the disk: payments need what is left.
+
+    Raises:
+        BackupBad: With how much there is and how much is needed.
+    """
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    needed = database.stat().st_size
+    wal = Path(f"{database}-wal")
+    if wal.exists():
+        needed += wal.stat().st_size
+    free = shutil.disk_usage(folder).free
+    if free < needed + RESERVE_BYTES:
+        raise BackupBad(
+            f"the disk of {folder} has {free // 1_000_000} MB left; a copy needs {needed // 1_000_000 + 1} MB and "
+            f"{RESERVE_BYTES // 1_000_000} MB must stay for payments"
+        )
 
 
 def find(places: Places, name: str | None) -> Path:

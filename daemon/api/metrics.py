@@ -5,8 +5,10 @@ the world to the same port, and how much a shop sells is nobody's business. The 
 """
 
 import asyncio
+import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from daemon.api import lines, local_modems
@@ -16,7 +18,8 @@ from daemon.core import phones
 from daemon.core.errors import Refusal
 from daemon.core.limits import SECOND_US
 from daemon.core.phones import Condition
-from daemon.store import lists
+from daemon.env import Env
+from daemon.store import backup, lists
 from daemon.store.engine import Reader
 from daemon.wire import ErrorCode
 
@@ -34,6 +37,10 @@ class _Facts:
     queue: dict[str, int]
     uptime_s: int
     now: int
+    clock_suspect: bool
+    disk_free: int
+    database_bytes: int
+    backed_up_at: float | None
 
 
 async def get(call: Call) -> Reply:
@@ -51,11 +58,27 @@ async def get(call: Call) -> Reply:
             lists.queue(reader),
             (now - call.service.started_us) // SECOND_US,
             now,
+            call.env.clock_doubt() is not None,
+            0,
+            0,
+            None,
         )
 
-    facts = await call.env.store.read(read)
+    facts = replace(await call.env.store.read(read), **await asyncio.to_thread(_on_disk, call.env))
     body, kind = await asyncio.to_thread(_render, facts)
     return Reply(200, body, content_type=kind)
+
+
+def _on_disk(env: Env) -> dict[str, Any]:
+    """Return the facts that the disk tells."""
+    home = Path(env.home)
+    files = [home / Path(env.store.path).name, Path(f"{env.store.path}-wal")]
+    made = backup.entries_in(home / backup.FOLDER)
+    return {
+        "disk_free": shutil.disk_usage(home).free,
+        "database_bytes": sum(file.stat().st_size for file in files if file.exists()),
+        "backed_up_at": made[0].made_at.timestamp() if made else None,
+    }
 
 
 def _is_from_here(call: Call) -> bool:
@@ -90,6 +113,17 @@ def _shop(facts: _Facts) -> Iterator[Any]:
 
     yield InfoMetricFamily("momo", "The running program", {"version": VERSION})
     yield GaugeMetricFamily("momo_uptime_seconds", "Since the daemon started", facts.uptime_s)
+    yield GaugeMetricFamily(
+        "momo_clock_suspect",
+        "1 while the machine's clock is not believed",
+        int(facts.clock_suspect),
+    )
+    yield GaugeMetricFamily("momo_disk_free_bytes", "Room at the database", facts.disk_free)
+    yield GaugeMetricFamily("momo_database_bytes", "The database and its log", facts.database_bytes)
+    if facts.backed_up_at is not None:
+        yield GaugeMetricFamily(
+            "momo_backup_timestamp_seconds", "When the newest backup was made", facts.backed_up_at
+        )
     yield GaugeMetricFamily("momo_lines_ready", "1 when every SIM has a number", int(facts.ready))
     queue = GaugeMetricFamily("momo_deliveries", "Webhook deliveries by state", labels=["state"])
     for state, count in facts.queue.items():

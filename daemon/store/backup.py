@@ -70,8 +70,13 @@ def id_of(path: Path) -> str:
 
 def entries(places: Places) -> list[Entry]:
     """List the backups of the shop's own folder, newest first."""
+    return entries_in(folder(places))
+
+
+def entries_in(where: Path) -> list[Entry]:
+    """List the backups of a folder, newest first."""
     found = []
-    for path in folder(places).glob("momo-*.db"):
+    for path in where.glob("momo-*.db"):
         match = _NAME.fullmatch(path.name)
         if match:
             made_at = datetime.strptime(match.group(2), _STAMP).replace(tzinfo=UTC)

@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.core.phones import Condition
 from daemon.flows.silence import watch
-from daemon.store import rhythms
+from daemon.store import backup, rhythms
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import ICCID, IMEI, MTN_IMSI
@@ -47,8 +48,11 @@ async def test_it_says_how_the_shop_fares(api: FakeApi) -> None:
     assert answer.headers["content-type"].startswith("text/plain")
     found = samples(answer.text)
     assert found.pop(("momo_info", next(key[1] for key in found if key[0] == "momo_info"))) == 1
+    assert found.pop(("momo_disk_free_bytes",)) > 0
+    assert found.pop(("momo_database_bytes",)) > 4096
     assert found == {
         ("momo_uptime_seconds",): 90,
+        ("momo_clock_suspect",): 0,
         ("momo_lines_ready",): 1,
         ("momo_deliveries", "pending"): 0,
         ("momo_deliveries", "retrying"): 0,
@@ -109,3 +113,16 @@ def test_the_library_is_not_loaded_before_somebody_asks() -> None:
     code = "import sys, daemon.app; print([m for m in sys.modules if m.startswith('prometheus')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+async def test_it_says_that_the_clock_is_doubted_and_when_the_newest_backup_was_made(
+    api: FakeApi,
+) -> None:
+    folder = Path(api.shop.env.home) / backup.FOLDER
+    folder.mkdir()
+    (folder / "momo-20261121T080000Z.db").touch()
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    api.shop.clock.jump(-40 * 24 * 3600.0)
+    found = samples((await api.local.get("/metrics")).text)
+    assert found[("momo_clock_suspect",)] == 1
+    assert found[("momo_backup_timestamp_seconds",)] == 1_795_248_000

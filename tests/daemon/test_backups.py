@@ -3,6 +3,7 @@
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -185,3 +186,21 @@ def test_a_copy_of_nothing_and_over_something_is_refused(shop: Places, tmp_path:
     assert taken.read_text() == "mine"
     with pytest.raises(backup.BackupBad, match="there is no backup nowhere"):
         backups.restore(shop, "nowhere.db", NOW, dry_run=False)
+
+
+def test_a_copy_that_would_fill_the_disk_is_not_begun(
+    shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = Path(shop.database).stat().st_size
+    for free, made in (
+        (needed + backups.RESERVE_BYTES - 1, 0),
+        (needed + backups.RESERVE_BYTES, 1),
+    ):
+        usage = SimpleNamespace(free=free)
+        monkeypatch.setattr("daemon.backups.shutil.disk_usage", lambda _folder, usage=usage: usage)
+        if made:
+            backups.create(shop, None, NOW)
+        else:
+            with pytest.raises(backup.BackupBad, match="20 MB must stay for payments"):
+                backups.create(shop, None, NOW)
+        assert len(backup.entries(shop)) == made

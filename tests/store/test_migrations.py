@@ -29,8 +29,8 @@ SHOP_OF_SCHEMA_1 = (
     "device_id, slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p1', 'live', "
     "'momo_mtn', '0012', '0012', 'm1', 'pm', 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),
     ("INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
-    "send_sms_to_payer, created_with, created_at, expires_at, payment_id, matched_by, late, rejected) VALUES ('t1', 'live', "
-    "'request', 'SUCCESS', 'K7M2QX', 'slug1', 2500, 'GHS', '{}', 1, 'secret', 1, 9, 'p1', 'code', 0, 0)"),
+    "send_sms_to_payer, created_with, created_at, expires_at, payment_id, matched_by, completed_at, late, rejected) VALUES ('t1', 'live', "
+    "'request', 'SUCCESS', 'K7M2QX', 'slug1', 2500, 'GHS', '{}', 1, 'secret', 1, 9, 'p1', 'code', 2, 0, 0)"),
     ("INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
     "send_sms_to_payer, created_with, created_at, expires_at, late, rejected) VALUES ('t2', 'live', 'request', 'PENDING', "
     "'ABCDEF', 'slug2', 100, 'GHS', '{\"a\":1}', 1, 'secret', 1, 9, 0, 0)"),
@@ -48,6 +48,10 @@ SHOP_OF_SCHEMA_1 = (
     "INSERT INTO attempts (delivery_id, run, number, started_at, finished_at, status_code) VALUES ('dl2', 1, 1, 4, 5, 500)",
     "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count) VALUES ('x1', 'dl2', 'exhausted', 5, 0)",
     "INSERT INTO events (type, mode, at, actor, transaction_id, data) VALUES ('transaction.created', 'live', 1, 'momo', 't1', '{}')",
+    (
+        "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, data) VALUES ('transaction.verified', 'live', 2, "
+        "'momo', 't1', 'p1', '{}')"
+    ),
 )  # fmt: skip
 KEPT = (
     "SELECT id, telco_transaction_id, amount_minor, standing FROM payments",
