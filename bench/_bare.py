@@ -63,7 +63,15 @@ async def serve(path: str) -> None:
     await store.write(lambda tx: tx.run(TABLE))
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        application(store), log_level="critical", access_log=False, lifespan="off"
+        application(store),
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        interface="asgi3",
+        http="httptools",
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
     )
     print(f"ready {listening.getsockname()[1]}", flush=True)
     await uvicorn.Server(config).serve(sockets=[listening])

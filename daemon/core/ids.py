@@ -60,12 +60,15 @@ def reconciliation_id(entropy: bytes) -> str:
 
 def base62(number: int, length: int) -> str:
     """Return a number in base 62, padded with zeros to `length`."""
-    digits = []
-    for _position in range(length):
+    text = ""
+    for _pair in range(length // 2):
+        number, pair = divmod(number, 62 * 62)
+        text = BASE62[pair // 62] + BASE62[pair % 62] + text
+    if length % 2:
         number, digit = divmod(number, 62)
-        digits.append(BASE62[digit])
+        text = BASE62[digit] + text
     assert number == 0, "the number does not fit"
-    return "".join(reversed(digits))
+    return text
 
 
 def public_slug(entropy: bytes) -> str:

@@ -70,6 +70,12 @@ class Tx(Reader):
         """Execute one statement and return how many rows it changed."""
         return self._connection.execute(sql, params or {}).rowcount
 
+    def add(self, sql: str, params: Params) -> int:
+        """Insert one row and return its `seq`; without RETURNING, which would cost a sixth of the insert itself."""
+        seq = self._connection.execute(sql, params).lastrowid
+        assert seq is not None, "it inserted a row"
+        return seq
+
     def run_many(self, sql: str, rows: Iterable[Params]) -> None:
         """Execute one statement for each row of parameters."""
         self._connection.executemany(sql, rows)

@@ -43,18 +43,11 @@ def add(
     data: dict[str, Any] | None = None,
 ) -> None:
     """Append one fact, as `Line` describes it."""
-    line = Line(
-        type=type,
-        mode=mode,
-        at=at,
-        actor=actor,
-        transaction_id=transaction_id,
-        payment_id=payment_id,
-        message_id=message_id,
-        endpoint_id=endpoint_id,
-        data=data,
+    told = shapes.dump(data or {}).decode()
+    _append(
+        tx,
+        [(type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, told)],
     )
-    add_all(tx, [line])
 
 
 def add_all(tx: Tx, lines: Sequence[Line]) -> None:
@@ -65,12 +58,16 @@ def add_all(tx: Tx, lines: Sequence[Line]) -> None:
         for line in lines
     ]  # fmt: skip
     if rows:
-        tx.run(
-            "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
-            f"VALUES {table(rows)}",
-            values(rows),
-        )
-        tx.wake(TOPIC)
+        _append(tx, rows)
+
+
+def _append(tx: Tx, rows: Sequence[Sequence[Any]]) -> None:
+    tx.run(
+        "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
+        f"VALUES {table(rows)}",
+        values(rows),
+    )
+    tx.wake(TOPIC)
 
 
 def latest_at(reader: Reader, among: int) -> int | None:

@@ -21,7 +21,7 @@ EXPECTING_MAX = 16
 def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
     """Store a new request or holder; `transaction` has every column but `seq` and those that are NULL."""
     given = {name: value for name, value in transaction.items() if value is not None}
-    seq = tx.value(_insert(tuple(given)), given)
+    seq = tx.add(_insert(tuple(given)), given)
     return load(Transaction, (seq, *map(transaction.get, _NAMES)))
 
 
@@ -30,7 +30,7 @@ def _insert(names: tuple[str, ...]) -> str:
     """Return the statement that names only what is there: binding a NULL costs as much as binding a value."""
     return (
         f"INSERT INTO transactions ({', '.join(names)}) "
-        f"VALUES ({', '.join(':' + name for name in names)}) RETURNING seq"
+        f"VALUES ({', '.join(':' + name for name in names)})"
     )
 
 

@@ -204,3 +204,24 @@ async def test_a_write_after_the_close_is_refused_and_does_not_wait_for_ever(pat
     store.close()
     with pytest.raises(Unavailable, match="closing"):
         await asyncio.wait_for(store.write(lambda tx: add_code(tx, "a")), 5)
+
+
+async def test_what_was_added_has_the_number_that_the_writer_was_told(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    row = {"name": "Ama", "kind": "request"}
+
+    def work(tx: Tx) -> tuple[list[int], list[tuple[object, ...]]]:
+        tx.run("CREATE TABLE counts (n INTEGER NOT NULL)")
+        tx.run("CREATE TABLE added (seq INTEGER PRIMARY KEY, name TEXT, kind TEXT)")
+        tx.run(
+            "CREATE TRIGGER counted AFTER INSERT ON added BEGIN INSERT INTO counts VALUES (7); END"
+        )
+        tx.run("INSERT INTO counts VALUES (1), (2), (3)")
+        seqs = [
+            tx.add("INSERT INTO added (name, kind) VALUES (:name, :kind)", row) for _each in "ab"
+        ]
+        return seqs, tx.all("SELECT seq FROM added ORDER BY seq")
+
+    seqs, rows = await store.write(work)
+    store.close()
+    assert [(seq,) for seq in seqs] == rows == [(1,), (2,)]
