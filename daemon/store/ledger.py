@@ -1,56 +1,145 @@
-"""What always holds (docs/architecture.md), asked of a database: each question counts the rows that break it."""
+"""What always holds (docs/architecture.md), asked of the rows themselves: backups ask it, and so does `momo doctor ledger`.
+
+Each question is one SELECT of the rows that break it. It must hold in every shop, whatever was pruned (decisions.md
+section 10), whatever address an endpoint has by now, and at any moment between two transactions. What holds only in a
+shop that is young, or would go through the whole journal, is asked by the tests besides (`tests/fakes/invariants.py`).
+"""
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+VERIFIED: Final = "('SUCCESS', 'PARTIAL', 'OVERPAID')"
 
 
 class Question(NamedTuple):
-    """What always holds, and how many rows break it."""
+    """What always holds, and how many rows break it (a SELECT of one number)."""
 
     sentence: str
     sql: str
 
 
-QUESTIONS: Final[dict[str, Question]] = {
-    "payment.one_message": Question(
+class Breaking(NamedTuple):
+    """What always holds, and a SELECT of the rows that break it."""
+
+    sentence: str
+    rows: str
+
+
+BREAKING: Final[Mapping[str, Breaking]] = {
+    "message.stored_once": Breaking(
+        "one SMS is stored once",
+        "SELECT sim_key, sha256 FROM sms_parts GROUP BY sim_key, sha256 HAVING COUNT(*) > 1",
+    ),
+    "message.whole": Breaking(
+        "one SMS is one whole message",
+        "SELECT m.id FROM messages m JOIN sms_parts p ON p.message_id = m.id "
+        "GROUP BY m.id HAVING COUNT(*) <> MAX(m.parts_seen)",
+    ),
+    "payment.one_message": Breaking(
         "a payment belongs to a message that is there",
-        "SELECT COUNT(*) FROM payments p LEFT JOIN messages m ON m.id = p.message_id WHERE m.id IS NULL",
+        "SELECT p.id FROM payments p LEFT JOIN messages m ON m.id = p.message_id WHERE m.id IS NULL",
     ),
-    "payment.used_once": Question(
-        "a payment verifies at most one request",
-        "SELECT COUNT(*) FROM (SELECT payment_id FROM transactions WHERE payment_id IS NOT NULL "
-        "GROUP BY payment_id HAVING COUNT(*) > 1)",
+    "payment.one_id": Breaking(
+        "one ID of a network is one payment",
+        "SELECT mode, provider, telco_transaction_id FROM payments "
+        "GROUP BY mode, provider, telco_transaction_id HAVING COUNT(*) > 1",
     ),
-    "transaction.verified_is_paid": Question(
-        "a verified request has its payment",
-        "SELECT COUNT(*) FROM transactions WHERE status IN ('SUCCESS', 'PARTIAL', 'OVERPAID') "
-        "AND payment_id IS NULL AND merged_into IS NULL",
+    "payment.used_once": Breaking(
+        "a payment verifies at most one transaction",
+        "SELECT payment_id FROM transactions WHERE payment_id IS NOT NULL GROUP BY payment_id HAVING COUNT(*) > 1",
     ),
-    "transaction.modes": Question(
-        "live and test never mix",
-        "SELECT COUNT(*) FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.mode <> p.mode",
+    "payment.held_by_none": Breaking(
+        "a payment that verified a request is held by none",
+        "SELECT t.id FROM transactions t JOIN transactions h ON h.held_payment_id = t.payment_id "
+        "WHERE t.origin = 'request'",
     ),
-    "transaction.currency": Question(
+    "payment.standing": Breaking(
+        "money is counted once: used, with a holder, or before a person",
+        "SELECT p.id, p.standing FROM payments p WHERE p.standing <> CASE "
+        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.origin = 'request') THEN 'used' "
+        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.origin = 'open') THEN 'open' "
+        "WHEN EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open') THEN 'review' "
+        "ELSE 'lost' END",
+    ),
+    "payment.modes": Breaking(
+        "a payment and its message are of one mode",
+        "SELECT p.id FROM payments p JOIN messages m ON m.id = p.message_id WHERE p.mode <> m.mode",
+    ),
+    "transaction.verified_is_paid": Breaking(
+        "a verified transaction has its payment, and no other has one",
+        "SELECT id FROM transactions WHERE merged_into IS NULL "
+        f"AND (status IN {VERIFIED}) <> (payment_id IS NOT NULL)",
+    ),
+    "transaction.status": Breaking(
+        "the status says what was paid",
+        "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.origin = 'request' "
+        "AND t.status <> CASE WHEN p.amount_minor = t.expected_minor THEN 'SUCCESS' "
+        "WHEN p.amount_minor < t.expected_minor THEN 'PARTIAL' ELSE 'OVERPAID' END",
+    ),
+    "transaction.currency": Breaking(
         "a request is paid in its own currency",
-        "SELECT COUNT(*) FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.currency <> p.currency",
+        "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.currency <> p.currency",
     ),
-    "delivery.delivered_once": Question(
-        "a delivered webhook says when",
-        "SELECT COUNT(*) FROM deliveries WHERE status = 'delivered' AND delivered_at IS NULL",
+    "transaction.modes": Breaking(
+        "a transaction and its payment are of one mode",
+        "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id OR p.id = t.held_payment_id "
+        "WHERE p.mode <> t.mode",
     ),
-    "counts.kept": Question(
-        "the totals that are kept are those that are counted",
-        "SELECT COUNT(*) FROM (SELECT mode, origin, status, COUNT(*) AS n FROM transactions "
-        "WHERE merged_into IS NULL GROUP BY mode, origin, status) c LEFT JOIN transaction_counts k "
-        "ON k.mode = c.mode AND k.origin = c.origin AND k.status = c.status "
-        "WHERE k.count IS NULL OR k.count <> c.n",
+    "transaction.merged": Breaking(
+        "a merged holder's payment is its request's",
+        "SELECT h.id FROM transactions h LEFT JOIN transactions t ON t.id = h.merged_into AND t.supersedes = h.id "
+        "WHERE h.merged_into IS NOT NULL AND (h.payment_id IS NOT NULL OR t.payment_id IS NULL)",
+    ),
+    "transaction.cancelled": Breaking(
+        "what is cancelled says when, and what waits or expired never was",
+        "SELECT id FROM transactions WHERE (status = 'CANCELLED' AND cancelled_at IS NULL) "
+        "OR (status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW') AND cancelled_at IS NOT NULL)",
+    ),
+    "transaction.review": Breaking(
+        "a request waits for a person while a review of it is open",
+        "SELECT id FROM transactions t WHERE (t.held_payment_id IS NOT NULL AND t.status <> 'MANUAL_REVIEW') "
+        "OR (t.status = 'MANUAL_REVIEW' AND NOT EXISTS "
+        "(SELECT 1 FROM reviews r WHERE r.transaction_id = t.id AND r.state = 'open'))",
+    ),
+    "review.modes": Breaking(
+        "a review is of its payment's mode",
+        "SELECT r.id FROM reviews r JOIN payments p ON p.id = r.payment_id WHERE r.mode <> p.mode",
+    ),
+    "delivery.modes": Breaking(
+        "a delivery, its endpoint and its transaction are of one mode",
+        "SELECT d.id FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id "
+        "JOIN transactions t ON t.id = d.transaction_id "
+        "WHERE e.mode <> t.mode OR (d.test = 1) <> (t.mode = 'test')",
+    ),
+    "delivery.one_subject": Breaking(
+        "one webhook id is one kind of event about one payment",
+        "SELECT d.webhook_id FROM deliveries d JOIN deliveries o ON o.webhook_id = d.webhook_id "
+        "AND (o.event <> d.event OR o.subject <> d.subject OR o.revision <> d.revision)",
+    ),
+    "delivery.delivered_once": Breaking(
+        "a delivered webhook says when, and so does one that was given up",
+        "SELECT id FROM deliveries WHERE (status = 'delivered' AND delivered_at IS NULL) "
+        "OR (status = 'failed') <> (failed_at IS NOT NULL)",
+    ),
+    "counts.kept": Breaking(
+        "totals are what is there",
+        "SELECT mode, origin, status FROM (SELECT mode, origin, status, count FROM transaction_counts WHERE count > 0 "
+        "UNION ALL SELECT mode, origin, status, COUNT(*) FROM transactions WHERE merged_into IS NULL "
+        "GROUP BY mode, origin, status) kept GROUP BY mode, origin, status, count HAVING COUNT(*) <> 2",
     ),
 }
-"""By a stable id."""
+"""By a stable id: what always holds, and a SELECT of what breaks it."""
+
+QUESTIONS: Final[dict[str, Question]] = {
+    name: Question(sentence, f"SELECT COUNT(*) FROM ({rows}) broken")
+    for name, (sentence, rows) in BREAKING.items()
+}
+"""By the same ids."""
 
 
 def broken(connection: sqlite3.Connection) -> list[str]:
-    """Return a sentence for each thing that does not hold, with how often."""
+    """Return a sentence for each thing that does not hold, with how often; empty when all is well."""
     found = []
     for name, (sentence, sql) in QUESTIONS.items():
         (count,) = connection.execute(sql).fetchone()

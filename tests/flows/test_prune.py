@@ -14,7 +14,7 @@ from daemon.env import Env
 from daemon.flows import deliver, reparse, replay
 from daemon.flows import prune as flow
 from daemon.flows.say_paid import Heard, say_paid
-from daemon.store import deliveries, notice_outbox, retention
+from daemon.store import deliveries, ledger, notice_outbox, retention
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
 from tests.flows.test_deliver import add_endpoint
@@ -212,6 +212,20 @@ async def test_the_same_payment_has_the_same_webhook_id_after_pruning(shop: Fake
     again = next(row for row in rows if row.subject == before.subject)
     assert again.id != before.id
     assert again.webhook_id == before.webhook_id
+
+
+async def test_a_pruned_shop_still_answers_every_question_of_the_ledger(shop: FakeShop) -> None:
+    request = await shop.request()
+    await pay(shop, 1, request.svc_code or "")
+    await add_endpoint(shop, created_at=shop.clock.now_us())
+    await pay(shop, 2)
+    await answer(shop, 410)
+    shop.clock.advance(500 * DAY_S)
+    await pay(shop, 3)
+    pruned = await prune_all(shop)
+    assert (pruned["messages"], pruned["deliveries"]) == (2, 1)
+    for name, question in ledger.QUESTIONS.items():
+        assert await shop.values(question.sql) == [0], name
 
 
 async def test_a_batch_is_small_and_the_next_goes_on(
