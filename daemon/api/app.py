@@ -28,6 +28,7 @@ from daemon.api import (
     local_prune,
     local_report,
     local_sims,
+    local_statement,
     local_status,
     local_templates,
     login,
@@ -212,6 +213,7 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(local_delivery.sign)}, local=True)
     routes.add(Path.LOCAL_REPORT, {"GET": op(local_report.get)}, local=True)
     routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(local_report.mail)}, local=True)
+    routes.add(Path.LOCAL_STATEMENT, {"POST": op(local_statement.compare)}, local=True)
     routes.add(Path.LOCAL_EXPORT, {"GET": op(local_export.get)}, local=True)
     prune = {"GET": op(local_prune.survey), "POST": op(local_prune.prune)}
     routes.add(Path.LOCAL_PRUNE, prune, local=True)

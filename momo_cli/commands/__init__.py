@@ -114,6 +114,9 @@ COMMANDS: Final[dict[str, Info]] = {
         _ROOM + "templates_confirm", "Confirm a wording by a genuine message", CARE
     ),
     "verify": Info(_ROOM + "verify", "Say whether a webhook that you got is genuine", HOOKS),
+    "statement import": Info(
+        _ROOM + "statement_import", "Compare a network's statement with the messages", CARE
+    ),
     "export": Info(_ROOM + "export", "Write a whole table out of the shop", CARE),
     "prune": Info(_ROOM + "prune", "Let go of what is too old to keep", CARE),
     "doctor": Info(_ROOM + "doctor", "Look for what is wrong, and say what to type", CARE),
@@ -162,6 +165,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "backup": ("Copies of the whole shop: create, list, verify, prune", CARE),
     "keys": ("API keys: create, list, show, revoke", CARE),
     "password": ("The owner's password: set", CARE),
+    "statement": ("The network's own statement: import", CARE),
     "notices": ("What you have to know: list, seen, test, password", DAY),
     "config": ("The settings: show, get, set, edit, validate, path", CARE),
     "service": ("momo as a service: install, uninstall, status, start, stop, restart, logs", CARE),

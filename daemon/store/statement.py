@@ -1,0 +1,90 @@
+"""What is known of the network IDs on a statement: payments, messages that are held, and what customers said of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.providers import known
+from daemon.store.engine import Reader, Tx
+
+_PROVIDERS: Final = ", ".join(f"'{name}'" for name in known())
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A payment with this ID.
+
+    Attributes:
+        line: The number that it came to.
+        transaction_id: What it pays; None for nothing.
+    """
+
+    telco_id: str
+    payment_id: str
+    amount_minor: int
+    currency: str
+    line: str | None
+    transaction_id: str | None
+    origin: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A message with this ID that is no payment (yet), and the review that asks about it."""
+
+    telco_id: str
+    message_id: str
+    standing: str
+    review_id: str | None
+
+
+def seen(reader: Reader, ids: Sequence[str]) -> list[Seen]:
+    """Return the live payments with these IDs."""
+    names, params = _among(ids)
+    rows = reader.all(
+        "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
+        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id LEFT JOIN transactions t ON t.payment_id = p.id "
+        f"WHERE p.telco_transaction_id IN ({names}) AND p.mode = 'live'",
+        params,
+    )
+    return [Seen(*row) for row in rows]
+
+
+def held(reader: Reader, ids: Sequence[str]) -> list[Held]:
+    """Return the messages with these IDs that made no payment."""
+    names, params = _among(ids)
+    rows = reader.all(
+        "SELECT b.telco_id, b.message_id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_key = s.sim_key "
+        f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({names}) "
+        "LEFT JOIN reviews r ON r.message_id = b.message_id AND r.state = 'open' WHERE b.pays = 1",
+        params,
+    )
+    return [Held(*row) for row in rows]
+
+
+def claimed(reader: Reader, ids: Sequence[str]) -> dict[str, str]:
+    """Return ID -> the transaction that a customer says it paid, on the checkout page."""
+    names, params = _among(ids)
+    return dict(
+        reader.all(
+            "SELECT telco_transaction_id, MAX(transaction_id) FROM payer_claims "
+            f"WHERE mode = 'live' AND telco_transaction_id IN ({names}) GROUP BY telco_transaction_id",
+            params,
+        )
+    )
+
+
+def is_noted(tx: Tx, digest: str) -> bool:
+    """Say whether the journal already tells of the comparison with this file."""
+    return (
+        tx.value(
+            "SELECT 1 FROM events WHERE type = 'statement.compared' AND data LIKE :like LIMIT 1",
+            {"like": f'%"{digest}"%'},
+        )
+        is not None
+    )
+
+
+def _among(ids: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    params = {f"id{place}": one for place, one in enumerate(ids)}
+    return ", ".join(f":{name}" for name in params), params

@@ -1,0 +1,171 @@
+"""A network's statement as a table: which column says what, and what came in. Text in, values out.
+
+Statements of MTN (the wallet's own and the merchant portal's) and of Telecel (the organisation portal's) are known by the
+names of their columns; for any other the names are given. What left the wallet is counted and not looked at further.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from parsers.money import read_money
+from parsers.telco_id import normalize_telco_id
+
+PREAMBLE_ROWS_MAX: Final = 40
+"""Names, addresses and totals above the table."""
+FIELDS: Final = ("id", "time", "amount", "paid_in", "before", "after", "status")
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "id": ("fid", "financialtransactionid", "transactionid", "transid", "receiptno", "receiptnumber", "id"),
+    "time": ("transactiondate", "completiontime", "datetime", "date", "time"),
+    "paid_in": ("paidin", "credit", "creditamount", "moneyin"),
+    "amount": ("amount", "transactionamount"),
+    "before": ("balbefore", "balancebefore", "openingbalance"),
+    "after": ("balafter", "balanceafter", "balance", "runningbalance"),
+    "status": ("transactionstatus", "status"),
+}  # fmt: skip
+"""Names of columns, letters and digits alone, small; of several the first that is there."""
+_DONE: Final = ("", "completed", "complete", "success", "successful", "succeeded", "ok")
+_FORMS: Final = (
+    "%d-%m-%Y %H:%M:%S", "%d-%m-%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d-%b-%Y %H:%M:%S", "%d-%b-%Y %I:%M:%S %p",
+    "%d %b %Y %H:%M:%S", "%d-%b-%y %H:%M:%S", "%d-%m-%Y", "%d/%m/%Y", "%d-%b-%Y",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Money that came in, by a statement.
+
+    Attributes:
+        line: Of the file, counted from 1.
+        id: The network's transaction ID as it is compared.
+        minor: Minor units.
+        at: As printed, without a zone; None when it cannot be read.
+    """
+
+    line: int
+    id: str
+    minor: int
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a file says.
+
+    Attributes:
+        entries: What came in.
+        columns: Which column was taken for what.
+        out: How many entries left the wallet, moved nothing, or never were completed.
+        unread: Lines of the file that have no ID or no amount that can be read.
+        missing: The fields for which no column was found; then there are no entries.
+        header: The names of the columns that are there.
+    """
+
+    entries: tuple[Entry, ...]
+    columns: Mapping[str, str]
+    out: int = 0
+    unread: tuple[int, ...] = ()
+    missing: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+
+
+def read_statement(
+    rows: Iterable[Sequence[str]], named: Mapping[str, str] | None = None, currency: str = "GHS"
+) -> Statement:
+    """Read a table.
+
+    Args:
+        rows: The file, row by row.
+        named: Columns by field (`FIELDS`), where their names are none that we know.
+        currency: Of amounts that name none.
+    """
+    table = [list(row) for row in rows]
+    best: tuple[int, dict[str, int]] = (0, {})
+    for place, row in enumerate(table[:PREAMBLE_ROWS_MAX]):
+        found = _columns(row, named or {})
+        if len(found) > len(best[1]):
+            best = (place, found)
+    start, columns = best
+    header = tuple(table[start]) if table else ()
+    missing = tuple(
+        name
+        for name, ok in (
+            ("id", "id" in columns),
+            ("amount", {"amount", "paid_in"} & columns.keys()),
+        )
+        if not ok
+    )
+    if missing:
+        return Statement((), {}, missing=missing, header=header)
+    entries, out, unread = [], 0, []
+    for number, row in enumerate(table[start + 1 :], start + 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        cells = {name: row[at].strip() if at < len(row) else "" for name, at in columns.items()}
+        read = _entry(number, cells, currency)
+        if isinstance(read, Entry):
+            entries.append(read)
+        elif read:
+            out += 1
+        else:
+            unread.append(number)
+    names = {name: header[at].strip() for name, at in columns.items()}
+    return Statement(tuple(entries), names, out, tuple(unread), header=header)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _columns(row: Sequence[str], named: Mapping[str, str]) -> dict[str, int]:
+    places = {_plain(cell): place for place, cell in reversed(list(enumerate(row))) if _plain(cell)}
+    found = {}
+    for field, names in _NAMES.items():
+        wanted = (_plain(named[field]),) if field in named else names
+        place = next((places[name] for name in wanted if name in places), None)
+        if place is not None:
+            found[field] = place
+    return found
+
+
+def _entry(number: int, cells: Mapping[str, str], currency: str) -> Entry | bool:
+    """Return what came in; True for what did not, False for what cannot be read."""
+    if _plain(cells.get("status", "")) not in _DONE:
+        return True
+    text = cells.get("paid_in", "") or ("" if "paid_in" in cells else cells.get("amount", ""))
+    if not text or text.startswith("-"):
+        return True
+    minor, telco_id = _minor(text, currency), _id(cells["id"])
+    if minor is None or not telco_id:
+        return False
+    before, after = (_minor(cells.get(name, ""), currency) for name in ("before", "after"))
+    left = before is not None and after is not None and after <= before
+    if minor == 0 or left:
+        return True
+    return Entry(number, telco_id, minor, _time(cells.get("time", "")))
+
+
+def _minor(text: str, currency: str) -> int | None:
+    money = read_money(text.removeprefix("+").strip(), currency=currency)
+    return None if money is None else money.minor
+
+
+def _id(text: str) -> str:
+    """Return the ID; a spreadsheet that made it text with ="..." or an apostrophe did not change it."""
+    bare = text.removeprefix("=").strip("\"' ")
+    return normalize_telco_id(bare) if re.fullmatch(r"[A-Za-z0-9.]{4,40}", bare, re.ASCII) else ""
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        pass
+    for form in _FORMS:
+        try:
+            return datetime.strptime(text, form)  # noqa: DTZ007 -- a statement names no zone
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,64 @@
+"""Statements as networks export them: which column says what, what came in, and what cannot be read."""
+
+import csv
+import io
+from datetime import datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parsers.statement import Entry, read_statement
+
+MTN = """\
+MTN MOBILE MONEY STATEMENT,,,
+Name,AMA MENSAH,,
+TRANSACTION DATE,FROM NAME,FROM NO.,TRANS. TYPE,AMOUNT,FEES,E-LEVY,BAL BEFORE,BAL AFTER,TO NO.,TO NAME,F_ID,REF
+21-Nov-2026 08:00:05 AM,KOFI ANTWI,233244000111,TRANSFER,25.00,0.00,0.00,"1,000.00","1,025.00",233244124567,AMA,93214500001,7KQ2MX
+21-Nov-2026 09:10:00 AM,AMA,233244124567,PAYMENT,10.00,0.10,0.00,"1,025.00","1,014.90",233244000222,SUPPLIER,93214500002,rice
+21-Nov-2026 09:30:00 AM,ESI,233244000333,TRANSFER,"1,200.50",0.00,0.00,"1,014.90","2,215.40",233244124567,AMA,0093214503,x
+"""
+TELECEL = """\
+Receipt No.;Completion Time;Details;Transaction Status;Paid In;Withdrawn;Balance
+0000012345678901;21-11-2026 08:00:05;Payment;Completed;40.00;;140.00
+0000012345678902;21-11-2026 08:10:00;Payment;Failed;50.00;;140.00
+0000012345678903;21-11-2026 08:20:00;Cash out;Completed;;-20.00;120.00
+;21-11-2026 08:30:00;Payment;Completed;7.00;;127.00
+"""
+
+
+def rows(text: str, delimiter: str = ",") -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text), delimiter=delimiter))
+
+
+def test_mtns_own_statement_is_read_below_its_heading_and_by_its_balances() -> None:
+    read = read_statement(rows(MTN))
+    assert read.entries == (
+        Entry(4, "93214500001", 2500, datetime.fromisoformat("2026-11-21T08:00:05")),
+        Entry(6, "0093214503", 120050, datetime.fromisoformat("2026-11-21T09:30")),
+    )
+    assert (read.out, read.unread, read.columns["id"]) == (1, (), "F_ID")
+
+
+def test_telecels_statement_counts_what_was_completed_and_paid_in() -> None:
+    read = read_statement(rows(TELECEL, ";"))
+    assert [(entry.id, entry.minor) for entry in read.entries] == [("0000012345678901", 4000)]
+    assert (read.out, read.unread) == (2, (5,))
+
+
+def test_columns_of_another_network_are_named_by_hand() -> None:
+    table = rows("Ref,Value,When\nAB1234,5.00,2026-11-21\n")
+    assert read_statement(table).missing == ("id", "amount")
+    assert read_statement(table).header == ("Ref", "Value", "When")
+    read = read_statement(table, {"id": "ref", "amount": "Value", "time": "When"})
+    assert read.entries == (Entry(2, "AB1234", 500, datetime.fromisoformat("2026-11-21")),)
+
+
+def test_an_id_that_a_spreadsheet_made_text_is_still_the_id() -> None:
+    table = rows('Transaction ID,Amount\n"=""0000012345""",5.00\n\'0000012346,5.00\n')
+    assert [entry.id for entry in read_statement(table).entries] == ["0000012345", "0000012346"]
+
+
+@given(st.lists(st.lists(st.text(max_size=12), max_size=6), max_size=8))
+def test_no_table_is_too_strange(table: list[list[str]]) -> None:
+    read_statement(table)
+    read_statement([["F_ID", "AMOUNT", "BAL BEFORE", "BAL AFTER", "DATE", "STATUS"], *table])
