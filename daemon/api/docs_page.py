@@ -13,6 +13,8 @@ import jinja2
 from daemon.core.schema import PLACE
 
 _LOADER: Final = jinja2.PackageLoader("daemon.api", "templates")
+LINE_CHARACTERS_MAX: Final = 72
+"""Of a body in a command; a longer one takes a line for each member."""
 STYLE: Final = _LOADER.get_source(jinja2.Environment(autoescape=True), "docs.css")[0]
 
 
@@ -42,6 +44,8 @@ def page(document: Mapping[str, Any]) -> str:
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "rows": partial(rows, shapes=shapes),
         "kind": partial(kind, shapes=shapes),
+        "required_first": required_first,
+        "curl": curl,
     }
     sections = [
         (tag["name"], tag["description"], list(_operations(document, tag["name"])))
@@ -59,6 +63,31 @@ def _operations(document: Mapping[str, Any], tag: str) -> Iterator[dict[str, Any
         for method, operation in methods.items():
             if tag in operation["tags"]:
                 yield {"path": path, "method": method.upper(), **operation}
+
+
+def curl(operation: Mapping[str, Any]) -> str:
+    """Return a command that makes the call: paths and bodies are the examples, secrets stand in the environment."""
+    path, query = operation["path"], []
+    for one in operation.get("parameters", ()):
+        if one["in"] == "path":
+            path = path.replace("{" + one["name"] + "}", one["example"])
+        elif one["in"] == "query" and one.get("required"):
+            query.append(f"{one['name']}={one['example']}")
+    more = "?" + "&".join(query) if query else ""
+    words = [f'curl "$MOMO_API{path}{more}"']
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if operation["method"] != ("GET" if body is None else "POST"):
+        words[0] = words[0].replace("curl ", f"curl -X {operation['method']} ", 1)
+    if operation["security"]:
+        keys = any("key" in each for each in operation["security"])
+        words.append(f'-H "Authorization: Bearer ${"MOMO_API_KEY" if keys else "MOMO_SESSION"}"')
+    if body is not None:
+        text = json.dumps(body["example"], ensure_ascii=False)
+        if len(text) > LINE_CHARACTERS_MAX:
+            text = json.dumps(body["example"], ensure_ascii=False, indent=2)
+        text = text.replace("'", "'\\''")
+        words += ['-H "Content-Type: application/json"', f"-d '{text}'"]
+    return " \\\n  ".join(words)
 
 
 def prose(text: str) -> str:
@@ -88,6 +117,13 @@ def rows(schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = "") 
             yield from rows(inner["items"], shapes, f"{start}{name}[].")
         else:
             yield from rows(inner, shapes, f"{start}{name}.")
+
+
+def required_first(found: Iterable[Row]) -> list[Row]:
+    """Return the members of a body, those first that must be there; what is inside one stays behind it."""
+    members = list(found)
+    needed = {row.name for row in members if row.required}
+    return sorted(members, key=lambda row: re.split(r"[.\[]", row.name)[0] not in needed)
 
 
 def kind(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> str:

@@ -65,12 +65,20 @@ _ABOUT: Final = f"""Collects mobile-money payments at a shop: create a payment r
 webhook tells you.
 
 **Keys.** `Authorization: Bearer <key>`; a `test` key lives in the sandbox and never sees live money. Each operation names
-the scopes of which a key needs one. **Money** is a decimal string with two places, **times** are ISO 8601 in UTC.
-**Bodies** are one JSON object of at most {BODY_BYTES_MAX // 1024} KB; `null` means absent. **Errors** have a `code` for
-programs, a `message` and a `hint` for people; what a code carries beside stands both in `error` and at the top.
+the scopes of which a key needs one.
+
+**Values.** Money is a decimal string with two places, times are ISO 8601 in UTC. Bodies are one JSON object of at most
+{BODY_BYTES_MAX // 1024} KB; `null` means absent.
+
+**Errors** have a `code` for programs, a `message` and a `hint` for people; what a code carries beside stands both in
+`error` and at the top. Every answer has an `X-Request-Id`.
+
 **Idempotency.** Operations that create or queue take the header `{IDEMPOTENCY_HEADER}`: the same key and body get the same
-answer for 24 hours. **Pages.** `page` and `per_page`, or `limit` and `offset`; the newest first, totals in `pagination` or
-`meta`. **Rates.** 600 calls a minute for a live key and 300 for a test key, unless the shop sets others.
+answer for 24 hours.
+
+**Pages.** `page` and `per_page`, or `limit` and `offset`; the newest first, totals in `pagination` or `meta`.
+
+**Rates.** 600 calls a minute for a live key and 300 for a test key, unless the shop sets others.
 """
 
 

@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
+import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -301,3 +303,28 @@ async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
     # Said of paths and methods that are not there, by the Unix socket, or not yet by any operation.
     elsewhere = {"METHOD_NOT_ALLOWED", "DEVICE_NOT_FOUND", "MESSAGE_NOT_FOUND", "RULE_NOT_FOUND"}
     assert {str(code) for code in ERRORS} - told <= elsewhere
+
+
+async def test_the_page_shows_a_command_for_each_operation_that_the_shell_reads_as_meant(
+    api: FakeApi,
+) -> None:
+    made = await got(api)
+    text = html.unescape((await (await api.client()).get("/docs")).text)
+    for path, methods in made["paths"].items():
+        for method, operation in methods.items():
+            article = text.partition(f'<article id="{operation["operationId"]}">')[2]
+            command = article.partition('<h4>For example</h4>\n<pre tabindex="0">')[2]
+            words = shlex.split(command.partition("</pre>")[0])
+            assert words.pop(0) == "curl"
+            said = words.pop(0) if words[0] == "-X" and words.pop(0) else None
+            target = words.pop(0)
+            body = words[words.index("-d") + 1] if "-d" in words else None
+            assert (said or ("GET" if body is None else "POST")).lower() == method
+            plain = re.sub(r"{\w+}", "[^/{}]+", path)
+            assert re.fullmatch(rf"\$MOMO_API{plain}(\?[^{{}}]+)?", target), target
+            if body is not None:
+                shown = operation["requestBody"]["content"]["application/json"]["example"]
+                assert json.loads(body) == shown
+            assert ("Authorization" in command.partition("</pre>")[0]) is bool(
+                operation["security"]
+            )
