@@ -13,7 +13,7 @@ RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo picture check test test-slow bench format docs constraints clean
+.PHONY: help demo man picture check test test-slow bench format docs constraints clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -63,6 +63,9 @@ format: $(DEV) ## Let ruff write the format and the easy mends
 
 docs: $(DEV) ## Write the tables of the documents from the code
 	$(BIN)/python -m tests.house.doc_tables
+
+man: $(RUNTIME) ## Write the man pages into build/man
+	@$(BIN)/momo help --man build/man --quiet > /dev/null
 
 picture: $(RUNTIME) ## Draw docs/img/demo.svg from a real run of the demo
 	@mkdir -p docs/img

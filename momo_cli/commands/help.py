@@ -1,7 +1,12 @@
-"""Explain a topic (exit-codes, errors, environment, formatting, files, cron) or a command."""
+"""Explain a topic (exit-codes, errors, environment, formatting, files, cron) or a command.
 
+--man writes a man page for each command into a folder, such as ~/.local/share/man/man1; `all` prints
+the reference of all commands, in Markdown.
+"""
+
+import os
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,7 +21,10 @@ EXAMPLES: Final = """\
   momo help exit-codes
   momo help formatting
   momo help tx list
+  momo help --man ~/.local/share/man/man1
+  momo help all --markdown
 """
+_ALL: Final = "all"
 _VIEW: Final = View(fields=(Field("text"),), id="topic")
 
 
@@ -25,27 +33,71 @@ class Options:
     """What `momo help` was asked about."""
 
     topic: str
+    man: str | None
 
 
 def command(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic, or a command's words.")],
+    topic: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC]", help="A topic, or a command's words.")
+    ] = None,
+    man: Annotated[
+        str | None, typer.Option("--man", metavar="FOLDER", help="Write man pages there.")
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="With `all`: in Markdown, which it is anyway.")
+    ] = False,
 ) -> Call:
     """Read the flags."""
-    if topic not in topics.TOPICS:
-        known = ", ".join(topics.TOPICS)
-        raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
-    return Call(run, Options(topic), _VIEW)
+    if topic is None and man is not None:
+        return Call(run, Options("", man), _VIEW)
+    if topic == _ALL or (topic in topics.TOPICS and not markdown):
+        return Call(run, Options(topic or "", man), _VIEW)
+    known = ", ".join((*topics.TOPICS, _ALL))
+    raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
-    """Return the topic's text, line by line."""
+    """Return the topic's text, line by line; or write the man pages."""
+    if options.man is not None:
+        return _written(terminal, options.man)
+    if options.topic == _ALL:
+        from momo_cli.reference import markdown  # noqa: PLC0415  # it imports every command
+
+        return _said(_ALL, markdown("##"), {})
     topic = topics.TOPICS[options.topic]
-    text = topic.text()
-    rows = [{"topic": options.topic, "text": line} for line in text.splitlines()]
-    document = {"topic": options.topic, "text": text, **topic.data()}
+    return _said(options.topic, topic.text(), topic.data())
+
+
+def _said(name: str, text: str, data: dict[str, Any]) -> Answer:
+    text = text.rstrip("\n")
+    rows = [{"topic": name, "text": line} for line in text.splitlines()]
+    document = {"topic": name, "text": text, **data}
     return Answer(
         document=dumps({"success": True, "data": document}),
         rows=rows,
         lines=text.splitlines(),
         plain=text,
+    )
+
+
+def _written(terminal: Terminal, folder: str) -> Answer:
+    from momo_cli.reference import man_pages  # noqa: PLC0415  # it imports every command
+
+    home = terminal.located.environ.get("HOME", "")
+    place = home + folder[1:] if folder.startswith("~/") else folder
+    names = []
+    try:
+        os.makedirs(place, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
+        for name, text in man_pages():
+            with open(f"{place}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123  # the same
+                file.write(text)
+            names.append(name)
+    except OSError as problem:
+        raise usage(f"--man: {place}: {problem.strerror}") from None
+    said = f"{len(names)} pages written to {place}."
+    return Answer(
+        document=dumps({"success": True, "data": {"folder": place, "pages": names}}),
+        rows=[{"topic": "man", "text": name} for name in names],
+        lines=[said],
+        next=["man momo"],
     )

@@ -17,6 +17,7 @@ from daemon.wire import ErrorCode
 from momo_cli.commands import COMMANDS
 from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exits import EXIT_CODES
+from momo_cli.reference import markdown
 from tests.fakes.rows_of_the_interface import FIELD_TEST, error_rows, field_rows, other_rows
 
 ROOT: Final = Path(__file__).parents[2]
@@ -53,6 +54,11 @@ def commands() -> str:
     """Every command."""
     rows = [(f"`momo {name}`", info.panel, info.summary) for name, info in COMMANDS.items()]
     return _table(("command", "for", "what it does"), rows)
+
+
+def reference() -> str:
+    """Every command with its flags and examples."""
+    return markdown().rstrip()
 
 
 def exit_codes() -> str:
@@ -140,6 +146,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "errors": errors,
     "program errors": program_errors,
     "commands": commands,
+    "reference": reference,
     "exit codes": exit_codes,
     "operations": operations,
     "request fields": request_fields,
