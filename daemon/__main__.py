@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from daemon import backups, crash, settings, wire
+from daemon import backups, crash, log_file, settings, wire
 from daemon.api.envelope import VERSION
 from daemon.app import (
     EXIT_CONFIG,
@@ -122,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--bundle", metavar="FILE.tar.gz")
     doctor.add_argument("--dry-run", action="store_true")
     doctor.add_argument("--json", action="store_true")
+    logs = verbs.add_parser("logs", help="show the log; needs no daemon")
+    for name in ("since", "level", "component", "lines", "after"):
+        logs.add_argument(f"--{name}", default="")
     demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
     demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
@@ -298,6 +301,20 @@ def _config(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_OK
 
 
+def _logs(options: argparse.Namespace, places: wire.Places) -> int:
+    """Show the log's files, for `momo logs` while no daemon runs; its flags were checked there."""
+    wanted = log_file.Wanted(
+        since=options.since,
+        level=options.level or log_file.LEVELS[0],
+        component=options.component,
+        lines=int(options.lines or 200),
+        after=options.after,
+    )
+    rows, cursor = log_file.read(places.log, wanted)
+    _print_json({"success": True, "data": rows, "meta": {"cursor": cursor}})
+    return EXIT_OK
+
+
 def _verify() -> int:
     """Look at a webhook that a receiver got, for `momo verify`; nothing is opened and nothing stored."""
     given = json.load(sys.stdin)
@@ -405,6 +422,7 @@ _VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
     "password-set": lambda _options, places: asyncio.run(_set_password(places)),
     "backup": _backup,
     "config": _config,
+    "logs": _logs,
     "verify": lambda _options, _places: _verify(),
     "decode": lambda options, _places: _decode(options),
     "doctor": _doctor,

@@ -23,6 +23,7 @@ from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
 from daemon.lock import HomeLock, Locked
 from daemon.log import Log, fault
+from daemon.log_file import LogFile
 from daemon.loops.deliver import DeliverLoop
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
@@ -167,7 +168,9 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     """Run the daemon until it is told to stop; returns the exit code."""
     clock, entropy = SystemClock(), SystemEntropy()
     doors = open_doors(places, environ, clock)
-    log = Log.to_stderr(as_json=options.log_json)
+    log_file = LogFile(places.log)
+    captured = f"{places.log}/daemon.log"
+    log = Log.of_daemon(log_file, captured, as_json=options.log_json)
     asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
     try:
         if options.http is not None and not options.insecure_http:
@@ -199,6 +202,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
         ) from error
     finally:
         doors.close()
+        log_file.close()
 
 
 async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> int:
@@ -218,6 +222,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         inspect=ports.inspect,
         deliver=None if simulated is None else simulated.deliver,
         log=log,
+        log_folder=places.log,
     )
     listeners = await _listen(env, places)
     # Port 0 has become a real one by now.

@@ -4,10 +4,11 @@ One filter (`masked`) stands in front of every line; callers still log ids and c
 brings rich, is imported with the first line: 140 ms and 3 MB that a start does not wait for.
 """
 
+import os
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
-from typing import Any, Final, Self, TextIO
+from typing import Any, Final, Protocol, Self, TextIO
 
 _TOKEN: Final = re.compile(
     r"(svc_(?:live|test)_(?:sk|pk)_|whsec_|eyJ|Bearer\s+)[A-Za-z0-9+/=_.\-]+", re.ASCII
@@ -73,18 +74,39 @@ def _short_phone(match: re.Match[str]) -> str:
     return f"{digits[:-7]}****{digits[-3:]}"
 
 
+class Lines(Protocol):
+    """Takes text, line by line."""
+
+    def write(self, text: str, /) -> int:
+        """Append a text."""
+
+    def flush(self) -> None:
+        """Write what is not yet written."""
+
+
 class Log:
     """Writes facts through structlog, with the filter in front of every line."""
 
-    def __init__(self, out: TextIO, *, as_json: bool = False) -> None:
+    def __init__(
+        self, out: TextIO | None, *, as_json: bool = False, file: Lines | None = None
+    ) -> None:
+        """Write to a stream, to a file as JSON lines, or to both."""
         self._out = out
         self._as_json = as_json
-        self._logger: Any = None
+        self._file = file
+        self._loggers: list[Any] | None = None
 
     @classmethod
-    def to_stderr(cls, *, as_json: bool = False) -> Self:
-        """Return the log of the daemon."""
-        return cls(sys.stderr, as_json=as_json)
+    def of_daemon(cls, file: Lines, captured: str, *, as_json: bool = False) -> Self:
+        """Return the log of the daemon: its file, and stderr for those who watch.
+
+        Args:
+            file: The log on the disk.
+            captured: Where `momo daemon start` sends stderr: nobody turns that file over, so it gets no lines, only
+                what is not a line of the log, such as the traces of a crash.
+            as_json: The lines on stderr are JSON too.
+        """
+        return cls(None if _is(sys.stderr, captured) else sys.stderr, as_json=as_json, file=file)
 
     def info(self, event: str, **facts: Any) -> None:
         """Log what happened as it should. `event` is a constant such as `modem.ready`; the rest are facts."""
@@ -99,12 +121,25 @@ class Log:
         self._write("error", event, facts)
 
     def _write(self, level: str, event: str, facts: dict[str, Any]) -> None:
-        if self._logger is None:
-            self._logger = _structlog(self._out, as_json=self._as_json)
-        getattr(self._logger, level)(event, **facts)
+        if self._loggers is None:
+            self._loggers = []
+            if self._out is not None:
+                self._loggers.append(_structlog(self._out, as_json=self._as_json))
+            if self._file is not None:
+                self._loggers.append(_structlog(self._file, as_json=True))
+        for logger in self._loggers:
+            getattr(logger, level)(event, **facts)
 
 
-def _structlog(out: TextIO, *, as_json: bool) -> Any:
+def _is(stream: TextIO, path: str) -> bool:
+    """Say whether a stream goes into that file."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), os.stat(path))  # noqa: PTH116 -- no pathlib here
+    except (OSError, ValueError):
+        return False
+
+
+def _structlog(out: Any, *, as_json: bool) -> Any:
     import structlog  # noqa: PLC0415 -- see the module's docstring
     from structlog.typing import Processor  # noqa: PLC0415 -- the same
 

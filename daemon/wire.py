@@ -105,6 +105,7 @@ class Path(StrEnum):
     LOCAL_MODEM = "/local/v1/modems/{id}"
     LOCAL_MODEM_TEST = "/local/v1/modems/{id}/test"
     LOCAL_DOCTOR = "/local/v1/doctor"
+    LOCAL_LOGS = "/local/v1/logs"
     LOCAL_MESSAGES = "/local/v1/messages"
     LOCAL_MESSAGE = "/local/v1/messages/{id}"
     LOCAL_MESSAGE_CONFIRM = "/local/v1/messages/{id}/confirm-wording"

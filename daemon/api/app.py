@@ -22,6 +22,7 @@ from daemon.api import (
     local_doctor,
     local_export,
     local_listen,
+    local_logs,
     local_messages,
     local_modems,
     local_notices,
@@ -197,6 +198,7 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.METRICS, {"GET": public(metrics.get)})
     routes.add(Path.LOCAL_STATUS, {"GET": op(local_status.get)}, local=True)
     routes.add(Path.LOCAL_DOCTOR, {"GET": op(local_doctor.get)}, local=True)
+    routes.add(Path.LOCAL_LOGS, {"GET": op(local_logs.get_list)}, local=True)
     routes.add(Path.LOCAL_MODEMS, {"GET": op(local_modems.get_list)}, local=True)
     modem = {"GET": op(local_modems.get_one), "PATCH": op(local_modems.rename)}
     routes.add(Path.LOCAL_MODEM, modem, local=True)

@@ -66,6 +66,7 @@ class Hooks:
         channels: The ways to the owner that the settings name, such as `email`.
         resolver: Looks up the hosts of webhook addresses; None is the system's.
         log: Where our own faults are written.
+        log_folder: Where the log's files are.
         pages: Serves everything under `/pay/`; None is no pages.
     """
 
@@ -76,6 +77,7 @@ class Hooks:
     resolver: Resolver | None = None
     channels: tuple[str, ...] = ()
     log: ErrorLog = field(default_factory=PlainLog)
+    log_folder: str = ""
     pages: Site | None = None
 
 

@@ -218,3 +218,11 @@ async def test_worker_that_hangs_makes_healthz_503_and_is_named_in_the_status(ap
     assert healthz.status_code == 503
     assert healthz.json()["data"]["hung"] == [{"worker": "deliver", "late_s": 5}]
     assert (await api.local.get("/local/v1/status")).json()["data"]["hung"] == ["deliver"]
+
+
+async def test_logs_are_on_the_socket_only_and_checked(api: FakeApi) -> None:
+    answer = await api.local.get("/local/v1/logs")
+    assert answer.json() == {"success": True, "data": [], "meta": {"cursor": "0:0"}}
+    assert (await api.local.get("/local/v1/logs?level=loud")).status_code == 422
+    assert (await api.local.get("/local/v1/logs?lines=0")).status_code == 422
+    assert (await api.live.get("/local/v1/logs")).status_code == 404

@@ -128,7 +128,7 @@ def test_each_level_writes_one_line() -> None:
 
 def test_log_that_says_nothing_costs_nothing() -> None:
     probe = (
-        "import sys; from daemon.log import Log; Log.to_stderr(); print('structlog' in sys.modules)"
+        "import sys; from daemon.log import Log; Log(sys.stderr); print('structlog' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
