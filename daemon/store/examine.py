@@ -118,6 +118,8 @@ def names(reader: Reader, limit: int) -> list[str]:
         "SELECT name FROM shop UNION SELECT account_name FROM payment_methods "
         "UNION SELECT owner_email FROM shop WHERE owner_email IS NOT NULL "
         "UNION SELECT payer_name FROM (SELECT payer_name FROM payments WHERE payer_name IS NOT NULL "
+        "ORDER BY seq DESC LIMIT :limit) newest "
+        "UNION SELECT customer_name FROM (SELECT customer_name FROM transactions WHERE customer_name IS NOT NULL "
         "ORDER BY seq DESC LIMIT :limit) newest",
         {"limit": limit},
     )

@@ -1,5 +1,7 @@
 """`momo doctor`: through the daemon when one runs, else by its program; what is wrong, what to type, and the exit code."""
 
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from daemon.doctor.rounds import AREAS
 from momo_cli.commands import doctor
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, Says
+from tests.fakes.real_shop import CANARIES, RealShop
 
 
 def check(name: str, status: str, fix: str = "") -> dict[str, Any]:
@@ -122,3 +125,41 @@ def test_an_unknown_area_is_2(momo: Momo) -> None:
     ran = momo("doctor", "weather")
     assert ran.code == 2
     assert "there are daemon, socket" in ran.err
+
+
+@pytest.mark.slow
+def test_neither_the_log_nor_the_bundle_of_a_busy_shop_tells_a_number_a_name_or_a_secret(
+    tmp_path: Path,
+) -> None:
+    with RealShop(tmp_path / "shop") as shop:
+        shop.log = Path(shop.places.log) / "daemon.log"
+        shop.log.parent.mkdir(mode=0o700, parents=True)
+        shop.start(arguments=("--simulated-phone", "--log-json"))
+        shop.add_endpoint("https://localhost:9/hook/s3cr3tpath?token=s3cr3ttoken")
+        shop.request("25.00", customer_name="Efua Canary", description="Canary words")
+        for flags in (
+            ("--amount", "5"),
+            ("--name", "Efua Canary", "--amount", "7"),
+            ("--fake", "--amount", "6"),
+        ):
+            assert shop.momo("simulate", "payment", *flags).returncode == 0
+        # A call that is refused, and one with a wrong key.
+        shop.api("POST", "/v1/transactions/initialize", {"phone_number": "0244123456"})
+        target = tmp_path / "b.tar.gz"
+        shop.momo("doctor", "--bundle", str(target), "--yes")
+        shop.stop()
+        with tarfile.open(target) as tar:
+            names = tar.getnames()
+            files = [tar.extractfile(name) for name in names]
+            packed = "\n".join(file.read().decode() for file in files if file is not None)
+        said = f"{shop.said()}\n{packed}".lower()
+        assert "momo-doctor/log/daemon.log" in names
+        private = [
+            *CANARIES,
+            "efua canary",
+            "canary words",
+            "s3cr3t",
+            "ama provisions",
+            shop.keys.api,
+        ]
+        assert [one for one in private if one.lower() in said] == []

@@ -1,6 +1,7 @@
 """What the doctor finds at the shop itself: its files, its database, its clock, its webhooks, its backups."""
 
 import os
+import re
 import socket
 import sqlite3
 import tarfile
@@ -376,3 +377,18 @@ async def test_a_bundle_holds_no_name_no_number_no_secret(
         assert sorted(tar.getnames()) == sorted(f"momo-doctor/{name}" for name in files)
     with pytest.raises(FileExistsError):
         bundle.write(target, files)
+
+
+def test_every_check_is_explained() -> None:
+    root = Path(__file__).parents[2]
+    areas = "|".join(AREAS)
+    made = {
+        name
+        for path in (root / "daemon" / "doctor").glob("*.py")
+        for name in re.findall(rf'"((?:{areas})\.[a-z_]+)"', path.read_text())
+    }
+    told = (root / "docs" / "troubleshooting.md").read_text() + (
+        root / "docs" / "modems.md"
+    ).read_text()
+    assert len(made) > 30
+    assert sorted(name for name in made if f"`{name}`" not in told) == []

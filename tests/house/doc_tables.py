@@ -50,6 +50,22 @@ def program_errors() -> str:
     return _table(("code", "what happened", "exit"), rows)
 
 
+def troubleshooting() -> str:
+    """Every code: what it means to the person at the keyboard, and what to type next."""
+    return _table(
+        ("code", "what happened", "type", "exit"),
+        [
+            (
+                f"`{code}`",
+                ROWS[code].sentence,
+                "; ".join(f"`{command}`" for command in ROWS[code].next) or "nothing: wait",
+                str(ROWS[code].exit_code),
+            )
+            for code in ErrorCode
+        ],
+    )
+
+
 def commands() -> str:
     """Every command."""
     rows = [(f"`momo {name}`", info.panel, info.summary) for name, info in COMMANDS.items()]
@@ -145,6 +161,7 @@ def _api() -> dict[str, Any]:
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "errors": errors,
     "program errors": program_errors,
+    "troubleshooting": troubleshooting,
     "commands": commands,
     "reference": reference,
     "exit codes": exit_codes,
