@@ -24,6 +24,6 @@ def _look(reader: Reader) -> Iterator[Check]:
         many = examine.counts(reader)
         yield Check(
             "ledger.holds", Status.OK,
-            f"{many['payments']} payments, {many['transactions']} requests: each payment is used once and every "
+            f"payments: {many['payments']}, orders and sales: {many['transactions']}; each payment is used once and every "
             "verified request has its payment",
         )  # fmt: skip

@@ -17,9 +17,9 @@ from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import usage
 from momo_cli.process import ask
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
+from momo_cli.values import dumps
 from momo_cli.words import size, styled
 
 EXAMPLES: Final = """\
@@ -137,15 +137,16 @@ def _pack(terminal: Terminal, options: Options) -> tuple[dict[str, Any] | None, 
 
 
 def _lines(checks: list[dict[str, Any]], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
+    width = max([19, *(len(str(check.get("id"))) for check in checks)])
     for check in checks:
         status = str(check.get("status"))
         if status == "skip" and not verbose:
             continue
         mark = styled(_MARKS.get(status, Cell("?")), terminal)
         took = f"  ({check['ms']} ms)" if verbose and check.get("ms") else ""
-        yield f"{mark} {clean(check.get('id')):<19} {clean(check.get('detail'))}{took}"
+        yield f"{mark} {clean(check.get('id')):<{width}} {clean(check.get('detail'))}{took}"
         if check.get("fix") and status not in {"ok", "skip"}:
-            yield f"  {'':<19} fix: {clean(check['fix'])}"
+            yield f"  {'':<{width}} fix: {clean(check['fix'])}"
 
 
 def _summary(counts: Row) -> str:
