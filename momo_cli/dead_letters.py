@@ -92,12 +92,19 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
 
 def next_commands(rows: Iterable[Row]) -> list[str]:
     """Return what to type once it is mended."""
-    ids = [clean(row.get("id")) for row in rows if not row.get("replayed_at")]
+    left = [row for row in rows if not row.get("replayed_at")]
+    ids = [clean(row.get("id")) for row in left if can_replay(row)]
     if not ids:
-        return ["momo deliveries list"]
+        # What was owed to an endpoint that is no more goes to another one, by a replay of its window.
+        return ["momo endpoints list", "momo replay --help"] if left else ["momo deliveries list"]
     if len(ids) == 1:
         return [f"momo dead-letters replay {ids[0]}"]
     return [f"momo dead-letters show {ids[0]}", "momo dead-letters replay-batch --all"]
+
+
+def can_replay(row: Row) -> bool:
+    """Say whether a dead letter can be sent again: not when its endpoint was deleted."""
+    return bool(row.get("reason") != "endpoint_deleted")
 
 
 def fits(row: Row, why: str | None) -> bool:

@@ -15,7 +15,7 @@ from momo_cli import exits, system
 from momo_cli.answer import Answer, Call
 from momo_cli.batch import OUTCOME, Work, given, told
 from momo_cli.client import Client
-from momo_cli.dead_letters import fits, grouped
+from momo_cli.dead_letters import can_replay, fits, grouped
 from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
@@ -104,6 +104,7 @@ def _outcomes(client: Client, terminal: Terminal, ids: list[str]) -> Iterator[di
 
 
 def _waiting(client: Client, options: Options) -> list[dict[str, Any]]:
+    """Return those that are meant and whose endpoint is still there."""
     rows: list[dict[str, Any]] = []
     while True:
         found = (
@@ -114,4 +115,4 @@ def _waiting(client: Client, options: Options) -> list[dict[str, Any]]:
         )
         rows += found
         if len(found) < _PAGE:
-            return [row for row in rows if fits(row, options.reason)]
+            return [row for row in rows if fits(row, options.reason) and can_replay(row)]

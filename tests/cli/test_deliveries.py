@@ -204,6 +204,18 @@ def test_all_of_one_reason_are_sent_oldest_first(
     assert [body["dead_letter_ids"] for _path, body in sent(api)] == ([found] if found else [])
 
 
+def test_letters_of_a_deleted_endpoint_are_no_part_of_all_and_point_elsewhere(
+    api: FakeApi, momo: Momo
+) -> None:
+    gone = {**samples.DEAD_LETTER, "cause": "endpoint_deleted", "reason": "endpoint_deleted"}
+    api.on("GET", ApiPath.DEAD_LETTERS, ok([gone]))
+    ran = momo("dead-letters", "list", "-o", "table")
+    assert "replay-batch" not in ran.err
+    assert "momo replay --help" in ran.err
+    assert momo("dead-letters", "replay-batch", "--all", "--yes").code == 0
+    assert sent(api) == []
+
+
 @pytest.mark.parametrize("flags", [(), (LETTER, "--all"), (LETTER, "--reason", "4xx")])
 def test_batch_must_know_which(momo: Momo, flags: tuple[str, ...]) -> None:
     assert momo("dead-letters", "replay-batch", *flags).code == 2
