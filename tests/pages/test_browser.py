@@ -102,6 +102,17 @@ async def test_every_state_is_readable_for_everybody(
 
 
 @pytest.mark.slow
+async def test_the_largest_amount_and_the_longest_words_fit_a_small_phone(
+    api: FakeApi, browser: Browser
+) -> None:
+    order = await api.shop.request(100_000_000, description="W" * 500, customer_name="m" * 200)
+    for width in (320, 360):
+        async with visiting(browser, api.base_url, width=width) as visit:
+            await visit.page.goto(f"/pay/{order.public_slug}")
+            assert await visit.width() <= width
+
+
+@pytest.mark.slow
 async def test_without_javascript_the_page_catches_up_by_itself(
     api: FakeApi, browser: Browser
 ) -> None:
