@@ -132,7 +132,7 @@ def fail(terminal: Terminal, failure: Failure) -> int:
     """Tell a failure: people on stderr, programs on stdout; return its exit code."""
     code = errors.exit_code_of(failure)
     if terminal.flags.get is None and terminal.output in (Output.JSON, Output.NDJSON):
-        from momo_cli.render import dumps  # noqa: PLC0415  # help needs no JSON
+        from momo_cli.values import dumps  # noqa: PLC0415  # help needs no JSON
 
         body = errors.document(failure)
         if terminal.output is Output.NDJSON:

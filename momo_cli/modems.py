@@ -7,9 +7,9 @@ from daemon.wire import ErrorCode, Path
 from momo_cli.answer import Answer, Cell, Field, Head, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
+from momo_cli.values import dumps
 from momo_cli.words import ago, phone, styled
 
 _READY: Final = "ready"

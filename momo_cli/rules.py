@@ -7,9 +7,9 @@ from typing import Any, Final, NoReturn
 from momo_cli.amounts import read_json
 from momo_cli.answer import Field, Row, View
 from momo_cli.errors import Failure, usage
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 
 OPERATORS: Final = {
     "=": "$eq",

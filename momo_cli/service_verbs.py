@@ -8,9 +8,9 @@ from daemon.wire import ErrorCode
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
-from momo_cli.render import dumps
 from momo_cli.services import Service, do, service_for
 from momo_cli.terminal import Terminal
+from momo_cli.values import dumps
 
 VIEW: Final = View(fields=(Field("status"), Field("supervisor"), Field("unit")), id="unit")
 _DONE: Final = {"start": "started", "stop": "stopped", "restart": "restarted"}

@@ -7,9 +7,9 @@ from momo_cli.answer import Answer, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import Failure, usage
 from momo_cli.passwords import owners_password
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
+from momo_cli.values import dumps
 from momo_cli.words import clock
 
 VIEW: Final = View(fields=(Field("secret"), Field("previous_secret_expires_at")), id="secret")

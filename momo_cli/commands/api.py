@@ -15,8 +15,8 @@ from momo_cli.amounts import read_json
 from momo_cli.answer import Answer, Call, View
 from momo_cli.client import Client
 from momo_cli.errors import usage
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo api GET /v1/transactions?status=PENDING

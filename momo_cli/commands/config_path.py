@@ -6,8 +6,8 @@ from typing import Final
 
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo config path

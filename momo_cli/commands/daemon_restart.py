@@ -14,11 +14,11 @@ from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.process import ask
-from momo_cli.render import dumps
 from momo_cli.run_flags import run_flags
 from momo_cli.running import start, stop
 from momo_cli.terminal import Terminal
 from momo_cli.times import duration_s
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo daemon restart

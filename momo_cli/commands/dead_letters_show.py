@@ -9,8 +9,8 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.dead_letters import VIEW, lines, next_commands
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo dead-letters show 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6

@@ -9,9 +9,9 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.deliveries import VIEW, attempt_lines, lines
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6

@@ -19,11 +19,11 @@ from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.endpoints import CatchAll, Events, IncludeRaw
 from momo_cli.errors import Failure, exit_code_of, row_for
-from momo_cli.render import dumps
 from momo_cli.rules import read_expression
 from momo_cli.secret_file import secret_file
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo endpoints add https://shop.example/hook

@@ -21,10 +21,10 @@ from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
 from momo_cli.flags import Output
-from momo_cli.render import dumps
 from momo_cli.spreadsheet import BOM, csv_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo export transactions --from 2026-11-01 --to 2026-11-30 -O november.csv

@@ -14,8 +14,8 @@ from momo_cli import topics
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import usage
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo help exit-codes

@@ -14,11 +14,11 @@ from momo_cli import keys
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import usage
-from momo_cli.render import dumps
 from momo_cli.secret_file import secret_file
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
 from momo_cli.times import duration_s
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo keys create --name "web shop" --scope transactions:write --scope transactions:read

@@ -21,10 +21,10 @@ from momo_cli.client import Client, path_of
 from momo_cli.errors import Failure, usage
 from momo_cli.listening import VIEW, Webhook, listen
 from momo_cli.local_receiver import Heard, Receiver, receiver_at
-from momo_cli.render import dumps
 from momo_cli.secret_file import secret_file
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo listen --forward-to http://127.0.0.1:3000/hook

@@ -13,9 +13,9 @@ from momo_cli import pasted, system
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import Failure
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 from parsers.redact import redact
 
 EXAMPLES: Final = """\

@@ -14,9 +14,9 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo prune --dry-run

@@ -196,7 +196,7 @@ def _answer(
             f"  {total['delivered']} delivered, {total['failed']} given up, {total['waiting']} still waiting"
         )
     more = total["has_more"] and not options.chunk
-    from momo_cli.render import dumps  # noqa: PLC0415  # as every document is written
+    from momo_cli.values import dumps  # noqa: PLC0415  # as every document is written
 
     document = replies[-1].text
     if "delivered" in total:

@@ -8,10 +8,10 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Head, View
 from momo_cli.client import Client, path_of
-from momo_cli.render import dumps
 from momo_cli.rules import FIELDS
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo rules list b91f0c1e-7d2b-4c3d-9e4f-0123456789ab

@@ -13,11 +13,11 @@ import typer
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
-from momo_cli.render import dumps
 from momo_cli.service_setup import agreed, switch_on
 from momo_cli.services import Kind, Service, check_place, read, service_for, write
 from momo_cli.terminal import Terminal
 from momo_cli.unit_files import UnitFile
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo service install --print

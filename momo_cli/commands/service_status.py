@@ -11,11 +11,11 @@ import typer
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
-from momo_cli.render import dumps
 from momo_cli.service_verbs import installed
 from momo_cli.services import Kind, Service, do, service_for
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo service status

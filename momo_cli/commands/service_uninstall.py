@@ -12,10 +12,10 @@ import typer
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
-from momo_cli.render import dumps
 from momo_cli.services import Kind, Service, do, read, remove, service_for
 from momo_cli.terminal import Terminal
 from momo_cli.unit_files import shop_of
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo service uninstall

@@ -19,10 +19,10 @@ from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.passwords import STDIN, new_password, password_in
 from momo_cli.process import Done, ask
-from momo_cli.render import dumps
 from momo_cli.setup_wishes import Wishes, read_file, wishes_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
+from momo_cli.values import dumps
 from momo_cli.wizard import MARKS, Wizard
 from momo_cli.words import phone, styled
 

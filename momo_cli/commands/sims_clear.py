@@ -13,8 +13,8 @@ from momo_cli.answer import Answer, Call, Row
 from momo_cli.client import Client
 from momo_cli.devices import sim_object, split_sim
 from momo_cli.methods import VIEW, changed, put_on
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
+from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo sims clear zte-front:0

@@ -22,10 +22,10 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.times import stamp
+from momo_cli.values import dumps
 from momo_cli.words import money
 from parsers.money import render
 from parsers.phone import read_phone

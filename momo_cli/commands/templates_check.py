@@ -12,9 +12,9 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.input_file import text_of
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 from parsers.own import load
 from parsers.read import read
 from parsers.reading import Unreadable

@@ -15,9 +15,9 @@ from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
 from momo_cli.input_file import text_of
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 from parsers.own_learn import NotLearnt, marked, propose
 from parsers.own_pattern import FIELD_NAMES
 

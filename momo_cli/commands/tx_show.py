@@ -13,9 +13,9 @@ from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.errors import usage
 from momo_cli.orders import SHOW_VIEW, find, shown
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.values import dumps
 from momo_cli.words import clock
 
 EXAMPLES: Final = """\
