@@ -42,7 +42,7 @@ from daemon.flows import password, setup
 from daemon.intake import pasted
 from daemon.lock import Locked
 from daemon.log import fault
-from daemon.store import backup
+from daemon.store import backup, upgrade
 from daemon.store.backup import BackupBad
 from daemon.system import SystemClock, SystemEntropy
 from parsers.when import from_us
@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--bundle", metavar="FILE.tar.gz")
     doctor.add_argument("--dry-run", action="store_true")
     doctor.add_argument("--json", action="store_true")
+    verbs.add_parser("upgrade-check", help="say what a start would do to the database")
     logs = verbs.add_parser("logs", help="show the log; needs no daemon")
     for name in ("since", "level", "component", "lines", "after"):
         logs.add_argument(f"--{name}", default="")
@@ -315,6 +316,13 @@ def _logs(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_OK
 
 
+def _upgrade_check(places: wire.Places) -> int:
+    """Compare the database with this program, for `momo upgrade-check`; nothing is changed."""
+    found = upgrade.check(places, from_us(SystemClock().now_us()))
+    _print_json({"success": True, "data": {"version": VERSION, **found}})
+    return EXIT_OK
+
+
 def _verify() -> int:
     """Look at a webhook that a receiver got, for `momo verify`; nothing is opened and nothing stored."""
     given = json.load(sys.stdin)
@@ -423,6 +431,7 @@ _VERBS: Final[dict[str, Callable[[argparse.Namespace, wire.Places], int]]] = {
     "backup": _backup,
     "config": _config,
     "logs": _logs,
+    "upgrade-check": lambda _options, places: _upgrade_check(places),
     "verify": lambda _options, _places: _verify(),
     "decode": lambda options, _places: _decode(options),
     "doctor": _doctor,

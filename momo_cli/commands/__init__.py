@@ -133,6 +133,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "config validate": Info(_ROOM + "config_validate", "Check the settings", CARE),
     "config path": Info(_ROOM + "config_path", "Print where the settings are", CARE),
     "logs": Info(_ROOM + "logs", "Show what the daemon did", CARE),
+    "upgrade-check": Info(_ROOM + "upgrade_check", "Say what starting this version does", CARE),
     "service install": Info(_ROOM + "service_install", "Have this machine keep momo running", CARE),
     "service uninstall": Info(_ROOM + "service_uninstall", "Take the service away again", CARE),
     "service status": Info(_ROOM + "service_status", "Say how the service is", CARE),

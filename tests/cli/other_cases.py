@@ -189,6 +189,10 @@ OTHERS = {
         ("service", "restart"), good=3, down=3, unset=3, tested="test_service.py"
     ),
     "service logs": Other(("service", "logs"), good=3, down=3, unset=3, tested="test_service.py"),
+    "logs": Other(("logs",), good=None, down=None, unset=None, tested="test_logs.py"),
+    "upgrade-check": Other(
+        ("upgrade-check",), program={"upgrade-check": says({"state": "ready", "steps": []})}, down=0
+    ),
     "daemon run": Other(("daemon", "run"), good=None, down=0, unset=0, tested="test_daemon.py"),
     "daemon start": Other(
         ("daemon", "start"),
