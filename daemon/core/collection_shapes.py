@@ -33,7 +33,9 @@ def deleted_endpoint(undelivered: int) -> bytes:
     """Make the answer of a deletion; `undelivered` deliveries will never arrive there."""
     body: Json = {"success": True, "deleted": True, "undelivered": undelivered}
     if undelivered:
-        body["hint"] = "They are dead letters now; the payments themselves are kept."
+        body["hint"] = (
+            "They are dead letters now, and the payments are kept: replay that time to another endpoint."
+        )
     return dump(body)
 
 

@@ -747,7 +747,7 @@ ANSWERS: Final[dict[str, Schema]] = {
     ),
     "deleted endpoint": bare(
         {"deleted": flag(example=True), "undelivered": _COUNT},
-        {"hint": text("They are dead letters now.")},
+        {"hint": text("They are dead letters now: replay their time to another endpoint.")},
     ),
     "endpoint test": shape(
         {

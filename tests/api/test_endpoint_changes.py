@@ -99,7 +99,7 @@ async def test_a_deletion_says_what_never_arrived_and_happens_once(api: FakeApi)
         "success": True,
         "deleted": True,
         "undelivered": 1,
-        "hint": "They are dead letters now; the payments themselves are kept.",
+        "hint": "They are dead letters now, and the payments are kept: replay that time to another endpoint.",
     }
     assert code(await api.live.delete(f"{PATH}/{endpoint['id']}")) == (404, "ENDPOINT_NOT_FOUND")
     put = await api.live.put(f"{PATH}/{endpoint['id']}", json={"is_active": True})
