@@ -64,7 +64,7 @@ async def test_what_is_not_there_answers_route_not_found(api: FakeApi, path: str
         "error": {
             "code": "ROUTE_NOT_FOUND",
             "message": "There is nothing at this address.",
-            "hint": "Check the path against the API's description.",
+            "hint": "Check the path against the API's description, which is at `/docs`.",
         },
         "meta": {"request_id": answer.headers["x-request-id"]},
     }
