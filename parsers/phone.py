@@ -49,11 +49,11 @@ def forget_numbers() -> None:
 
 @lru_cache(maxsize=1024)
 def _read_by_library(text: str, region: str) -> str | None:
-    import phonenumbers  # noqa: PLC0415 (heavy; see the module docstring)
-
     # The library would also dial letters (0800-FLOWERS), extensions, and the masked digits of a receipt.
     if len(text) > TEXT_CHARACTERS_MAX or not _WRITTEN.fullmatch(text):
         return None
+    import phonenumbers  # noqa: PLC0415 (heavy; see the module docstring)
+
     forms = [text]
     stripped = text.strip()
     if not stripped.startswith(("+", "0")):

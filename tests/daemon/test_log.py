@@ -1,3 +1,4 @@
+import importlib
 import io
 import json
 import subprocess
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.log import Log, masked, scrubbed
+from daemon.log import Log, _as_if_missing, masked, scrubbed
 
 KEY = "svc_live_sk_0123456789ABCDEFGHIJKLMNOPQRSTUVabcdef"
 CANARIES = [
@@ -140,3 +141,15 @@ def test_anything_makes_one_valid_line(key: str, value: Any) -> None:
     Log(out, as_json=True).info("a.b", facts={key: value})
     assert out.getvalue().count("\n") == 1
     json.loads(out.getvalue())
+
+
+def test_a_package_that_an_import_is_not_to_find_is_found_again_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with _as_if_missing("colorsys"), pytest.raises(ImportError):
+        importlib.import_module("colorsys")
+    assert importlib.import_module("colorsys").rgb_to_hsv(1, 1, 1) == (0, 0, 1)
+    with _as_if_missing("colorsys"):
+        assert importlib.import_module("colorsys") is not None
+    assert "colorsys" in sys.modules

@@ -1,5 +1,7 @@
 """Phones: every form of a number gives one E.164, and the short way agrees with the library."""
 
+import sys
+
 import phonenumbers
 import pytest
 from hypothesis import given, settings
@@ -63,3 +65,12 @@ def test_no_text_raises(text: str) -> None:
 def test_a_masked_number_hides_the_middle() -> None:
     assert mask("+233244124567") == "+23324****567"
     assert mask("12345") == "*****"
+
+
+@pytest.mark.parametrize("text", ["", "Ama", "0800-FLOWERS", "0" * 41])
+def test_what_cannot_be_a_number_does_not_load_the_library(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    phone.forget_numbers()
+    monkeypatch.setitem(sys.modules, "phonenumbers", None)
+    assert read_phone(text) is None
