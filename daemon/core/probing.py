@@ -26,7 +26,7 @@ def probe_at(consecutive_failures: int, link_failures: int, last_failure_at: int
     Args:
         consecutive_failures: Failures that counted.
         link_failures: Failures since the last 2xx that did not, because our own link may have been down.
-        last_failure_at: Of either kind; None when there was none, as after a resume.
+        last_failure_at: Of either kind; None when there was none.
     """
     streak = max(consecutive_failures, link_failures)
     assert streak >= STREAK_MIN, "an endpoint that is not out needs no probe"
