@@ -97,7 +97,9 @@ ERRORS: Final[dict[ErrorCode, ErrorSpec]] = {
         404, "There is no such message.", "List the messages with `momo messages list`."
     ),
     ErrorCode.ROUTE_NOT_FOUND: ErrorSpec(
-        404, "There is nothing at this address.", "Check the path against the API's description, which is at `/docs`."
+        404,
+        "There is nothing at this address.",
+        "Check the path against the API's description, which is at `/docs`.",
     ),
     ErrorCode.METHOD_NOT_ALLOWED: ErrorSpec(
         405, "This address does not take that method.", "The `Allow` header names what it takes."
