@@ -45,6 +45,15 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "origin": ("requests, money without one (`open`), or all; requests when absent", "request"),
     "from": ("from this time on", "2026-11-20T00:00:00Z"),
     "to": ("before this time", "2026-11-21T00:00:00Z"),
+    "list_transactions.search": (
+        "held by a code, a network ID, a name, a number, your reference or the description",
+        "kofi",
+    ),
+    "list_transactions.sort": ("what comes first; newest when absent", "newest"),
+    "list_transactions.after": (
+        "go on behind this reference, whatever came in meanwhile",
+        "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
+    ),
     "list_transactions.phone_number": ("of this payer", "0241234567"),
     "list_approved_payers.phone_number": ("of this payer", "0241234567"),
     "limit": ("entries of a page", 50),

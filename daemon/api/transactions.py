@@ -14,6 +14,8 @@ from parsers.svc_code import normalize_code
 PER_PAGE = 50
 PER_PAGE_MAX = 100
 """interface.md, Limits."""
+SEARCH_CHARACTERS_MAX = 100
+SORTS = ("newest", "oldest", "largest", "smallest")
 PAGE_MAX = 1_000_000_000
 """Far past the end of any list, and its offset still fits an integer of the database."""
 
@@ -30,14 +32,28 @@ def read(query: Query, mode: Mode | None = None) -> tuple[int, int, TransactionF
         since=query.time("from"),
         until=query.time("to"),
         phone_number=query.phone("phone_number"),
+        search=query.text("search", most=SEARCH_CHARACTERS_MAX),
+        sort=query.word("sort", SORTS) or SORTS[0],
+        after=_after(query),
     )
     query.done()
     return page, per_page, wanted
 
 
+def _after(query: Query) -> str | None:
+    reference = query.text("after")
+    found = None if reference is None else split_reference(reference)
+    if reference is not None and found is None:
+        query.fail("after", "invalid", "must be the reference of a transaction")
+    return found
+
+
 @described("List transactions", "transactions", query=read)
 async def get_list(call: Call) -> Reply:
-    """List transactions, newest first."""
+    """List transactions, newest first unless `sort` says otherwise.
+
+    Pages move when orders come in; who reads them all goes on with `after`, the last reference that was seen.
+    """
     query = Query(call.query)
     page, per_page, wanted = read(query, call.caller.mode)
     now = call.env.clock.now_us()

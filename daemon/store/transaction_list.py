@@ -8,7 +8,7 @@ A request that is past its time counts as EXPIRED here even before the sweep say
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from daemon.core.model import Payment, Transaction
@@ -24,6 +24,13 @@ WIDTH: Final = len(_TRANSACTION.split(", "))
 BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
 """What `found` loads."""
 JOINED: Final = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
+_SEARCHED: Final = " || ' ' || ".join(
+    f"COALESCE({column}, '')"
+    for column in (
+        "t.svc_code", "p.telco_transaction_id", "p.payer_name", "t.customer_name", "t.client_reference",
+        "t.description", "p.payer_phone", "t.phone_number",
+    )
+)  # fmt: skip
 _ORIGINS: Final = ("request", "open")
 
 
@@ -37,6 +44,9 @@ class TransactionFilter:
         since: First `created_at`.
         until: First `created_at` that is too late.
         phone_number: The payer's: the receipt's, else the request's.
+        search: What a code, a network ID, a name, a number, the caller's own reference or the description holds.
+        sort: `newest`, `oldest`, `largest` or `smallest` (by what was asked, else received) first.
+        after: UUID of the transaction behind which the list goes on.
     """
 
     mode: Mode | None = None
@@ -45,26 +55,45 @@ class TransactionFilter:
     since: int | None = None
     until: int | None = None
     phone_number: str | None = None
+    search: str | None = None
+    sort: str = "newest"
+    after: str | None = None
+
+    @property
+    def by_amount(self) -> bool:
+        """Whether the list is sorted by amounts."""
+        return self.sort in ("largest", "smallest")
 
 
 def transactions(
     reader: Reader, wanted: TransactionFilter, *, now: int, limit: int, offset: int
 ) -> tuple[list[Found], int]:
-    """Return one page, newest first, and how many there are in all."""
+    """Return one page, newest first unless sorted otherwise, and how many there are in all.
+
+    Behind `after` there is no need to count from either end: the page begins there.
+    """
     params = _parameters(wanted, now)
     total = _total(reader, wanted, params)
+    falling = wanted.sort in ("newest", "largest")
+    if wanted.after is not None:
+        offset = 0
+        behind = _place(reader, wanted)
+        if behind is None:
+            return [], total
+        params |= behind
     # Counted from the other end, the same rows stand in the other order.
-    backwards = offset > total // 2
+    backwards = wanted.after is None and offset > total // 2
     if backwards:
         first = max(0, total - offset - limit)
         limit, offset = max(0, min(limit, total - offset)), first
     if not limit or offset >= total:
         return [], total
-    order = "ASC" if backwards else "DESC"
+    order = "DESC" if falling is not backwards else "ASC"
+    shown = "DESC" if falling else "ASC"
     found = reader.all(
         f"SELECT {BOTH} FROM ({_keys(wanted, order)} LIMIT :limit OFFSET :offset) k "
         "JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
-        "ORDER BY t.created_at DESC, t.seq DESC",
+        f"ORDER BY k.key {shown}, k.seq {shown}",
         {**params, "limit": limit, "offset": offset},
     )
     return [found_in(row) for row in found], total
@@ -77,9 +106,10 @@ def found_in(row: tuple[Any, ...]) -> Found:
 
 
 def _total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any]) -> int:
-    if (wanted.since, wanted.until, wanted.phone_number) == (None, None, None):
+    if (wanted.since, wanted.until, wanted.phone_number, wanted.search) == (None, None, None, None):
         return _kept_total(reader, wanted, params)
-    total = reader.value(f"SELECT COUNT(*) FROM ({_keys(wanted, 'DESC')})", params)
+    whole = replace(wanted, sort="newest", after=None)
+    total = reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')})", params)
     return int(total)
 
 
@@ -112,6 +142,7 @@ def _parameters(wanted: TransactionFilter, now: int) -> dict[str, Any]:
         "since": wanted.since,
         "until": wanted.until,
         "phone": wanted.phone_number,
+        "search": None if wanted.search is None else f"%{_escaped(wanted.search.lower())}%",
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -119,7 +150,25 @@ def _parameters(wanted: TransactionFilter, now: int) -> dict[str, Any]:
 def _keys(wanted: TransactionFilter, order: str) -> str:
     """Return the query of the list's keys, in order: one part for each run of an index, merged by the database."""
     parts = " UNION ALL ".join(_parts(wanted))
-    return f"{parts} ORDER BY created_at {order}, seq {order}"
+    return f"{parts} ORDER BY key {order}, seq {order}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _place(reader: Reader, wanted: TransactionFilter) -> dict[str, Any] | None:
+    """Return where in the list a transaction stands; None when there is none."""
+    row = reader.one(
+        f"SELECT {_key(wanted)}, t.seq FROM {JOINED} WHERE t.id = :id", {"id": wanted.after}
+    )
+    return None if row is None else {"after_key": row[0], "after_seq": row[1]}
+
+
+def _key(wanted: TransactionFilter) -> str:
+    """Return what the list is sorted by."""
+    amount = "COALESCE(t.expected_minor, p.amount_minor, 0)"
+    return amount if wanted.by_amount else "t.created_at"
 
 
 def _parts(wanted: TransactionFilter) -> Iterator[str]:
@@ -131,6 +180,14 @@ def _parts(wanted: TransactionFilter) -> Iterator[str]:
     if wanted.phone_number is not None:
         source = JOINED
         rest.append("COALESCE(p.payer_phone, t.phone_number) = :phone")
+    if wanted.search is not None:
+        source = JOINED
+        rest.append(f"LOWER({_SEARCHED}) LIKE :search ESCAPE '\\'")
+    if wanted.by_amount:
+        source = JOINED
+    if wanted.after is not None:
+        side = "<" if wanted.sort in ("newest", "largest") else ">"
+        rest.append(f"({_key(wanted)}, t.seq) {side} (:after_key, :after_seq)")
     modes = list(Mode) if wanted.mode is None else [wanted.mode]
     origins = _ORIGINS if wanted.origin == "all" else (wanted.origin,)
     for mode in modes:
@@ -139,7 +196,7 @@ def _parts(wanted: TransactionFilter) -> Iterator[str]:
                 # Words of our own, not of the caller: they choose the run of the index.
                 tests = [f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status, *rest]
                 where = " AND ".join(tests)
-                yield f"SELECT {seq}, t.created_at AS created_at FROM {source} WHERE {where}"
+                yield f"SELECT {seq}, {_key(wanted)} AS key FROM {source} WHERE {where}"
 
 
 def _statuses(status: TransactionStatus | None) -> list[list[str]]:

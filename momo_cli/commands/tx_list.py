@@ -23,8 +23,10 @@ EXAMPLES: Final = """\
   momo tx list
   momo tx list --status PENDING
   momo tx list --from today --fields svc_code,actual_amount -o csv
+  momo tx list --search kofi --sort largest
   momo tx list --all --json
 """
+SORTS: Final = ("newest", "oldest", "largest", "smallest")
 _PER_PAGE_MAX: Final = 100
 
 
@@ -39,6 +41,8 @@ class Options:
     page: int
     per_page: int
     every: bool
+    search: str | None
+    sort: str
 
 
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
@@ -60,13 +64,21 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
         bool,
         typer.Option("--all", help="Every page; --json then writes a line per order."),
     ] = False,
+    search: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="In a code, network ID, name, number or reference."),
+    ] = None,
+    sort: Annotated[
+        str, typer.Option(help=f"{', '.join(SORTS)} first.", show_default=True)
+    ] = SORTS[0],
 ) -> Call:
     """Read the flags."""
     if status is not None and status.upper() not in set(TransactionStatus):
         raise usage(f"--status: {status!r} is not one of {', '.join(TransactionStatus)}")
-    options = Options(
-        status.upper() if status else None, since, until, phone, page, per_page, every
-    )
+    if sort not in SORTS:
+        raise usage(f"--sort: {sort!r} is not one of {', '.join(SORTS)}")
+    wanted = status.upper() if status else None
+    options = Options(wanted, since, until, phone, page, per_page, every, search, sort)
     return Call(run, options, LIST_VIEW)
 
 
@@ -77,6 +89,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         "from": _moment(options.since, "--from", terminal),
         "to": _moment(options.until, "--to", terminal),
         "phone_number": options.phone,
+        "search": options.search,
+        "sort": None if options.sort == SORTS[0] else options.sort,
         "per_page": _PER_PAGE_MAX if options.every else options.per_page,
     }
     if options.every:
@@ -97,11 +111,15 @@ def _moment(text: str | None, flag: str, terminal: Terminal) -> str | None:
 
 
 def _all(client: Client, query: dict[str, Any]) -> Iterator[Row]:
-    page, more = 1, True
-    while more:
-        reply = client.get(Path.TRANSACTIONS, page=page, **query)
-        yield from reply.data or ()
-        page, more = page + 1, bool(at(reply.body, "pagination.has_next"))
+    """Ask for page after page, each behind the last order of the one before: new ones move nothing."""
+    after: str | None = None
+    while True:
+        reply = client.get(Path.TRANSACTIONS, after=after, **query)
+        rows = reply.data or []
+        yield from rows
+        if not rows or len(rows) < (at(reply.body, "pagination.per_page") or 1):
+            return
+        after = rows[-1]["reference"]
 
 
 def _heading(reply: Reply, options: Options) -> str:
@@ -115,4 +133,6 @@ def _next(reply: Reply, options: Options) -> list[str]:
     if not at(reply.body, "pagination.has_next"):
         return []
     kind = f" --status {options.status}" if options.status else ""
+    kind += f" --search '{options.search}'" if options.search else ""
+    kind += f" --sort {options.sort}" if options.sort != SORTS[0] else ""
     return [f"momo tx list{kind} --page {options.page + 1}"]

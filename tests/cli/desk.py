@@ -23,6 +23,8 @@ DESK = {
     "samples.txt": INLINE,
     "messages.jsonl": json.dumps({"sender": "MobileMoney", "text": RECEIPT}) + "\n",
     "payments.csv": "reference,transaction_id\n7KQ2MX,0000012345\n",
+    "mtn-november.csv": "F_ID,AMOUNT,BAL BEFORE,BAL AFTER\n93214500002,10.00,20.00,10.00\n",
+    "other.csv": "Reference,Value\nAB1234,-5.00\n",
     "rents.json": '{"late": true}',
     "change.json": '{"description": "books"}',
     "webhook.json": '{"amount": "12.50"}',

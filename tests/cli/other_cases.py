@@ -132,6 +132,10 @@ OTHERS = {
         "hook.secret",
         program={"verify": says(VALID)},
     ),
+    "statement import": Other(
+        ("statement", "import", "mtn-november.csv"),
+        {("POST", wire.Path.LOCAL_STATEMENT): ok({"entries": [], "noted": True})},
+    ),
     "export": Other(
         ("export", "transactions"),
         {("GET", wire.Path.LOCAL_EXPORT.format(what="transactions")): ok([])},

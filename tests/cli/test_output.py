@@ -1,5 +1,6 @@
 """The forms of stdout: whole outputs, as files in golden/."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from momo_cli.commands import COMMANDS
 from momo_cli.topics import TOPICS
 from tests.cli import samples
 from tests.cli.conftest import Momo
-from tests.fakes.fake_api import FakeApi, ok
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok
 
 GOLDEN = Path(__file__).parent / "golden"
 ORDERS = ok([samples.PAID, samples.SHORT], pagination=samples.PAGE)
@@ -97,16 +98,43 @@ def test_control_characters_of_strangers_reach_no_terminal(api: FakeApi, momo: M
 
 
 def test_all_pages_are_one_stream_with_a_summary(api: FakeApi, momo: Momo) -> None:
-    first = ok([samples.PAID], pagination={**samples.PAGE, "has_next": True})
-    api.on("GET", wire.Path.TRANSACTIONS, first, ok([samples.SHORT], pagination=samples.PAGE))
-    ran = momo("tx", "list", "--all", "--json", "--status", "success")
+    page = {**samples.PAGE, "per_page": 1}
+    pages = (ok(rows, pagination=page) for rows in ([samples.PAID], [samples.SHORT], []))
+    api.on("GET", wire.Path.TRANSACTIONS, *pages)
+    ran = momo("tx", "list", "--all", "--json", "--status", "success", "--sort", "oldest")
     assert [line.split(",")[0] for line in ran.out.splitlines()] == [
         '{"type":"item"',
         '{"type":"item"',
         '{"type":"summary"',
     ]
-    assert [asked.query["page"] for asked in api.asked] == ["1", "2"]
-    assert {asked.query["status"] for asked in api.asked} == {"SUCCESS"}
+    behind = [asked.query.get("after") for asked in api.asked]
+    assert behind == [None, samples.PAID["reference"], samples.SHORT["reference"]]
+    assert {(a.query["status"], a.query["sort"]) for a in api.asked} == {("SUCCESS", "oldest")}
+
+
+@pytest.mark.parametrize(
+    ("form", "total"), [("plain", 10_000), ("ndjson", 10_000), ("csv", 10_000), ("table", 1_200)]
+)
+def test_ten_thousand_orders_are_never_held_at_once(
+    form: str, total: int, api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked for is written before more than a block of rows is asked for."""
+    sink = io.BytesIO()
+    waiting: list[int] = []
+
+    def answer(asked: Asked) -> Says:
+        number = int(asked.query.get("after", "0"))
+        waiting.append(number - sink.getvalue().count(b"\n"))
+        rows = [{**samples.PAID, "reference": str(number + 1 + n)} for n in range(100)]
+        return ok(rows if number < total else [], pagination={"per_page": 100})
+
+    api.on("GET", wire.Path.TRANSACTIONS, answer)
+    out = io.TextIOWrapper(sink, encoding="utf-8", write_through=True)
+    monkeypatch.setattr("sys.stdout", out)
+    assert momo("tx", "list", "--all", "-o", form, COLUMNS="200").code == 0
+    assert len(waiting) == total // 100 + 1
+    assert max(waiting) <= 500
+    assert sink.getvalue().count(b"\n") >= total
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +63,8 @@ filters = st.builds(
     since=st.none() | st.integers(0, 6),
     until=st.none() | st.integers(0, 6),
     phone_number=st.none() | st.just("+233244000001"),
+    search=st.none() | st.sampled_from(["4000002", "a7k2M9", "%", "_"]),
+    sort=st.sampled_from(["newest", "oldest", "largest", "smallest"]),
 )
 
 
@@ -99,10 +101,16 @@ def by_hand(rows: Sequence[Row], wanted: TransactionFilter) -> list[str]:
             and (wanted.since is None or row.created_at >= wanted.since)
             and (wanted.until is None or row.created_at < wanted.until)
             and (wanted.phone_number is None or row.phone == wanted.phone_number)
+            and (wanted.search is None or wanted.search.lower() in f"a7k2m9 {row.phone}")
         )
 
-    found = [(row.created_at, number) for number, row in enumerate(rows) if fits(row)]
-    found.sort(reverse=True)
+    # Every one of them asks for the same amount.
+    found = [
+        (0 if wanted.by_amount else row.created_at, number)
+        for number, row in enumerate(rows)
+        if fits(row)
+    ]
+    found.sort(reverse=wanted.sort in ("newest", "largest"))
     return [f"00000000-0000-4000-8000-{number:012d}" for _, number in found]
 
 
@@ -125,6 +133,14 @@ def test_every_page_is_what_counting_by_hand_gives(
                 found, total = await store.read(page)
                 assert total == len(expected)
                 assert [one[0].id for one in found] == expected[offset : offset + limit]
+                behind = replace(wanted, after=found[-1][0].id) if found else wanted
+
+                def more(reader: Reader, behind: TransactionFilter = behind) -> list[str]:
+                    rest, _ = transactions(reader, behind, now=NOW, limit=limit, offset=0)
+                    return [one[0].id for one in rest]
+
+                if found and offset == limit:
+                    assert await store.read(more) == expected[offset + limit : offset + 2 * limit]
 
         asyncio.run(read_all())
     finally:
