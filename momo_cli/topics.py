@@ -18,14 +18,15 @@ Environment variables. A flag wins over a variable, a variable over config.toml.
   MOMO_NO_INPUT   1: never ask (--no-input)
   MOMO_NO_COLOR   1: no colour (--no-color); NO_COLOR does the same
   MOMO_DEBUG      1: show the calls on the socket (--debug)
+  MOMO_PAGER      shows lists that are longer than the screen; cat is none; else PAGER, else less
 
-Honoured: NO_COLOR FORCE_COLOR TERM COLUMNS LC_ALL LC_CTYPE LANG XDG_DATA_HOME XDG_STATE_HOME
+Honoured: NO_COLOR FORCE_COLOR TERM COLUMNS PAGER LESS LC_ALL LC_CTYPE LANG XDG_DATA_HOME XDG_STATE_HOME
 XDG_CONFIG_HOME XDG_RUNTIME_DIR. There is none for secrets, on purpose."""
 
 _FORMATTING: Final = """\
 What goes to stdout is what you asked for; messages, hints and questions go to stderr.
 
-  on a terminal     a table, or a few lines
+  on a terminal     a table, or a few lines; through a pager when it is longer than the screen
   in a pipe         tab-separated, no header, nothing cut, no colour
   --json            one JSON document, success or failure: the API's own body
                     (commands that go on, such as tx watch and list --all, write one per line)
