@@ -74,7 +74,7 @@ class Shop:
         self._receipts = mtn_receipts(total, started=now, references=["food"] * total)
         for receipt in itertools.islice(self._receipts, payments):
             self.phone.deliver(receipt.pdus)
-        until(lambda: self._count("payments") == payments, TIMEOUT_S, "the payments", 0.1)
+        until(lambda: self.count("payments") == payments, TIMEOUT_S, "the payments", 0.1)
 
     def add_endpoints(self, count: int) -> None:
         """Register endpoints at the receiver and start it."""
@@ -89,13 +89,13 @@ class Shop:
 
     def live(self, count: int) -> list[float]:
         """Let payments come in, `APART_S` apart; return the milliseconds from each SMS to its webhook at the first endpoint."""
-        before = self._count("payments")
+        before = self.count("payments")
         given = []
         for receipt in itertools.islice(self._receipts, count):
             self.phone.deliver(receipt.pdus)
             given.append(time.monotonic_ns())
             pause(APART_S)
-        until(lambda: self._count("payments") == before + count, TIMEOUT_S, "the payments", 0.1)
+        until(lambda: self.count("payments") == before + count, TIMEOUT_S, "the payments", 0.1)
         owed = (
             "SELECT d.id FROM deliveries d JOIN payments p ON p.id = d.subject "
             "WHERE d.endpoint_id = ? AND d.bulk = 0 {0} ORDER BY p.seq LIMIT ? OFFSET ?"
@@ -110,17 +110,17 @@ class Shop:
 
     def is_replaying(self) -> bool:
         """Say whether something that was replayed waits."""
-        return self._count("deliveries WHERE bulk = 1 AND next_attempt_at IS NOT NULL") > 0
+        return self.count("deliveries WHERE bulk = 1 AND next_attempt_at IS NOT NULL") > 0
 
     def replay(self, endpoints: list[str]) -> Speed:
         """Replay everything to some endpoints at once and wait until all is on record."""
         self._output.write_bytes(b"")
-        before = self._count("attempts WHERE finished_at IS NOT NULL")
+        before = self.count("attempts WHERE status_code IS NOT NULL")
         for endpoint in endpoints:
             self.ask_replay(endpoint)
         wanted = before + self.payments * len(endpoints)
         until(
-            lambda: self._count("attempts WHERE finished_at IS NOT NULL") >= wanted,
+            lambda: self.count("attempts WHERE status_code IS NOT NULL") >= wanted,
             TIMEOUT_S, "the replay", 0.25,
         )  # fmt: skip
         ((end_us,),) = self.shop.rows("SELECT MAX(finished_at) FROM attempts")
@@ -152,7 +152,7 @@ class Shop:
         """Post as many bodies to the same receiver, in a loop that does nothing else."""
         return uvloop.run(_bare(self.receiver, self.secrets, count, connections))
 
-    def _count(self, what: str) -> int:
+    def count(self, what: str) -> int:
         ((found,),) = self.shop.rows(f"SELECT COUNT(*) FROM {what}")  # noqa: S608 - our own words
         return int(found)
 
