@@ -106,3 +106,35 @@ def test_wrong_words_with_json_are_one_document(momo: Momo) -> None:
         },
         "exit_code": 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("short", "full"),
+    [
+        (("tx", "ls"), ("tx", "list")),
+        (("dl", "ls"), ("dead-letters", "list")),
+        (("endpoints", "rm"), ("endpoints", "delete")),
+        (("methods", "rm"), ("methods", "remove")),
+        (("keys", "rm"), ("keys", "revoke")),
+    ],
+)
+def test_short_words_stand_for_long_ones(
+    short: tuple[str, ...], full: tuple[str, ...], momo: Momo
+) -> None:
+    said = momo(*short, "--help").out
+    assert said.partition("\n")[2] == momo(*full, "--help").out.partition("\n")[2]
+    assert said.startswith("Usage: momo ")
+
+
+def test_what_is_nearly_a_command_is_asked_about(momo: Momo) -> None:
+    assert "Did you mean 'list'?" in momo("tx", "lst").err
+    assert "Did you mean 'reconcile'?" in momo("reconcil").err
+
+
+def test_absolute_shows_the_time_instead_of_how_long_ago(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
+    argv = ("tx", "list", "-o", "table", "--utc")
+    assert "4m ago" in momo(*argv).out
+    shown = momo(*argv, "--absolute").out
+    assert "today 09:14" in shown
+    assert "ago" not in shown

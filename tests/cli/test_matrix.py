@@ -54,10 +54,12 @@ def test_good_answer_is_plain_in_a_pipe(name: str, api: FakeApi, momo: Momo) -> 
 def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo) -> None:
     case = CASES[name]
     prepare(api, case, case.good)
-    ran = momo(*case.argv, "-o", "table", COLUMNS="80")
-    assert ran.code == 0
-    assert ran.out.strip()
-    assert "\t" not in ran.out
+    shown = {width: momo(*case.argv, "-o", "table", COLUMNS=width) for width in ("40", "80", "200")}
+    assert {ran.code for ran in shown.values()} == {0}
+    assert all(ran.out.strip() for ran in shown.values())
+    assert "\t" not in shown["80"].out
+    ascii_only = momo(*case.argv, "-o", "table", COLUMNS="80", LANG="C")
+    assert not set("✓✗…—·→─") & set(ascii_only.out + ascii_only.err)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.empty])
