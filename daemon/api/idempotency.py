@@ -26,7 +26,10 @@ def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempo
     Raises:
         Refusal: IDEMPOTENCY_KEY_INVALID or IDEMPOTENCY_KEY_CONFLICT.
     """
-    keys = [call.header(_HEADER)]
+    # Every one: of two headers that differ nobody knows which was meant.
+    keys: list[object] = [
+        value.decode("latin-1") for name, value in call.scope["headers"] if name == _HEADER
+    ]
     if field:
         keys.append(body.get(FIELD))
     given = {key for key in map(_checked, keys) if key is not None}

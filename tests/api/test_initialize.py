@@ -22,6 +22,14 @@ async def post(client: httpx.AsyncClient, body: Any, **headers: str) -> httpx.Re
     return await client.post(PATH, json=body, headers=headers)
 
 
+async def test_two_headers_that_differ_are_a_conflict(api: FakeApi) -> None:
+    twice = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    answer = await api.live.post(PATH, json=PLAIN, headers=twice)
+    assert answer.json()["error"]["code"] == "IDEMPOTENCY_KEY_CONFLICT"
+    same = [("Idempotency-Key", "a"), ("Idempotency-Key", "a")]
+    assert (await api.live.post(PATH, json=PLAIN, headers=same)).status_code == 201
+
+
 async def test_the_plain_request_is_201_with_every_field_of_the_response(api: FakeApi) -> None:
     answer = await post(api.live, PLAIN)
     body = answer.json()
