@@ -14,6 +14,7 @@ from daemon.core.delivery import Outcome
 from daemon.core.model import Delivery
 from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
+from daemon.store import endpoints
 from daemon.wire import DeliveryStatus
 from tests.fakes.receipts import mtn
 from tests.fakes.sender import FakeSender, answered
@@ -220,3 +221,72 @@ async def test_a_stop_while_deliveries_are_leased_sends_and_keeps_none_of_them(
     rows = await shop.rows(Delivery, "deliveries")
     assert posts == []
     assert [(row.leased_until, row.attempt_count) for row in rows] == [(None, 0), (None, 0)]
+
+
+async def test_what_was_leased_ahead_does_not_begin_once_its_endpoint_is_paused(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop, "e1")
+    await owe(shop, 12)
+    posts: list[str] = []
+    pausing: list[asyncio.Task[Any]] = []
+    paused_at: list[int] = []
+
+    class Pausing(FakeSender):
+        async def post(self, *args: Any) -> Outcome:
+            outcome = await super().post(*args)
+            if len(posts) == 4:
+
+                def pause(tx: Any) -> None:
+                    endpoints.change(tx, "e1", {"is_active": False})
+
+                pausing.append(asyncio.create_task(shop.env.store.write(pause)))
+                await pausing[0]
+                paused_at.append(len(posts))
+            return outcome
+
+    loop = DeliverLoop(
+        shop.env, lambda: Pausing(lambda url: answered(200), posts), Log(io.StringIO())
+    )
+    task = asyncio.create_task(loop.run())
+
+    async def idle() -> bool:
+        rows = await shop.rows(Delivery, "deliveries")
+        return bool(paused_at) and all(row.leased_until is None for row in rows)
+
+    await until(idle)
+    await loop.stop()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert len(posts) == paused_at[0]
+    found = await statuses(shop)
+    assert (found.count(DeliveryStatus.DELIVERED), found.count(DeliveryStatus.PENDING)) == (
+        len(posts),
+        12 - len(posts),
+    )
+    begun = await shop.env.store.read(lambda reader: reader.value("SELECT COUNT(*) FROM attempts"))
+    assert begun == len(posts)
+
+
+async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(per_endpoint=1)))
+    await add_endpoint(shop, "e1")
+    await owe(shop, 8)
+    numbers = iter(range(100))
+    async with running(shop, lambda url: answered(503 if next(numbers) >= 2 else 200)) as (
+        _loop,
+        posts,
+        _senders,
+    ):
+
+        async def out() -> bool:
+            rows = await shop.rows(Delivery, "deliveries")
+            return len(posts) == 5 and all(row.leased_until is None for row in rows)
+
+        # Two arrive, three fail: from then on the others wait behind a probe.
+        await until(out)
+    rows = await shop.rows(Delivery, "deliveries")
+    assert [row.attempt_count for row in rows] == [1] * 5 + [0] * 3
+    shop.close()
