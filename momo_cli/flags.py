@@ -93,6 +93,9 @@ VALUED: Final[Mapping[str, str]] = {
 }
 _WAITS: Final[Mapping[str, str]] = {"init": "10m", "sims": "30s"}
 """Commands whose `--wait` may stand without a value, and what it then means."""
+_WATCHES: Final = ("lines", "status")
+_WATCH_EVERY: Final = "2s"
+"""The same of `--watch`."""
 
 _SHOP_ZONE_COMMAND: Final = "setup"
 """`momo setup --tz` is the shop's zone, not the display's; setup reads it itself."""
@@ -168,6 +171,9 @@ def _take(words: _Words, word: str, queue: list[str]) -> None:
     elif word == "--wait" and command in _WAITS:
         follows = bool(queue) and is_duration(queue[0])
         words.rest.append(f"--wait={queue.pop(0) if follows else _WAITS[command]}")
+    elif word == "--watch" and command in _WATCHES:
+        follows = bool(queue) and is_duration(queue[0])
+        words.rest.append(f"--watch={queue.pop(0) if follows else _WATCH_EVERY}")
     elif word == "--suggested" and command == "review":
         follows = bool(queue) and queue[0].isascii() and queue[0].isdigit()
         words.rest.append(f"--suggested={queue.pop(0) if follows else 1}")

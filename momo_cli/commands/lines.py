@@ -19,10 +19,12 @@ from momo_cli.errors import Failure
 from momo_cli.modems import named, simulated
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
+from momo_cli.watching import again, every_s
 from momo_cli.words import phone, untold
 
 EXAMPLES: Final = """\
   momo lines
+  momo lines --watch
   momo lines --fail-if-unready --quiet
   momo lines --json --get data.ready
 """
@@ -60,6 +62,7 @@ class Options:
     """The flags of `momo lines`."""
 
     fail_if_unready: bool
+    watch_s: float | None = None
 
 
 def command(
@@ -70,12 +73,24 @@ def command(
             help="Exit 6 when a SIM has no number, or payments are unplaced.",
         ),
     ] = False,
+    watch: Annotated[
+        str | None, typer.Option(metavar="[=2s]", help="Look again and again, until Ctrl-C.")
+    ] = None,
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(fail_if_unready), VIEW)
+    return Call(run, Options(fail_if_unready, every_s(watch)), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
+    """Look once, or for as long as it is watched."""
+    if options.watch_s is not None:
+        return again(
+            lambda shown: _look(client, shown, options), client, terminal, VIEW, options.watch_s
+        )
+    return _look(client, terminal, options)
+
+
+def _look(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the lines and lay out one row per SIM."""
     reply = client.get(Path.LINES)
     data = reply.data or {}

@@ -13,10 +13,12 @@ from momo_cli.client import Client
 from momo_cli.modems import called, named, signal, state, storage, trouble_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
+from momo_cli.watching import again, every_s
 from momo_cli.words import ago, money, phone, size, styled, untold, uptime
 
 EXAMPLES: Final = """\
   momo status
+  momo status --watch
   momo status --fail-if-unhealthy --quiet
   momo status --get data.queue.pending
 """
@@ -49,6 +51,7 @@ class Options:
     """The flags of `momo status`."""
 
     fail_if_unhealthy: bool
+    watch_s: float | None = None
 
 
 def command(
@@ -56,12 +59,24 @@ def command(
         bool,
         typer.Option("--fail-if-unhealthy", help="Exit 6 when something needs attention."),
     ] = False,
+    watch: Annotated[
+        str | None, typer.Option(metavar="[=2s]", help="Look again and again, until Ctrl-C.")
+    ] = None,
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(fail_if_unhealthy), VIEW)
+    return Call(run, Options(fail_if_unhealthy, every_s(watch)), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
+    """Look once, or for as long as it is watched."""
+    if options.watch_s is not None:
+        return again(
+            lambda shown: _look(client, shown, options), client, terminal, VIEW, options.watch_s
+        )
+    return _look(client, terminal, options)
+
+
+def _look(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the status and say what needs attention."""
     reply = client.get(Path.LOCAL_STATUS)
     data: dict[str, Any] = reply.data or {}

@@ -32,8 +32,8 @@ from tests.fakes.program import FakeProgram
 OPERATORS = {"|", "||", "&&", ";"}
 ENDLESS = {name for name, row in OTHERS.items() if row.good is None}
 """They go on until Ctrl-C, or become another program: of their examples the words are read."""
-STARTS = {"--stop", "--service"}
-"""Flags that stop a daemon, or make a service: the same."""
+STARTS = {"--stop", "--service", "--watch"}
+"""Flags that stop a daemon, make a service, or look for ever: the same."""
 
 
 def code_of(line: str) -> int:
