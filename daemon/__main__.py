@@ -20,17 +20,7 @@ from typing import Any, Final
 
 from daemon import backups, crash, log_file, settings, wire
 from daemon.api.envelope import VERSION
-from daemon.app import (
-    EXIT_CONFIG,
-    EXIT_FAILED,
-    EXIT_LOCKED,
-    EXIT_OK,
-    EXIT_USAGE,
-    RunOptions,
-    StartError,
-    open_doors,
-    serve,
-)
+from daemon.app import RunOptions, serve
 from daemon.config import ConfigError
 from daemon.core import keep, signature_check
 from daemon.core.errors import MomoError, Refusal
@@ -38,6 +28,15 @@ from daemon.core.limits import SECOND_US
 from daemon.doctor import bundle
 from daemon.doctor.checks import Patient, report
 from daemon.doctor.rounds import AREAS, examine, mend, this_user
+from daemon.doors import (
+    EXIT_CONFIG,
+    EXIT_FAILED,
+    EXIT_LOCKED,
+    EXIT_OK,
+    EXIT_USAGE,
+    StartError,
+    open_doors,
+)
 from daemon.flows import password, setup
 from daemon.intake import pasted
 from daemon.lock import Locked

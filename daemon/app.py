@@ -14,14 +14,13 @@ from daemon import supervisor, wire
 from daemon.api import app as api
 from daemon.api.listeners import Listeners
 from daemon.api.places import ListenError
-from daemon.config import Config, ConfigError, check_exposure, load
-from daemon.core.errors import MomoError, Unavailable
+from daemon.config import ConfigError, check_exposure
+from daemon.doors import EXIT_CONFIG, EXIT_OK, StartError, open_doors
 from daemon.env import Env
 from daemon.flows import clock as clock_flow
 from daemon.flows import send_text, smtp_password
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
-from daemon.lock import HomeLock, Locked
 from daemon.log import Log, fault
 from daemon.log_file import LogFile
 from daemon.loops.deliver import DeliverLoop
@@ -36,26 +35,14 @@ from daemon.notices.desktop import Desktop
 from daemon.notices.email import Email
 from daemon.own_wordings import FOLDER, OwnWordings
 from daemon.pages.site import Site
-from daemon.secrets import Vault
-from daemon.store import backup, endpoints, presence, shop
-from daemon.store.backup import BackupBad
-from daemon.store.engine import Store
-from daemon.store.migrate import DatabaseDamaged, DatabaseNewer
+from daemon.store import endpoints, presence, shop
 from daemon.supervisor import Supervisor
-from daemon.system import Clock, SystemClock, SystemEntropy
+from daemon.system import SystemClock, SystemEntropy
 from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.live import LISTEN_SCHEME
 from daemon.webhooks.sender import Sender
 from daemon.webhooks.targets import Targets
 from parsers.phone import read_phone
-from parsers.when import from_us
-
-EXIT_OK = 0
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_DAMAGED = 74
-EXIT_LOCKED = 75
-EXIT_CONFIG = 78
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,92 +63,6 @@ class RunOptions:
     """systemd started us: tell it when we are ready, and that no worker hangs."""
     simulated_phone: bool = False
     """Attach a phone that this program plays, for each network of the sandbox."""
-
-
-class StartError(MomoError):
-    """The program cannot start.
-
-    Attributes:
-        code: What `--json` callers see.
-        exit_code: For the shell and systemd.
-        next_step: What to type.
-    """
-
-    def __init__(self, code: wire.ErrorCode, exit_code: int, message: str, next_step: str) -> None:
-        self.code = code
-        self.exit_code = exit_code
-        self.message = message
-        self.next_step = next_step
-        super().__init__(message)
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """What both `run` and `setup` need: a locked home, its settings, its database, its secrets."""
-
-    places: wire.Places
-    config: Config
-    store: Store
-    vault: Vault
-    lock: HomeLock
-
-    def close(self) -> None:
-        """Close the database and let go of the home."""
-        self.store.close()
-        self.lock.release()
-
-
-def open_doors(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> Doors:
-    """Lock the home, read its settings and open its database.
-
-    Raises:
-        StartError: With the exit code and what to type next.
-    """
-    lock = HomeLock(places.lock)
-    try:
-        Path(places.home).mkdir(parents=True, exist_ok=True, mode=0o700)
-        config = load(places.config, environ)
-        lock.take()
-        backup.before_upgrade(places, from_us(clock.now_us()))
-        store = Store.open(places.database, now_us=clock.now_us())
-    except ConfigError as error:
-        raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), f"edit {places.config}"
-        ) from error
-    except Locked as error:
-        raise StartError(
-            wire.ErrorCode.LOCKED, EXIT_LOCKED, str(error), "momo daemon status"
-        ) from error
-    except DatabaseDamaged as error:
-        lock.release()
-        raise StartError(
-            wire.ErrorCode.DATABASE_DAMAGED,
-            EXIT_DAMAGED,
-            f"the database is damaged and was left as it is: {error}",
-            "copy the file away, then put the latest backup in its place: momo restore",
-        ) from error
-    except BackupBad as error:
-        lock.release()
-        raise StartError(
-            wire.ErrorCode.UNAVAILABLE,
-            EXIT_FAILED,
-            f"this momo changes the database's schema, and no copy could be made before: {error}",
-            f"free some space at {places.home}",
-        ) from error
-    except DatabaseNewer as error:
-        lock.release()
-        raise StartError(
-            wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo version"
-        ) from error
-    except (Unavailable, OSError) as error:
-        lock.release()
-        raise StartError(
-            wire.ErrorCode.UNAVAILABLE,
-            EXIT_FAILED,
-            f"the shop's folder cannot be used: {error}",
-            f"check the disk and the rights of {places.home}",
-        ) from error
-    return Doors(places, config, store, Vault.open(places, config.secrets.store), lock)
 
 
 async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, str]) -> int:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from daemon import backups, wire
-from daemon.app import StartError, open_doors
+from daemon.doors import StartError, open_doors
 from daemon.store import backup
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
