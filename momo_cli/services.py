@@ -139,7 +139,7 @@ def check_place(service: Service) -> None:
         raise Failure(
             ErrorCode.USAGE,
             f"a system service cannot see {service.shop.python}: install momo for everybody, "
-            "for example in /opt/momo, and run that one",
+            "for example under /usr/local, and run that one",
             next=("momo service install",),
         )
 

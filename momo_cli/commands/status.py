@@ -139,6 +139,8 @@ def _untold(data: Row) -> Iterator[str]:
 
 def _troubles(data: Row) -> Iterator[tuple[str, str]]:
     """Return the same of each line, phone, endpoint and file of wordings."""
+    for worker in data.get("hung") or ():
+        yield f"{clean(worker)} hangs", "momo logs --level warning"
     for number in _untold(data):
         yield f"{number}: money moved that no message told of", "momo lines"
     for wrong in at(data, "templates.problems") or ():

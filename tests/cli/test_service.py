@@ -91,7 +91,7 @@ def system_shop() -> unit_files.Shop:
 
 @analyze
 def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
-    odd = '/home/ama b/50% "off"/$shop'
+    odd = '/var/ama b/50% "off"/$shop'
     user = unit_files.Shop(odd, {"MOMO_HOME": odd}, sys.executable, "momo-odd")
     files = [
         unit_files.user_service(user, ""),
@@ -268,7 +268,7 @@ def test_mac_gets_an_agent_that_says_it_is_untried(
 def test_system_service_that_could_not_see_its_program_is_refused(
     machine: Machine, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.executable", "/home/ama/momo/bin/python")
+    monkeypatch.setattr("sys.executable", str(Path("/home") / "ama" / "python"))
     ran = momo("service", "install", "--system", "--yes", "--json")
     assert ran.code == 2
     assert "install momo for everybody" in ran.json["error"]["message"]
