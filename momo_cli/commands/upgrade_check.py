@@ -15,9 +15,9 @@ from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.process import ask
-from momo_cli.render import dumps
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
+from momo_cli.values import dumps
 from momo_cli.words import size, uptime
 
 EXAMPLES: Final = """\
