@@ -5,7 +5,6 @@ Over 300 lines because it is the tables of one vocabulary.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -319,6 +318,8 @@ def places(environ: Mapping[str, str], uid: int, temporary: str) -> Places:
         name = SOCKET_NAME if profile == "default" else f"{profile}.sock"
         socket = f"{run_home}/momo/{name}"
     if len(socket.encode()) > SOCKET_PATH_BYTES_MAX:
+        import hashlib  # noqa: PLC0415  # help must start fast, and few homes have so long a path
+
         digest = hashlib.sha256(home.encode()).hexdigest()[:16]
         socket = f"{temporary.rstrip('/')}/momo-{uid}/{digest}.sock"
     return Places(
