@@ -51,6 +51,10 @@ test: $(DEV) ## Everything that is quick (under three minutes on two cores)
 test-slow: $(DEV) ## The full figures of the promises
 	$(BIN)/python -m pytest -m slow
 
+SEEDS ?= 1000
+simulate: $(DEV) ## Play SEEDS mornings of a simulated shop (make simulate SEEDS=10000)
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
 bench: $(DEV) ## Measure what docs/performance.md quotes
 	@set -e; for script in bench/*.py; do \
 	  case $$script in */_*) continue ;; esac; \

@@ -3,12 +3,13 @@
 import asyncio
 import random
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from daemon.core.errors import Unavailable
 from daemon.store.engine import Reader, Store, Tx, _Job
 
 T = TypeVar("T")
+KILLED = "this daemon was killed"
 COMMIT_S = (0.0005, 0.03)
 """What a commit takes in simulated time, from a good disk to a bad one."""
 
@@ -81,22 +82,23 @@ class FaultyStore(WakingStore):
             raise Unavailable("the disk is full; free some space and momo goes on by itself", 30)
         fate = self.dice.random()
         if fate < self.kill_chance / 2:
-            await self._die()
+            self._die()
         result = await super().write(job)
         if fate < self.kill_chance:
-            await self._die()
+            self._die()
         return result
 
     def _commit(self, group: list[_Job]) -> None:
         if self.dead:
             for job in group:
-                job.error = Unavailable("this daemon was killed")
+                job.error = Unavailable(KILLED)
         else:
             super()._commit(group)
 
-    async def _die(self) -> None:
-        """Be killed, once, and never answer the caller."""
-        if not self.dead:
-            self.dead = True
-            self.on_kill()
-        await asyncio.get_running_loop().create_future()
+    def _die(self) -> NoReturn:
+        """Be killed, once; the caller gets no answer."""
+        if self.dead:
+            raise Unavailable(KILLED)  # somebody tidies up, which a killed daemon does not
+        self.dead = True
+        self.on_kill()
+        raise asyncio.CancelledError

@@ -1,0 +1,46 @@
+"""Look for a seed that fails: `python -m tests.simulation --seeds 10000`. Each failure is told with how to see it again."""
+
+import argparse
+import os
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from daemon.system import SystemClock
+from tests.simulation.judge import live
+from tests.simulation.shop import Size
+
+
+def play(seed: int) -> str | None:
+    """Play one seed; return what went wrong."""
+    with tempfile.TemporaryDirectory(prefix="momo-sim-") as folder:
+        try:
+            live(Path(folder), Size(seed))
+        except Exception as error:  # noqa: BLE001 -- whatever it is, it is what we look for
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+def main() -> int:
+    """Play the seeds on all cores; return 1 when any failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation")
+    parser.add_argument("--seeds", type=int, default=1000, help="how many")
+    parser.add_argument("--from", type=int, default=1, dest="first", help="the first of them")
+    asked = parser.parse_args()
+    seeds = range(asked.first, asked.first + asked.seeds)
+    clock, failed = SystemClock(), 0
+    began = clock.monotonic()
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for seed, problem in zip(seeds, pool.map(play, seeds), strict=True):
+            if problem is not None:
+                failed += 1
+                print(
+                    f"seed {seed} failed: {problem}\n  again: python -m tests.simulation --seeds 1 --from {seed}"
+                )
+    print(f"{len(seeds)} seeds, {failed} failed, {clock.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

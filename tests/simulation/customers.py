@@ -1,0 +1,181 @@
+"""Who pays in the simulation: customers, a thief, and the truth that the shop is judged by."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from daemon.core.requests import Answer, Idempotency, InitializeRequest
+from daemon.flows import initialize
+from daemon.modem.pdu import encode_deliver
+from tests.fakes.receipts import Receipt, mtn, telecel
+from tests.fakes.shop import OWNER
+from tests.simulation.furniture import HOSTS
+from tests.simulation.shop import Shop
+from tests.simulation.traffic import Number
+
+LOST_SMS: Final = 0.01
+"""Of the messages the network loses."""
+THIEF: Final = "+233209999999"
+PAYING: Final = (
+    ("exact", 60), ("typo", 6), ("short", 5), ("over", 4), ("no code", 10), ("twice", 3), ("late", 3), ("never", 9),
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Truth:
+    """What really happened, whoever believed it.
+
+    Attributes:
+        genuine: Network ID -> receipt, of all that reached a SIM whole.
+        forged: Network IDs that only a thief ever wrote, from a number of his own.
+        spoofed: The same with the network's name as the sender. Where the modem was away just before, only a person
+            can tell (decisions.md section 4, rule 5); here the phones often are, so it is not judged by these.
+        texts: SIM and text of each message that reached a SIM whole.
+        orders: References that the shop answered for.
+        matched: Reference -> network ID, of each reconcile that was answered with success.
+    """
+
+    genuine: dict[str, Receipt] = field(default_factory=dict)
+    forged: set[str] = field(default_factory=set)
+    spoofed: set[str] = field(default_factory=set)
+    texts: list[tuple[str, str]] = field(default_factory=list)
+    orders: dict[str, int] = field(default_factory=dict)
+    matched: dict[str, str] = field(default_factory=dict)
+
+
+class Customers:
+    """Those who pay, and one who only seems to."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.truth = Truth()
+        self.waiting: list[tuple[str, str]] = []
+        """Reference and network ID of who paid without a code and stands at the counter."""
+        self._dice = random.Random(shop.size.seed + 3)
+        self._serial = 0
+
+    async def come(self, end: float) -> None:
+        """Let all of them come, one after the other, and pay when they like."""
+        paying = list[asyncio.Task[None]]()
+        for left in range(self.shop.size.orders, 0, -1):
+            mean_s = max(0.0, end - self.shop.clock.monotonic()) / left
+            await asyncio.sleep(self._dice.uniform(0, 2) * mean_s)
+            paying.append(asyncio.create_task(self._customer()))
+        await asyncio.gather(*paying)
+
+    async def _customer(self) -> None:
+        self._serial += 1
+        amount_minor = self._dice.randrange(100, 20_000)
+        idempotency = Idempotency("live:sim", f"order-{self._serial}", f"{self._serial}")
+        way = self._dice.choices([way for way, _ in PAYING], [weight for _, weight in PAYING])[0]
+        asked = InitializeRequest(
+            amount_minor,
+            "GHS",
+            "+233241234567",
+            webhook_url=f"https://{HOSTS[2]}/own" if self._dice.random() < 0.2 else None,
+            expires_in_hours=1 if way == "late" else 24,
+            send_sms_to_payer=self._dice.random() < 0.1,
+        )
+        # Whoever got no answer asks again with the same key, until there is one.
+        while True:
+            answer = await self.shop.call(
+                lambda env: initialize.initialize(
+                    env, OWNER, asked, request_id="req_" + "0" * 32, idempotency=idempotency
+                )
+            )
+            if isinstance(answer, Answer):
+                break
+            await asyncio.sleep(30)
+        self.shop.note("order")
+        data = json.loads(answer.body)["data"]
+        assert self.truth.orders.setdefault(data["reference"], amount_minor) == amount_minor
+        await asyncio.sleep(5400 if way == "late" else self._dice.uniform(10, 1200))
+        self._pay(way, data["reference"], data["svc_code"], amount_minor)
+
+    def _pay(self, way: str, reference: str, code: str, amount_minor: int) -> None:
+        if way == "never":
+            return
+        typed = code
+        if way == "typo":
+            at = self._dice.randrange(len(code))
+            typed = code[:at] + self._dice.choice("ABCDEFGHJK") + code[at + 1 :]
+        elif way == "no code":
+            typed = self._dice.choice(("1", "food", "thanks"))
+        paid = amount_minor
+        paid += {"short": -min(50, amount_minor - 1), "over": 200}.get(way, 0)
+        number = self._dice.choice(self.shop.numbers)
+        for _ in range(2 if way == "twice" else 1):
+            receipt = self._receipt(number, paid, typed)
+            if way == "no code" and receipt is not None:
+                self.waiting.append((reference, receipt.telco_id))
+
+    def _receipt(self, number: Number, amount_minor: int, typed: str) -> Receipt | None:
+        """Let the network move the money and send its receipt; None when it loses it."""
+        number.balance_minor += amount_minor
+        made = self._write(number, amount_minor, typed, number.balance_minor)
+        if self._dice.random() < LOST_SMS:
+            self.shop.note("SMS lost")
+            return None
+        self.truth.genuine[made.telco_id] = made
+        self._send(number, made)
+        return made
+
+    def _write(self, number: Number, amount_minor: int, typed: str, balance_minor: int) -> Receipt:
+        number.telco_id += self._dice.randrange(1, 50)
+        number.reference = (number.reference + 1) % 256
+        true = timedelta(seconds=self.shop.clock.true_us() // 10**6)
+        make: Callable[..., Receipt] = telecel if number.telecel else mtn
+        return make(
+            amount_minor,
+            "KWABENA KONADU DANKWA-AMOAKO",
+            balance_minor,
+            typed,
+            f"{number.telco_id:016d}" if number.telecel else str(number.telco_id),
+            sent_at=datetime(1970, 1, 1, tzinfo=UTC) + true,
+            concatenation=number.reference,
+        )
+
+    def _send(self, number: Number, made: Receipt) -> None:
+        """Send it: parts in any order, with gaps, now and then one twice."""
+        self.shop.note("receipt")
+        self.truth.texts.append((number.sim.iccid, made.text))
+        pdus = list(made.pdus)
+        if self._dice.random() < 0.3:
+            self._dice.shuffle(pdus)
+        if self._dice.random() < 0.05:
+            pdus.append(self._dice.choice(pdus))
+        gap_s = 0.0
+        for pdu in pdus:
+            asyncio.get_running_loop().call_later(gap_s, self._arrive, number, pdu)
+            gap_s += self._dice.choice((0.0, 0.1, 3.0))
+
+    def _arrive(self, number: Number, pdu: str) -> None:
+        for phone in self.shop.phones:
+            if phone.phone.sim is number.sim:
+                phone.phone.deliver(pdu)
+                phone.carry()
+                return
+        number.sim.waiting.append((pdu, None))
+
+    async def thief(self) -> None:
+        """Send a receipt for an open order from the thief's own phone, with a balance that he guesses."""
+        if not self.truth.orders:
+            return
+        rows = await self.shop.look(
+            "SELECT svc_code, expected_minor FROM transactions WHERE origin = 'request' ORDER BY seq DESC LIMIT 5"
+        )
+        code, amount_minor = self._dice.choice(rows)
+        number = self._dice.choice(self.shop.numbers)
+        guessed = number.balance_minor + self._dice.randrange(10_000, 90_000)
+        made = self._write(number, amount_minor, code, guessed)
+        if self._dice.random() < 0.5:
+            self.truth.spoofed.add(made.telco_id)
+        else:
+            pdus = encode_deliver(THIEF, made.text, made.sent_at, reference=number.reference)
+            made = replace(made, pdus=pdus)
+            self.truth.forged.add(made.telco_id)
+        self._send(number, made)

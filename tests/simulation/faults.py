@@ -1,0 +1,170 @@
+"""What breaks in the simulated shop, one thing at a time or several, for a while."""
+
+import asyncio
+import random
+from typing import Final
+
+from daemon.modem.emulated_faults import PRESETS, mended
+from tests.simulation.customers import Customers
+from tests.simulation.furniture import HOSTS
+from tests.simulation.people import People
+from tests.simulation.shop import Shop
+from tests.simulation.simulated_phone import SimulatedPhone
+
+NAGS: Final = ("garbage", "errors", "sim-busy", "no-notices", "slow", "delete-fails", "delete-lies")
+HANGS: Final = ("hang", "hang-until-reset")
+WAYS: Final = (
+    (503,),
+    (503, 200),
+    ("lost", 200),
+    ("hang",),
+    ("hang", 200),
+    (404,),
+    (200, 410),
+    (429, 200),
+)
+
+
+class Faults:
+    """Bad luck; `mend` ends all of it."""
+
+    def __init__(self, shop: Shop, customers: Customers, people: People) -> None:
+        self._shop = shop
+        self._customers = customers
+        self._people = people
+        self._dice = random.Random(shop.size.seed + 4)
+        self._broken: set[str] = set()
+
+    async def strike(self, end: float) -> None:
+        """Let things break until then."""
+        menu = (
+            (self._unplug, 3), (self._hang, 2), (self._nag, 3), (self._swap_sims, 2), (self._reboot, 2),
+            (self._restart, 2), (self._sleep, 1), (self._wrong_clock, 1), (self._offline, 3), (self._receiver, 6),
+            (self._dns_lies, 2), (self._disk_full, 2), (self._locked, 2), (self._customers.thief, 3),
+        )  # fmt: skip
+        struck = list[asyncio.Task[None]]()
+        while True:
+            await asyncio.sleep(self._dice.expovariate(1 / self._shop.size.fault_every_s))
+            if self._shop.clock.monotonic() > end:
+                break
+            self._shop.watch()
+            what = self._dice.choices([one for one, _ in menu], [weight for _, weight in menu])[0]
+            name = what.__name__.strip("_").replace("_", " ")
+            struck.append(asyncio.create_task(self._shop.happen(name, what())))
+        await asyncio.gather(*struck)
+
+    async def mend(self) -> None:
+        """Let nothing be broken any more."""
+        shop = self._shop
+        shop.kill_chance = shop.store.kill_chance = 0.0
+        shop.internet.up = True
+        shop.internet.lying.clear()
+        shop.vault.shut = False
+        shop.clock.set_wrong(0)
+        for receiver in shop.receivers.values():
+            receiver.ways = (200,)
+        for phone in shop.phones:
+            phone.phone.faults.change(mended())
+            phone.phone.faults.silent = False
+            shop.plug(phone)
+            phone.carry()
+        for number in shop.numbers:
+            await self._people.put_back(number)
+
+    async def _a_while(self, most_s: float) -> None:
+        await asyncio.sleep(self._dice.uniform(1, most_s))
+
+    # --- phones ------------------------------------------------------------------------------------
+
+    def _phone(self) -> SimulatedPhone | None:
+        whole = [phone for phone in self._shop.phones if phone.name not in self._broken]
+        return self._dice.choice(whole) if whole else None
+
+    async def _unplug(self) -> None:
+        if phone := self._phone():
+            self._broken.add(phone.name)
+            phone.unplug()
+            await self._a_while(300)
+            self._shop.plug(phone)
+            self._broken.discard(phone.name)
+
+    async def _hang(self) -> None:
+        await self._play(HANGS, 900)
+
+    async def _nag(self) -> None:
+        await self._play(NAGS, 600)
+
+    async def _play(self, names: tuple[str, ...], most_s: float) -> None:
+        if phone := self._phone():
+            self._broken.add(phone.name)
+            phone.phone.faults.change(PRESETS[self._dice.choice(names)])
+            phone.carry()
+            await self._a_while(most_s)
+            phone.phone.faults.change(mended())
+            phone.phone.faults.silent = False
+            phone.unplug()
+            await asyncio.sleep(10)
+            self._shop.plug(phone)
+            self._broken.discard(phone.name)
+
+    async def _reboot(self) -> None:
+        if phone := self._phone():
+            phone.phone.reboot(loud=self._dice.random() < 0.5)
+            phone.carry()
+
+    async def _swap_sims(self) -> None:
+        """Swap the SIMs; only while no message is in a phone's own memory, which says nothing of whose it is."""
+        phones = self._shop.phones
+        if self._broken or any(one != "SM" for it in phones for one, _ in it.phone.stored()):
+            return
+        self._broken.update(phone.name for phone in phones)
+        for phone in phones:
+            phone.unplug()
+        sims = [phone.phone.take_sim() for phone in phones]
+        await self._a_while(120)
+        for phone, sim in zip(phones, reversed(sims), strict=True):
+            phone.phone.insert_sim(sim)
+            self._shop.plug(phone)
+        self._broken.clear()
+
+    # --- the laptop --------------------------------------------------------------------------------
+
+    async def _restart(self) -> None:
+        await self._shop.restart(self._dice.uniform(1, 120))
+
+    async def _sleep(self) -> None:
+        self._shop.clock.sleep(self._dice.uniform(60, 1800))
+
+    async def _wrong_clock(self) -> None:
+        self._shop.clock.set_wrong(self._dice.choice((-7200, -60, 60, 7200)))
+        await self._a_while(600)
+        self._shop.clock.set_wrong(0)
+
+    async def _disk_full(self) -> None:
+        self._shop.store.full = True
+        await self._a_while(300)
+        self._shop.store.full = False
+
+    async def _locked(self) -> None:
+        self._shop.vault.shut = True
+        await self._a_while(600)
+        self._shop.vault.shut = False
+
+    # --- the internet ------------------------------------------------------------------------------
+
+    async def _offline(self) -> None:
+        self._shop.internet.up = False
+        await self._a_while(900)
+        self._shop.internet.up = True
+
+    async def _receiver(self) -> None:
+        receiver = self._shop.receivers[self._dice.choice(HOSTS)]
+        receiver.ways = self._dice.choice(WAYS)
+        await self._a_while(1800)
+        receiver.ways = (200,)
+
+    async def _dns_lies(self) -> None:
+        host = self._dice.choice(HOSTS)
+        self._shop.internet.lying.add(host)
+        await self._a_while(600)
+        self._shop.internet.lying.discard(host)

@@ -1,0 +1,207 @@
+"""What the people in the simulated shop do: they match, decide, cancel, pause, replay and move, whether it is wise or not."""
+
+import asyncio
+import random
+from functools import partial
+from typing import Any, Final
+
+from daemon.core.errors import MomoError
+from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.requests import Answer, CallMeta, ReconcileRequest
+from daemon.flows import (
+    cancel,
+    claim_unplaced,
+    dead_letters,
+    endpoint_changes,
+    methods,
+    reconcile,
+    redeliver,
+    replay,
+    review,
+    webhook_secret,
+)
+from tests.fakes.shop import OWNER
+from tests.simulation.customers import Customers
+from tests.simulation.furniture import HOSTS, endpoint_id
+from tests.simulation.shop import Killed, Shop
+from tests.simulation.traffic import Number
+
+META: Final = CallMeta("req_" + "0" * 32)
+
+
+class People:
+    """The owner and whoever else has the owner's rights."""
+
+    def __init__(self, shop: Shop, customers: Customers) -> None:
+        self.shop = shop
+        self._customers = customers
+        self._truth = customers.truth
+        self._dice = random.Random(shop.size.seed + 5)
+
+    def pause_s(self) -> float:
+        """Return how long until somebody does something again."""
+        return self._dice.expovariate(1 / 120)
+
+    async def work(self) -> None:
+        """Do one thing that people do."""
+        jobs = (
+            (self._reconcile, 6), (self._decide, 6), (self._cancel, 1), (self._pause, 2), (self._resume, 3),
+            (self._replay, 2), (self._redeliver, 1), (self._replay_dead, 2), (self._rotate, 1), (self._move, 1),
+            (self._claim, 1),
+        )  # fmt: skip
+        job = self._dice.choices([job for job, _ in jobs], [weight for _, weight in jobs])[0]
+        await self.shop.happen(job.__name__.strip("_"), job())
+
+    async def _reconcile(self) -> None:
+        """Match what the customer at the counter paid without a code; or try what cannot be right."""
+        if not self._customers.waiting:
+            return
+        reference, telco_id = self._dice.choice(self._customers.waiting)
+        if self._dice.random() < 0.2 and self._truth.orders:
+            reference = self._dice.choice([*self._truth.orders])
+        answer = await self.shop.call(
+            lambda env: reconcile.reconcile(
+                env,
+                OWNER,
+                reference,
+                ReconcileRequest(telco_id),
+                request_id=META.request_id,
+                idempotency=None,
+            )
+        )
+        if isinstance(answer, Answer):
+            assert self._truth.matched.setdefault(reference, telco_id) == telco_id, "matched twice"
+            self._customers.waiting = [one for one in self._customers.waiting if one[1] != telco_id]
+
+    async def decide_all(self) -> None:
+        """Decide everything that waits for a person."""
+        for _ in range(3):
+            for _ in range(len(await self._reviews())):
+                await self._decide()
+
+    async def _reviews(self) -> list[tuple[Any, ...]]:
+        return await self.shop.look(
+            "SELECT r.id, COALESCE(p.telco_transaction_id, ''), m.body FROM reviews r "
+            "JOIN messages m ON m.id = r.message_id LEFT JOIN payments p ON p.id = r.payment_id "
+            "WHERE r.state = 'open' ORDER BY r.seq"
+        )
+
+    async def _decide(self) -> None:
+        """Look at one doubtful payment on the phone: genuine or not?"""
+        waiting = await self._reviews()
+        if not waiting:
+            return
+        review_id, telco_id, body = self._dice.choice(waiting)
+        written = self._truth.forged | self._truth.spoofed
+        forged = any(one == telco_id or one in (body or "") for one in written)
+        if forged:
+            await self.shop.call(
+                lambda env: review.reject(env, OWNER, review_id, "forged", meta=META)
+            )
+            return
+        said = review.Approval(confirmed=True)
+        answer = await self.shop.call(
+            lambda env: review.approve(env, OWNER, review_id, said, meta=META)
+        )
+        if isinstance(answer, MomoError) and not isinstance(answer, Killed):
+            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, "", meta=META))
+
+    async def _cancel(self) -> None:
+        if self._truth.orders:
+            reference = self._dice.choice([*self._truth.orders])
+            await self.shop.call(
+                lambda env: cancel.cancel(env, OWNER, reference, reason=None, meta=META)
+            )
+
+    async def _pause(self) -> None:
+        await self._switch(active=False)
+
+    async def _resume(self) -> None:
+        await self._switch(active=True)
+
+    async def _switch(self, *, active: bool) -> None:
+        which = endpoint_id(self._dice.randrange(len(HOSTS)))
+        await self._set(which, active=active)
+
+    async def _set(self, which: str, *, active: bool) -> None:
+        changes = endpoint_changes.Changes(is_active=active)
+        await self.shop.call(lambda env: endpoint_changes.update(env, OWNER, which, changes))
+
+    async def resume_all(self) -> None:
+        """Let everything go out again."""
+        for at in range(len(HOSTS)):
+            await self._set(endpoint_id(at), active=True)
+
+    async def _replay(self) -> None:
+        now = self.shop.clock.now_us()
+        asked = replay.ReplayRequest(
+            endpoint_id(self._dice.randrange(len(HOSTS))), now - HOUR_US, now
+        )
+        await self.shop.call(lambda env: replay.replay(env, OWNER, asked, META))
+
+    async def replay_all(self) -> None:
+        """Send each endpoint what it should have had."""
+        now = self.shop.clock.now_us()
+        for at in range(len(HOSTS)):
+            asked = replay.ReplayRequest(endpoint_id(at), now - 5 * DAY_US, now)
+            await self.shop.call(partial(replay.replay, caller=OWNER, asked=asked, meta=META))
+
+    async def _redeliver(self) -> None:
+        rows = await self.shop.look("SELECT id FROM deliveries ORDER BY seq DESC LIMIT 20")
+        if rows:
+            (which,) = self._dice.choice(rows)
+            await self.shop.call(lambda env: redeliver.redeliver(env, OWNER, which, META))
+
+    async def _replay_dead(self) -> None:
+        rows = await self.shop.look("SELECT id FROM dead_letters ORDER BY seq")
+        if rows:
+            batch = [(row[0], row[0]) for row in rows[-20:]]
+            await self.shop.call(lambda env: dead_letters.replay_batch(env, OWNER, batch, META))
+
+    async def _rotate(self) -> None:
+        at = self._dice.randrange(len(HOSTS))
+        shown = await self.shop.call(
+            lambda env: webhook_secret.rotate(env, OWNER, endpoint_id(at), expire_previous=False)
+        )
+        if isinstance(shown, webhook_secret.Shown):
+            self.shop.receivers[HOSTS[at]].secrets.append(shown.secret)
+        elif isinstance(shown, Killed):
+            # It may have been rotated; the owner looks.
+            seen = await self.shop.call(
+                lambda env: webhook_secret.reveal(env, OWNER, endpoint_id(at))
+            )
+            while not isinstance(seen, webhook_secret.Shown):
+                await asyncio.sleep(60)
+                seen = await self.shop.call(
+                    lambda env: webhook_secret.reveal(env, OWNER, endpoint_id(at))
+                )
+            self.shop.receivers[HOSTS[at]].secrets.append(seen.secret)
+
+    async def _move(self) -> None:
+        """Take a number off its SIM for a while, so that payments come in that have none."""
+        number = self._dice.choice(self.shop.numbers)
+        await self.shop.call(lambda env: methods.move(env, OWNER, number.line_id, None))
+        await asyncio.sleep(self._dice.uniform(30, 600))
+        await self.put_back(number)
+
+    async def put_back(self, number: Number) -> None:
+        """Put a number on its SIM again, wherever that is now."""
+        for _ in range(60):
+            rows = await self.shop.look(
+                f"SELECT d.device_id, s.slot_index FROM sims s JOIN devices d ON d.device_id = s.device_id "
+                f"WHERE s.sim_key = '{number.sim.iccid}'"
+            )
+            if rows:
+                slot = methods.Slot(rows[0][0], rows[0][1])
+                moved = await self.shop.call(
+                    partial(methods.move, caller=OWNER, method_id=number.line_id, slot=slot)
+                )
+                if not isinstance(moved, MomoError):
+                    return
+            await asyncio.sleep(60)
+
+    async def _claim(self) -> None:
+        number = self._dice.choice(self.shop.numbers)
+        await self.shop.call(
+            lambda env: claim_unplaced.claim_unplaced(env, OWNER, number.line_id, dry_run=False)
+        )

@@ -1,0 +1,275 @@
+"""A whole shop in simulated time: phones, database, flows, delivery and the loops are the daemon's own.
+
+Two SIMs with a number each, three receivers, customers who pay and people who work. Everything is drawn from one seed.
+What breaks: the daemon (killed at any commit, restarted, without its master key), the disk, the laptop's sleep and
+clock, the phones and the network's SMS, the internet and the receivers. After each thing that happens the database is
+asked whether all that must always hold still does; at the end, whether everything came to its end (`judge.py`).
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import io
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from daemon import wire
+from daemon.config import Config
+from daemon.core.errors import MomoError, Refusal, Unavailable
+from daemon.core.requests import PhoneIdentity
+from daemon.env import Env
+from daemon.flows import clock, identify, send_text
+from daemon.log import Log
+from daemon.loops.deliver import DeliverLoop
+from daemon.loops.notices import NoticeLoop
+from daemon.loops.ports import Ports
+from daemon.loops.sweep import sweep
+from daemon.modem.emulated import FAMILIES, Deletion, Phone
+from daemon.modem.port import Port, PortError, PortTrouble
+from daemon.secrets import SecretsLocked, Vault
+from daemon.store import presence
+from daemon.webhooks.addresses import PUBLIC_ONLY
+from daemon.webhooks.reach import Reach
+from tests.fakes.entropy import FakeEntropy
+from tests.fakes.invariants import check_invariants
+from tests.simulation.furniture import furnish
+from tests.simulation.inline_store import FaultyStore
+from tests.simulation.internet import Internet, Receiver, Receivers
+from tests.simulation.simulated_phone import COMMAND_S, SimulatedPhone
+from tests.simulation.simulated_time import SimulatedClock
+from tests.simulation.traffic import Number
+
+T = TypeVar("T")
+MODEMS: Final = ("huawei", "sim800")
+IMEIS: Final = ("356938035643809", "004401000000014")
+RESTART_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much happens: for so long, so many orders, and something breaks so often."""
+
+    seed: int
+    hours: float = 1.5
+    orders: int = 30
+    fault_every_s: float = 150.0
+    kill_chance: float = 0.01
+
+
+class Killed(MomoError):
+    """The daemon died before it answered: nobody knows what became of the call."""
+
+
+class LockableVault(Vault):
+    """A vault whose keyring nobody may have unlocked yet."""
+
+    shut = False
+
+    def _master_key(self, *, make: bool) -> bytes:
+        if self.shut:
+            raise SecretsLocked("nobody has typed the keyring's password")
+        return super()._master_key(make=make)
+
+
+class Shop:
+    """The machine, its daemon, and what is plugged into it."""
+
+    def __init__(self, folder: Path, size: Size) -> None:
+        self.size = size
+        self.dice = random.Random(size.seed)
+        self.clock = SimulatedClock()
+        self.internet = Internet()
+        self.receivers: dict[str, Receiver] = {}
+        self.happened: Counter[str] = Counter()
+        self.trace: list[str] = []
+        """What happened, in order."""
+        self.digest = ""
+        """Of all that happened and all that is in the database at the end: two runs of one seed have the same."""
+        self.too_early: list[str] = []
+        """Parts that left their slot before they were stored."""
+        self.database = folder / "momo.db"
+        self.log = io.StringIO()
+        self.kill_chance = 0.0
+        self.vault = LockableVault.open(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
+        self._entropy = FakeEntropy(size.seed)
+        self._disk = random.Random(size.seed + 1)
+        self._loops: list[asyncio.Task[None]] = []
+        self._calls: set[asyncio.Task[Any]] = set()
+        self._reviving: asyncio.Task[None] | None = None
+        self._open = asyncio.Event()
+        self.numbers = [Number.make(at) for at in range(len(MODEMS))]
+        self.phones = [self._phone(at, name) for at, name in enumerate(MODEMS)]
+
+    def _phone(self, at: int, name: str) -> SimulatedPhone:
+        family = FAMILIES[name]
+        phone = Phone(family.identity(imei=IMEIS[at]), family=family)
+        phone.take_sim()
+        phone.insert_sim(self.numbers[at].sim)
+        command_s = self.dice.uniform(*COMMAND_S)
+        return SimulatedPhone(
+            name, phone, self.clock, command_s=command_s, on_deleted=self._deleted
+        )
+
+    # --- the daemon's life -------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Set the shop up and open it."""
+        self._open_doors()
+        for at, number in enumerate(self.numbers):
+            sim = number.sim
+            who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "")
+            await identify.identify(self.env, who)
+        now = self.clock.now_us()
+        self.receivers = await self.store.write(
+            lambda tx: furnish(tx, self.numbers, self.vault, self._entropy, now)
+        )
+        self.posts = Receivers(
+            self.internet, self.clock, self.receivers, random.Random(self.size.seed + 2)
+        )
+
+        for at, phone in enumerate(self.phones):
+            phone.plug(f"/dev/ttyUSB{at}")
+        await self._start()
+        await asyncio.sleep(60)
+        self.kill_chance = self.size.kill_chance
+        self.store.kill_chance = self.kill_chance
+
+    def _open_doors(self) -> None:
+        self.store = FaultyStore.open(str(self.database), now_us=self.clock.now_us())
+        # A power cut is not played here, and a simulated day has no time to wait for a disk.
+        self.store._writer.execute("PRAGMA synchronous = OFF")
+        self.store.dice = self._disk
+        self.store.on_kill = self._on_kill
+        self.env = Env(
+            self.store, self.clock, self._entropy, Config(), self.vault, account_key=b"k" * 32
+        )
+
+    async def _start(self) -> None:
+        """Start as `daemon.app` does."""
+        await self.store.write(presence.all_left)
+        await clock.begin(self.env)
+        await send_text.recover(self.env)
+        log = Log(self.log)
+        reach = Reach(PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect)
+        self._deliver = DeliverLoop(self.env, lambda: self.posts, log, reach)
+        ports = Ports(self.env, log, (), find=self._find, door=self._port)
+        self._loops = [
+            asyncio.create_task(work)
+            for work in (
+                self._deliver.run(), ports.run(), sweep(self.env, log), NoticeLoop(self.env, {}, log).run(),
+            )
+        ]  # fmt: skip
+        self.store.kill_chance = self.kill_chance
+        self._open.set()
+
+    def _on_kill(self) -> None:
+        self.note("killed")
+        self._open.clear()
+        self._reviving = asyncio.create_task(self._revive(0.0))
+
+    async def restart(self, away_s: float) -> None:
+        """Stop it as SIGTERM does, and start it again later."""
+        if not self._open.is_set():
+            return
+        self._open.clear()
+        self.store.kill_chance = 0.0
+        await self._deliver.stop()
+        if self._reviving is None:
+            self._reviving = asyncio.create_task(self._revive(away_s))
+        await self._open.wait()
+
+    async def _revive(self, away_s: float) -> None:
+        tasks = [*self._loops, *self._calls]
+        for task in tasks:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            # Whoever catches the end may still try to write something down: then it hears that this daemon is dead.
+            if isinstance(result, Exception) and not isinstance(result, Unavailable | Refusal):
+                raise result
+        self.store.close()
+        await asyncio.sleep(away_s or self.dice.uniform(1, RESTART_S))
+        self._reviving = None
+        self._open_doors()
+        await self._start()
+
+    async def end(self) -> None:
+        """Stop it for good."""
+        await self._open.wait()
+        self._open.clear()
+        self.store.kill_chance = 0.0
+        await self._deliver.stop()
+        for task in self._loops:
+            task.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        for phone in self.phones:
+            phone.unplug()
+
+    # --- what people and faults use ----------------------------------------------------------------
+
+    async def call(self, make: Callable[[Env], Coroutine[Any, Any, T]]) -> T | MomoError:
+        """Call the daemon as a client would; return its answer, what it refused, or `Killed`."""
+        await self._open.wait()
+        task = asyncio.create_task(make(self.env))
+        self._calls.add(task)
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._calls.discard(task)
+        if task.cancelled():
+            return Killed("the daemon is gone")
+        error = task.exception()
+        if isinstance(error, Refusal | Unavailable):
+            return error
+        return task.result()
+
+    async def happen(self, what: str, work: Awaitable[object]) -> None:
+        """Let something happen, and ask whether all still holds."""
+        self.note(what)
+        await work
+        check_invariants(self.database)
+
+    def note(self, what: str) -> None:
+        """Put into the trace that something happens."""
+        self.happened[what] += 1
+        self.trace.append(f"{self.clock.monotonic_ns()} {what}")
+
+    def watch(self) -> None:
+        """Raise what a loop died of."""
+        for task in [*self._loops, *([self._reviving] if self._reviving else [])]:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    async def look(self, sql: str) -> list[tuple[Any, ...]]:
+        """Return what is committed; waits while the shop is closed."""
+        await self._open.wait()
+        return self.store.look(lambda reader: reader.all(sql))
+
+    # --- the phones --------------------------------------------------------------------------------
+
+    def _find(self) -> list[str]:
+        return sorted(phone.path for phone in self.phones if phone.path is not None)
+
+    def _port(self, path: str) -> Port:
+        for phone in self.phones:
+            if phone.path == path:
+                return phone.open()
+        raise PortError(PortTrouble.MISSING, f"{path} is not there", "plug it in")
+
+    def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
+        """Look, at the moment a message leaves its slot, whether it is durable."""
+        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).hexdigest()
+        with contextlib.closing(sqlite3.connect(self.database)) as file:
+            sql = "SELECT count(*) FROM sms_parts WHERE sha256 = ?"
+            if not file.execute(sql, (sha256,)).fetchone()[0]:
+                self.too_early.append(f"{phone.name} {deletion}")
+
+    def plug(self, phone: SimulatedPhone) -> None:
+        """Put it into a free port, often another one than before."""
+        if phone.path is None:
+            free = [f"/dev/ttyUSB{n}" for n in range(4) if f"/dev/ttyUSB{n}" not in self._find()]
+            phone.plug(self.dice.choice(free))

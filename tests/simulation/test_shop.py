@@ -1,0 +1,100 @@
+"""A whole shop, its customers, its people and all its bad luck, in simulated time (`judge.py` says what must hold).
+
+`MOMO_TEST_SEED=n` plays one seed again, exactly; `make simulate SEEDS=10000` looks for one that fails.
+
+That the simulation can fail is tested too: three faults that a daemon must not have, each put in, are each caught.
+"""
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from daemon.core import delivery, trust
+from daemon.core.delivery import AttemptResult, Outcome
+from daemon.store.engine import _Job
+from tests.simulation.__main__ import play
+from tests.simulation.inline_store import FaultyStore
+from tests.simulation.judge import live
+from tests.simulation.shop import Size
+
+SHORT = Size(1, hours=0.75, orders=15)
+MANY = 40
+
+
+def seeds(count: int) -> Iterable[int]:
+    """Return the seeds to play: the one that was asked for, else the first so many."""
+    chosen = os.environ.get("MOMO_TEST_SEED")
+    return [int(chosen)] if chosen else range(1, count + 1)
+
+
+def test_a_short_morning_comes_to_a_good_end(tmp_path: Path) -> None:
+    shop = live(tmp_path, SHORT)
+    assert shop.happened["receipt"] >= 10
+    assert shop.happened["killed"] >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_many_mornings_come_to_a_good_end() -> None:
+    chosen = seeds(MANY)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        played = zip(chosen, pool.map(play, chosen), strict=True)
+        failed = {seed: problem for seed, problem in played if problem is not None}
+    assert not failed
+
+
+@pytest.mark.slow
+def test_the_same_seed_is_the_same_morning(tmp_path: Path) -> None:
+    digests = set()
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        digests.add(live(tmp_path / name, SHORT).digest)
+    assert len(digests) == 1
+
+
+# --- the simulation can fail ---------------------------------------------------------------------------
+
+
+def test_a_daemon_whose_commits_do_not_last_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = FaultyStore._commit
+
+    def forgetful(store: FaultyStore, group: list[_Job]) -> None:
+        if store.kill_chance and store.dice.random() < 0.03:
+            store._writer.execute("BEGIN")
+            for job in group:
+                store._run(job, alone=True)
+            store._writer.execute("ROLLBACK")
+        else:
+            commit(store, group)
+
+    monkeypatch.setattr(FaultyStore, "_commit", forgetful)
+    with pytest.raises(AssertionError, match=r"lost|gone|before it was stored"):
+        live(tmp_path, SHORT)
+
+
+@pytest.mark.slow
+def test_a_daemon_that_believes_every_sender_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "doubts", lambda _: [])
+    with pytest.raises(AssertionError, match="forged, and"):
+        live(tmp_path, Size(3))
+
+
+@pytest.mark.slow
+def test_a_daemon_that_takes_any_answer_for_a_yes_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classify = delivery.classify
+
+    def hopeful(outcome: Outcome) -> AttemptResult:
+        return AttemptResult.DELIVERED if outcome.connected else classify(outcome)
+
+    monkeypatch.setattr(delivery, "classify", hopeful)
+    with pytest.raises(AssertionError, match="nobody took"):
+        live(tmp_path, Size(3))
