@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -19,6 +20,7 @@ from momo_cli.times import duration_s, stamp
 _OPEN: Final = "\x1b[?1049h\x1b[?25l"
 _CLOSE: Final = "\x1b[?25h\x1b[?1049l"
 """The alternate screen without a cursor, and back (xterm control sequences)."""
+_COLOUR: Final = re.compile(r"\x1b\[\d*m")
 EVERY_S_MIN: Final = 0.5
 
 
@@ -101,13 +103,25 @@ def _on_screen(
         # The screen's size is read again for each look: the window may be another size now.
         for answer in _answers(lambda: look(_sized(terminal)), client, pause_s):
             lines = _drawn(answer, _sized(terminal), view)
-            _, height = os.get_terminal_size(terminal.stdout.fileno())
-            shown = "\x1b[K\n".join(lines[: height - 1])
+            shown = "\x1b[K\n".join(
+                _fitting(lines, *os.get_terminal_size(terminal.stdout.fileno()))
+            )
             terminal.stdout.write(f"\x1b[H{shown}\x1b[K\x1b[J")
             terminal.stdout.flush()
     finally:
         terminal.stdout.write(_CLOSE)
         terminal.stdout.flush()
+
+
+def _fitting(lines: list[str], width: int, height: int) -> list[str]:
+    """Return as many lines as the screen has room for; a long one takes several of its rows."""
+    found, used = [], 0
+    for line in lines:
+        used += max(1, -(-len(_COLOUR.sub("", line)) // width))
+        if used >= height:
+            break
+        found.append(line)
+    return found
 
 
 def _sized(terminal: Terminal) -> Terminal:
