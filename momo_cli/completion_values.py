@@ -62,7 +62,7 @@ def _no_pause(_: float) -> None:
 
 def _order(row: Mapping[str, Any], current: str) -> Iterator[Found]:
     told = f"{row.get('status')} {row.get('expected_amount') or ''} {row.get('payer_name') or ''}"
-    name = "reference" if current.startswith("svc_") else "svc_code"
+    name = "reference" if current and "svc_trx_".startswith(current[:8]) else "svc_code"
     yield str(row.get(name) or ""), told.strip()
 
 
