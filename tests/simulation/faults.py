@@ -40,7 +40,7 @@ class Faults:
         menu = (
             (self._unplug, 3), (self._hang, 2), (self._nag, 3), (self._swap_sims, 2), (self._reboot, 2),
             (self._restart, 2), (self._sleep, 1), (self._wrong_clock, 1), (self._offline, 3), (self._receiver, 6),
-            (self._dns_lies, 2), (self._disk_full, 2), (self._locked, 2), (self._customers.thief, 3),
+            (self._dns_lies, 2), (self._disk_full, 2), (self._locked, 2), (self._customers.thief, self._shop.size.thief),
         )  # fmt: skip
         struck = list[asyncio.Task[None]]()
         while True:

@@ -59,6 +59,8 @@ class Size:
     orders: int = 30
     fault_every_s: float = 150.0
     kill_chance: float = 0.01
+    thief: int = 3
+    """How often what strikes is the thief; all else together weighs 31."""
 
 
 class Killed(MomoError):

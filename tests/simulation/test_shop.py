@@ -83,7 +83,7 @@ def test_a_daemon_that_believes_every_sender_is_caught(
 ) -> None:
     monkeypatch.setattr(trust, "doubts", lambda _: [])
     with pytest.raises(AssertionError, match="forged, and"):
-        live(tmp_path, Size(3))
+        live(tmp_path, Size(3, thief=60))
 
 
 @pytest.mark.slow
