@@ -74,6 +74,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "phones": [],
         "db": {"path": api.shop.env.store.path, "schema": len(migrations()), "last_check": "ok"},
         "secrets": "unlocked",
+        "clock": {"state": "ok", "why": None, "ahead_s": None},
     }
 
 
