@@ -159,7 +159,13 @@ def _gone_on(terminal: Terminal, done: Done, wizard: Wizard) -> Answer:
     first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
     for step in first if wizard.asks else ():
         wizard.tell(step)
-    wizard.run()
+    try:
+        wizard.run()
+    except KeyboardInterrupt:
+        # What is shown this once was made before: it must be shown now too.
+        secrets = _secrets(terminal, data)
+        lines = [*secrets, "", "Stopped; momo setup goes on from here."]
+        return Answer(document=done.text, lines=lines, exit_code=exits.INTERRUPTED)
     steps = [*first, *wizard.steps]
     data["steps"] = steps
     bad = [step for step in steps if step["status"] in ("needs_action", "failed")]

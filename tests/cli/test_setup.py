@@ -362,3 +362,21 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
         "provider": "momo_mtn", "phone_number": "0244124567", "account_name": "Ama Mensah",
         "sim": {"device_id": samples.DEVICE, "slot_index": 0},
     }  # fmt: skip
+
+
+def test_stopped_half_way_still_shows_what_is_shown_once(
+    settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ctrl_c(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    api.on("GET", wire.Path.SIMS, ok([]))
+    monkeypatch.setattr("momo_cli.setup_phone.select.select", ctrl_c)
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        hand.write(b"\nn\n")
+        ran = momo("setup", "-o", "table")
+    assert ran.code == 130
+    assert "svc_live_sk_canary" in ran.out
+    assert "momo setup goes on from here" in ran.out
