@@ -58,6 +58,37 @@ class Options:
     qr: bool
 
 
+_RedirectUrl = Annotated[str | None, typer.Option(help="Where the customer goes after paying.")]
+_Meta = Annotated[
+    str | None,
+    typer.Option(metavar="JSON|@FILE", help="A JSON object to keep with it."),
+]
+_ExpectTxid = Annotated[
+    str | None, typer.Option(help="Take the payment with this ID, without a code.")
+]
+_ExpectPayer = Annotated[
+    str | None,
+    typer.Option(help="Payments from other numbers are held for review."),
+]
+_ExpectPayerName = Annotated[
+    str | None,
+    typer.Option(
+        "--expect-payer-name",
+        "--expected-payer-name",
+        help="The name that stands for that number where a receipt has none.",
+    ),
+]
+_NoSms = Annotated[bool, typer.Option("--no-sms", help="Do not send the code to the customer.")]
+_Sandbox = Annotated[
+    bool, typer.Option("--sandbox", help="No real money: pay it with momo simulate payment.")
+]
+_IdempotencyKey = Annotated[
+    str | None, typer.Option(help="Repeat a call safely; made afresh if not given.")
+]
+_Wait = Annotated[str | None, typer.Option(metavar="[=10m]", help="Wait until it is paid.")]
+_Qr = Annotated[bool, typer.Option("--qr", help="Draw the customer's page as a QR code to scan.")]
+
+
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     amount: Annotated[str, typer.Argument(metavar="AMOUNT", help='12, 12.50 or "GHS 12.50".')],
     phone_number: Annotated[str, typer.Option("--phone", help="The customer's number.")],
@@ -66,43 +97,16 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     client_ref: Annotated[str | None, typer.Option(help="Your own reference.")] = None,
     expires: Annotated[str | None, typer.Option(help="1h to 24h; 24h if not said.")] = None,
     webhook_url: Annotated[str | None, typer.Option(help="Tell this address when paid.")] = None,
-    redirect_url: Annotated[
-        str | None, typer.Option(help="Where the customer goes after paying.")
-    ] = None,
-    meta: Annotated[
-        str | None,
-        typer.Option(metavar="JSON|@FILE", help="A JSON object to keep with it."),
-    ] = None,
-    expect_txid: Annotated[
-        str | None, typer.Option(help="Take the payment with this ID, without a code.")
-    ] = None,
-    expect_payer: Annotated[
-        str | None,
-        typer.Option(help="Payments from other numbers are held for review."),
-    ] = None,
-    expect_payer_name: Annotated[
-        str | None,
-        typer.Option(
-            "--expect-payer-name",
-            "--expected-payer-name",
-            help="The name that stands for that number where a receipt has none.",
-        ),
-    ] = None,
-    no_sms: Annotated[
-        bool, typer.Option("--no-sms", help="Do not send the code to the customer.")
-    ] = False,
-    sandbox: Annotated[
-        bool, typer.Option("--sandbox", help="No real money: pay it with momo simulate payment.")
-    ] = False,
-    idempotency_key: Annotated[
-        str | None, typer.Option(help="Repeat a call safely; made afresh if not given.")
-    ] = None,
-    wait: Annotated[
-        str | None, typer.Option(metavar="[=10m]", help="Wait until it is paid.")
-    ] = None,
-    qr: Annotated[
-        bool, typer.Option("--qr", help="Draw the customer's page as a QR code to scan.")
-    ] = False,
+    redirect_url: _RedirectUrl = None,
+    meta: _Meta = None,
+    expect_txid: _ExpectTxid = None,
+    expect_payer: _ExpectPayer = None,
+    expect_payer_name: _ExpectPayerName = None,
+    no_sms: _NoSms = False,
+    sandbox: _Sandbox = False,
+    idempotency_key: _IdempotencyKey = None,
+    wait: _Wait = None,
+    qr: _Qr = False,
 ) -> Call:
     """Read the flags."""
     value, currency = amount_of(amount)

@@ -54,60 +54,70 @@ class Options:
     check: bool
 
 
+_Tz = Annotated[
+    str | None,
+    typer.Option(metavar="ZONE", help="The shop's time zone; Africa/Accra."),
+]
+_OwnerEmail = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where notices go.")]
+_PasswordFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="The owner's password, 10 characters or more; - = stdin.",
+    ),
+]
+_Method = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NET:PHONE:NAME", help="A number that takes money; may be repeated."),
+]
+_Sim = Annotated[
+    list[str] | None,
+    typer.Option(metavar="DEVICE:SLOT=PHONE", help="The SIM of such a number; the same."),
+]
+_Http = Annotated[
+    str | None, typer.Option(metavar="loopback|lan|off", help="Who may call the API.")
+]
+_PublicUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="Where customers see the checkout page.")
+]
+_Endpoint = Annotated[str | None, typer.Option(metavar="URL", help="Who is told of each payment.")]
+_Service = Annotated[
+    str | None, typer.Option(metavar="user|system|none", help="Start with the machine.")
+]
+_Practice = Annotated[
+    bool | None, typer.Option("--practice/--no-practice", help="Make a practice payment.")
+]
+_Modem = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATH", help="A modem's tty, where it is not found by itself."),
+]
+_Source = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FILE.toml", help="These flags as a file; flags win."),
+]
+_Check = Annotated[
+    bool,
+    typer.Option("--check", help="Change nothing; say what is missing (exit 6)."),
+]
+_Again = Annotated[bool, typer.Option("--again", help="Ask again what you put off before.")]
+
+
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     shop: Annotated[str | None, typer.Option(metavar="NAME", help="The shop's name.")] = None,
-    tz: Annotated[
-        str | None,
-        typer.Option(metavar="ZONE", help="The shop's time zone; Africa/Accra."),
-    ] = None,
-    owner_email: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Where notices go.")
-    ] = None,
-    password_file: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The owner's password, 10 characters or more; - = stdin.",
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NET:PHONE:NAME", help="A number that takes money; may be repeated."),
-    ] = None,
-    sim: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DEVICE:SLOT=PHONE", help="The SIM of such a number; the same."),
-    ] = None,
-    http: Annotated[
-        str | None, typer.Option(metavar="loopback|lan|off", help="Who may call the API.")
-    ] = None,
-    public_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where customers see the checkout page.")
-    ] = None,
-    endpoint: Annotated[
-        str | None, typer.Option(metavar="URL", help="Who is told of each payment.")
-    ] = None,
-    service: Annotated[
-        str | None, typer.Option(metavar="user|system|none", help="Start with the machine.")
-    ] = None,
-    practice: Annotated[
-        bool | None, typer.Option("--practice/--no-practice", help="Make a practice payment.")
-    ] = None,
-    modem: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="A modem's tty, where it is not found by itself."),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="FILE.toml", help="These flags as a file; flags win."),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Change nothing; say what is missing (exit 6)."),
-    ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Ask again what you put off before.")
-    ] = False,
+    tz: _Tz = None,
+    owner_email: _OwnerEmail = None,
+    password_file: _PasswordFile = None,
+    method: _Method = None,
+    sim: _Sim = None,
+    http: _Http = None,
+    public_url: _PublicUrl = None,
+    endpoint: _Endpoint = None,
+    service: _Service = None,
+    practice: _Practice = None,
+    modem: _Modem = None,
+    source: _Source = None,
+    check: _Check = False,
+    again: _Again = False,
 ) -> Call:
     """Read the flags, and the file that stands for those that are not given."""
     said: dict[str, Any] = read_file(source) if source is not None else {}
