@@ -179,5 +179,6 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "ls": ("list",),
     "rm": ("delete", "remove", "revoke"),
     "dl": ("dead-letters",),
+    "reload": ("restart",),
 }
 """Short words, and what each may stand for: the first that its group has."""

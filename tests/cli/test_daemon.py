@@ -166,11 +166,12 @@ def test_restart_stops_the_old_one_and_starts_a_new_one(
     assert (ran.code, ran.json["data"]["status"]) == (0, "restarted")
 
 
+@pytest.mark.parametrize("verb", ["restart", "reload"])
 def test_restart_with_wrong_settings_stops_nothing(
-    stand_in: Path, api: FakeApi, momo: Momo
+    verb: str, stand_in: Path, api: FakeApi, momo: Momo
 ) -> None:
     stand_in.write_text(WRONG)
-    ran = momo("daemon", "restart", "--json")
+    ran = momo("daemon", verb, "--json")
     assert (ran.code, ran.json["error"]["code"]) == (78, "CONFIG_INVALID")
     assert api.asked == []
 
