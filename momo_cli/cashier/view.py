@@ -3,6 +3,8 @@
 Narrow screens (80x24 is the measure) have everything below each other, wide ones have the day and what waits beside it.
 What does not fit is left out from the least to the most important: older payments, large figures, the day. The newest
 payment, the question that is asked and what was typed are always there.
+
+Over 300 lines because it is the parts of one screen.
 """
 
 from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from daemon.wire import Path
-from momo_cli import day_sheet
+from momo_cli import periods
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
@@ -124,7 +124,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Write the rows to stdout as they come, or into a file."""
     query = {
-        **day_sheet.period(options.since, options.until, terminal),
+        **periods.period(options.since, options.until, terminal),
         "show_body": 1 if options.show_body else None,
     }
     rows = Counted(_rows(client, options.what, query))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from daemon.wire import Mode, Path
-from momo_cli import day_sheet
+from momo_cli import day_sheet, periods
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, Reply
 from momo_cli.errors import usage
@@ -89,9 +89,9 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
 def _query(terminal: Terminal, options: Options) -> dict[str, Any]:
     mode = {"mode": Mode.TEST if options.sandbox else None}
     if options.yesterday:
-        day = day_sheet.day_of("yesterday", "--yesterday", terminal.now(), terminal.zone)
+        day = periods.day_of("yesterday", "--yesterday", terminal.now(), terminal.zone)
         return {"date": day, **mode}
-    return {**day_sheet.period(options.since, options.until or "now", terminal), **mode}
+    return {**periods.period(options.since, options.until or "now", terminal), **mode}
 
 
 def _text(reply: Reply, shown: Answer, options: Options, terminal: Terminal) -> Iterable[str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from daemon.wire import Mode, Path
-from momo_cli import day_sheet
+from momo_cli import day_sheet, periods
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.errors import usage
@@ -53,7 +53,7 @@ def command(
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the sheet."""
     query: dict[str, Any] = {
-        "date": day_sheet.day_of(options.day, "--date", terminal.now(), terminal.zone),
+        "date": periods.day_of(options.day, "--date", terminal.now(), terminal.zone),
         "mode": Mode.TEST if options.sandbox else None,
     }
     if options.by != "line":
