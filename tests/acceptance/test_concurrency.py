@@ -43,7 +43,7 @@ def busy(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
 
 @pytest.mark.timeout(120)
 def test_eight_callers_at_once_leave_a_sound_shop_and_true_answers(busy: Scene) -> None:
-    _run(busy, callers=8, lasts_s=5)
+    _run(busy, callers=8, lasts_s=3)
 
 
 @pytest.mark.slow

@@ -197,6 +197,7 @@ def test_a_receiver_that_is_not_there_is_an_attempt_that_failed(
     ]
 
 
+@pytest.mark.slow
 def test_the_printed_curl_command_is_taken_as_genuine(
     shop: RealShop, local: Local, tmp_path: Path
 ) -> None:

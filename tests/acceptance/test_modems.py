@@ -4,6 +4,8 @@ import json
 import urllib.request
 from typing import Any
 
+import pytest
+
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
@@ -55,6 +57,7 @@ def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
     assert f'momo_modem_ready{{device_id="{phone["device_id"]}"}} 1.0' in text
 
 
+@pytest.mark.slow
 def test_a_sim_that_asks_for_its_pin_is_what_the_doctor_names(scene: Scene) -> None:
     scene.phone.play("pin")
     scene.shop.start()

@@ -1,5 +1,7 @@
 """Payments that nearly name an order, with the real programs: one flag takes the suggestion, and a name is asked once."""
 
+import pytest
+
 from tests.acceptance.conftest import Scene
 from tests.acceptance.test_reviews import momo, waiting
 from tests.fakes.real_shop import utc_now, wait_until
@@ -8,6 +10,7 @@ from tests.fakes.receipts import mtn
 NAME = "KOFI ANTWI BADU"
 
 
+@pytest.mark.slow
 def test_a_mistyped_code_is_taken_by_number_and_a_name_is_approved_once(scene: Scene) -> None:
     scene.open_for_business()
     shop = scene.shop

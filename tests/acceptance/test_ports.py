@@ -104,6 +104,7 @@ def test_a_port_that_another_program_holds_is_named_with_its_holder(scene: Scene
     assert len(scene.shop.sims()) == 1
 
 
+@pytest.mark.slow
 def test_a_port_without_permission_tells_how_to_get_it(scene: Scene) -> None:
     # Root may open everything, unless that is taken from it.
     prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]

@@ -41,7 +41,7 @@ def counts(shop: RealShop, *tables: str) -> dict[str, int]:
     return {table: shop.rows(f"SELECT COUNT(*) FROM {table}")[0][0] for table in tables}
 
 
-@pytest.mark.parametrize("network", ["mtn", "telecel"])
+@pytest.mark.parametrize("network", ["mtn", pytest.param("telecel", marks=pytest.mark.slow)])
 def test_a_made_up_payment_takes_the_way_through_the_phone(shop: RealShop, network: str) -> None:
     begin(shop)
     order = said(shop, "init", "25.00", "--phone", "0244111222", "--sandbox")
@@ -57,6 +57,7 @@ def test_a_made_up_payment_takes_the_way_through_the_phone(shop: RealShop, netwo
     assert read == ("test",)
 
 
+@pytest.mark.slow
 def test_many_at_once_are_each_answered_with_their_own_message(shop: RealShop) -> None:
     begin(shop)
     rows = shop.momo(

@@ -88,6 +88,7 @@ def test_a_database_of_a_newer_momo_is_left_as_it_is(shop: RealShop) -> None:
     assert Path(shop.places.database).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_named(shop: RealShop) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -102,6 +103,7 @@ def test_a_port_in_use_is_named(shop: RealShop) -> None:
     shop.stop()
 
 
+@pytest.mark.slow
 def test_a_killed_daemon_leaves_nothing_that_stops_the_next_one(shop: RealShop) -> None:
     shop.start()
     shop.kill()
@@ -114,6 +116,7 @@ def test_a_killed_daemon_leaves_nothing_that_stops_the_next_one(shop: RealShop) 
     assert not Path(shop.places.socket).exists()
 
 
+@pytest.mark.slow
 def test_without_assertions_it_does_not_run(shop: RealShop) -> None:
     done = subprocess.run(
         [sys.executable, "-O", "-m", "daemon", "run"],
@@ -126,6 +129,7 @@ def test_without_assertions_it_does_not_run(shop: RealShop) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     done = _run(tmp_path / "file" / "shop")

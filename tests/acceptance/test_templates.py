@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from daemon.modem.pdu import encode_deliver
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
@@ -44,6 +46,7 @@ def problems(shop: RealShop, count: int, wordings: int) -> list[dict[str, Any]]:
     return look() or []
 
 
+@pytest.mark.slow
 def test_a_new_wording_is_learnt_confirmed_and_pays_without_a_restart(scene: Scene) -> None:
     scene.open_for_business()
     shop = scene.shop

@@ -69,11 +69,6 @@ def _events(scene: Scene, made: dict[str, str]) -> str:
     return "\n".join(str(fact["text"]) for fact in told)
 
 
-@pytest.mark.timeout(100)
-def test_kills_send_nothing_twice(scene: Scene) -> None:
-    _run(scene, kills=4, requests=8)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_forty_kills_send_nothing_twice(scene: Scene) -> None:

@@ -81,7 +81,9 @@ def test_the_same_seed_is_the_same_hour(tmp_path: Path) -> None:
     assert days[0] == days[1]
 
 
-@pytest.mark.parametrize("gap_s", [0.5, 5.0, 60.0])
+@pytest.mark.parametrize(
+    "gap_s", [5.0, *(pytest.param(gap, marks=pytest.mark.slow) for gap in (0.5, 60.0))]
+)
 def test_sims_that_change_places_in_running_phones_keep_their_lines(
     tmp_path: Path, gap_s: float
 ) -> None:
@@ -110,6 +112,7 @@ def test_sims_that_change_places_in_running_phones_keep_their_lines(
 # --- the simulation can fail ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_daemon_that_deletes_before_it_stores_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +158,7 @@ def test_a_daemon_that_knows_a_sim_by_its_port_is_caught(
     assert live(tmp_path, hour(7)).verdict.misplaced
 
 
+@pytest.mark.slow
 def test_a_daemon_that_stores_a_message_again_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

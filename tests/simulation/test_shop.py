@@ -58,6 +58,7 @@ def test_the_same_seed_is_the_same_morning(tmp_path: Path) -> None:
 # --- the simulation can fail ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_daemon_whose_commits_do_not_last_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
