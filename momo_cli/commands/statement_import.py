@@ -32,8 +32,8 @@ from parsers.phone import read_phone
 from parsers.statement import FIELDS, Entry, Statement, read_statement
 
 EXAMPLES: Final = """\
-  momo statement import november.csv --line 0244124567
-  momo statement import november.csv --dry-run --json
+  momo statement import mtn-november.csv --line 0244124567
+  momo statement import mtn-november.csv --dry-run --json
   momo statement import other.csv --column id=Reference --column amount=Value
 """
 BATCH: Final = 400
