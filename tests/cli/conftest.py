@@ -1,7 +1,11 @@
 """A shop in a folder, the fake daemon on its socket, and `momo` run inside the test."""
 
+import contextlib
+import io
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -106,3 +110,27 @@ def desk(_desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a folder with the files that the rows of the matrix name; to be read only."""
     monkeypatch.chdir(_desk)
     return _desk
+
+
+@pytest.fixture
+def in_process(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run `python -m daemon VERB` here: a process a call would cost a second each."""
+    from daemon import __main__ as program
+
+    monkeypatch.setenv("MOMO_HOME", str(shop.home))
+    real = subprocess.run
+
+    def run(words: list[str], **how: Any) -> Any:
+        if words[:3] != [sys.executable, "-m", "daemon"]:
+            return real(words, **how)
+        out, err = io.StringIO(), io.StringIO()
+        typed = io.TextIOWrapper(io.BytesIO(how.get("input") or b""), encoding="utf-8")
+        with monkeypatch.context() as here:
+            here.setattr("sys.stdin", typed)
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = program.main(words[3:])
+        return subprocess.CompletedProcess(
+            words, code, out.getvalue().encode(), err.getvalue().encode()
+        )
+
+    monkeypatch.setattr("momo_cli.process.subprocess.run", run)

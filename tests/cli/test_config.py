@@ -1,19 +1,14 @@
 """`momo config` on real files, through the daemon's real program run in this process."""
 
-import contextlib
-import io
 import json
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon import __main__ as program
 from daemon import settings, wire
 from daemon.config import ConfigError
 from tests.cli.conftest import Momo, Shop
@@ -32,23 +27,7 @@ workers = 3
 """
 
 
-@pytest.fixture(autouse=True)
-def _in_process(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run `python -m daemon VERB` here: a process a call would cost a second each."""
-    monkeypatch.setenv("MOMO_HOME", str(shop.home))
-    real = subprocess.run
-
-    def run(words: list[str], **how: Any) -> Any:
-        if words[:3] != [sys.executable, "-m", "daemon"]:
-            return real(words, **how)
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = program.main(words[3:])
-        return subprocess.CompletedProcess(
-            words, code, out.getvalue().encode(), err.getvalue().encode()
-        )
-
-    monkeypatch.setattr("momo_cli.process.subprocess.run", run)
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 @pytest.fixture

@@ -69,6 +69,7 @@ def test_revoke_asks_first_and_without_a_person_says_how(api: FakeApi, momo: Mom
     assert [asked.method for asked in api.asked] == ["GET"]
 
 
+@pytest.mark.slow
 def test_a_new_password_with_the_daemon_and_without(tmp_path: Path) -> None:
     with RealShop(tmp_path) as shop:
         new = tmp_path / "new.txt"

@@ -9,6 +9,8 @@ from daemon.modem.pdu import encode_deliver
 from tests.cli.conftest import Momo
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn_receipt
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 RECEIPT = mtn_receipt(7000, "ESI NAANA QUANSAH", 62892, "Q4T9WD", "85614800061")
 TELECEL = (
     "0000014673911819 Confirmed. You have received GHS45.00 from 233209000543 - KOJO ANSAH BEKOE on 2026-09-07 at "

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from daemon.core.signing import sign
 from tests.cli.conftest import Momo, Shop
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 T = 1_767_225_600
