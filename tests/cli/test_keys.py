@@ -3,6 +3,8 @@
 import stat
 from pathlib import Path
 
+import pytest
+
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
