@@ -16,13 +16,15 @@ from daemon.flows.silence import watch
 from daemon.log import Log
 
 WORKER: Final = "sweep"
+BACKLOG_S: Final = 120.0
+"""A shop that was off for weeks has much to let expire, batch after batch: that is no hang."""
 
 
 async def sweep(env: Env, log: Log) -> None:
     """Run until cancelled."""
     while True:
         try:
-            env.promise(WORKER)
+            env.promise(WORKER, BACKLOG_S)
             if (turn_of_clock := await clock.watch(env)) is not None:
                 log.warning(
                     "clock.right" if turn_of_clock == "" else "clock.suspect", why=turn_of_clock
