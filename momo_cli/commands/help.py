@@ -6,6 +6,7 @@ the reference of all commands, in Markdown.
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
@@ -61,11 +62,14 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     if options.man is not None:
         return _written(terminal, options.man)
     if options.topic == _ALL:
-        from momo_cli.reference import markdown  # noqa: PLC0415  # it imports every command
-
-        return _said(_ALL, markdown("##"), {})
+        return _said(_ALL, _reference().markdown("##"), {})
     topic = topics.TOPICS[options.topic]
     return _said(options.topic, topic.text(), topic.data())
+
+
+def _reference() -> Any:
+    """Return the reference: by its name, as the tree finds commands, because it is made from the tree."""
+    return import_module("momo_cli.reference")
 
 
 def _said(name: str, text: str, data: dict[str, Any]) -> Answer:
@@ -81,14 +85,12 @@ def _said(name: str, text: str, data: dict[str, Any]) -> Answer:
 
 
 def _written(terminal: Terminal, folder: str) -> Answer:
-    from momo_cli.reference import man_pages  # noqa: PLC0415  # it imports every command
-
     home = terminal.located.environ.get("HOME", "")
     place = home + folder[1:] if folder.startswith("~/") else folder
     names = []
     try:
         os.makedirs(place, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
-        for name, text in man_pages():
+        for name, text in _reference().man_pages():
             with open(f"{place}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123  # the same
                 file.write(text)
             names.append(name)
