@@ -97,13 +97,11 @@ def parse(body: bytes) -> dict[str, Any]:
     """
     try:
         text = body.decode("utf-8")
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_float=_number, parse_constant=_constant
-        )
+        value = _decode(text)
         _check_depth(text, value)
         if "\\u" in text:
             # Half of a surrogate pair can be written as an escape, but not as UTF-8.
-            json.dumps(value, ensure_ascii=False).encode()
+            compact(value).encode()
     except UnicodeDecodeError:
         raise _bad("it is not UTF-8") from None
     except UnicodeEncodeError:
@@ -121,12 +119,12 @@ def parse(body: bytes) -> dict[str, Any]:
 
 def compact(value: object) -> str:
     """Write a parsed value again, as short as it can be."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _compact(value)
 
 
 def canonical(value: object) -> bytes:
     """Write a parsed value in the one form that equal values share, for fingerprints."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+    return _sorted(value).encode()
 
 
 def _bad(why: str) -> Refusal:
@@ -166,3 +164,11 @@ def _check_depth(text: str, value: object) -> None:
         if not level:
             return
     raise ValueError(f"it is nested deeper than {DEPTH_MAX}")
+
+
+# Made once: json.loads and json.dumps would make them anew for every call.
+_decode: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_number, parse_constant=_constant
+).decode
+_compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_sorted: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
