@@ -254,6 +254,7 @@ class Failure(Exception):  # a refusal is an outcome, not a defect
         facts: What fills the placeholders of the next commands.
         next: Next commands that fit better than the dictionary's.
         exit_code: An exit code that fits better than the dictionary's.
+        streamed: Rows were written before it, a JSON document a line: it is one line more.
     """
 
     code: str
@@ -263,6 +264,7 @@ class Failure(Exception):  # a refusal is an outcome, not a defect
     facts: dict[str, str] = field(default_factory=dict)
     next: tuple[str, ...] = ()
     exit_code: int | None = None
+    streamed: bool = False
 
 
 def usage(message: str, *next_commands: str) -> Failure:

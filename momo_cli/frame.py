@@ -135,7 +135,7 @@ def fail(terminal: Terminal, failure: Failure) -> int:
         from momo_cli.values import dumps  # noqa: PLC0415  # help needs no JSON
 
         body = errors.document(failure)
-        if terminal.output is Output.NDJSON:
+        if terminal.output is Output.NDJSON or failure.streamed:
             body = {"type": "error", **body}
         terminal.stdout.write(dumps(body) + "\n")
         if terminal.flags.quiet:

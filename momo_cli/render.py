@@ -122,15 +122,19 @@ def _fields(terminal: Terminal, view: View) -> Sequence[Field]:
 
 def _write_ndjson(terminal: Terminal, view: View, answer: Answer) -> None:
     count = 0
-    for row in answer.rows:
-        chosen: Row = row
-        if terminal.flags.fields and row.get("type") not in _OWN_LINES:
-            fields = _fields(terminal, view)
-            names = [field.name for field in fields]
-            chosen = dict(zip(names, values_of(fields, row), strict=True))
-        _put(terminal, dumps({"type": "item", **chosen}))
-        terminal.stdout.flush()
-        count += 1
+    try:
+        for row in answer.rows:
+            chosen: Row = row
+            if terminal.flags.fields and row.get("type") not in _OWN_LINES:
+                fields = _fields(terminal, view)
+                names = [field.name for field in fields]
+                chosen = dict(zip(names, values_of(fields, row), strict=True))
+            _put(terminal, dumps({"type": "item", **chosen}))
+            terminal.stdout.flush()
+            count += 1
+    except Failure as failure:
+        failure.streamed = count > 0
+        raise
     if answer.summary:
         _put(terminal, dumps({"type": "summary", "items": count}))
 

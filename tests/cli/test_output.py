@@ -1,6 +1,7 @@
 """The forms of stdout: whole outputs, as files in golden/."""
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from momo_cli.commands import COMMANDS
 from momo_cli.topics import TOPICS
 from tests.cli import samples
 from tests.cli.conftest import Momo
-from tests.fakes.fake_api import Asked, FakeApi, Says, ok
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
 GOLDEN = Path(__file__).parent / "golden"
 ORDERS = ok([samples.PAID, samples.SHORT], pagination=samples.PAGE)
@@ -135,6 +136,16 @@ def test_ten_thousand_orders_are_never_held_at_once(
     assert len(waiting) == total // 100 + 1
     assert max(waiting) <= 500
     assert sink.getvalue().count(b"\n") >= total
+
+
+def test_stream_that_breaks_off_ends_with_a_line_of_type_error(api: FakeApi, momo: Momo) -> None:
+    first = ok([samples.PAID], pagination={**samples.PAGE, "per_page": 1})
+    api.on("GET", wire.Path.TRANSACTIONS, first, refusal(503, "UNAVAILABLE"))
+    ran = momo("tx", "list", "--all", "--json")
+    last = json.loads(ran.out.splitlines()[-1])
+    assert (ran.code, last["type"], last["exit_code"]) == (7, "error", 7)
+    api.on("GET", wire.Path.TRANSACTIONS, refusal(503, "UNAVAILABLE"))
+    assert "type" not in momo("tx", "list", "--all", "--json").json
 
 
 @pytest.mark.parametrize("name", COMMANDS)
