@@ -20,16 +20,21 @@ def is_out(consecutive_failures: int, link_failures: int) -> bool:
     return max(consecutive_failures, link_failures) >= STREAK_MIN
 
 
-def probe_at(consecutive_failures: int, link_failures: int, last_failure_at: int | None) -> int:
+def probe_at(
+    consecutive_failures: int, link_failures: int, last_failure_at: int | None, changed_at: int
+) -> int:
     """Return when an endpoint that is out may be tried again; times are microseconds.
 
     Args:
         consecutive_failures: Failures that counted.
         link_failures: Failures since the last 2xx that did not, because our own link may have been down.
         last_failure_at: Of either kind; None when there was none.
+        changed_at: When its owner last changed it. What failed before a resume or a new address says nothing of it now.
     """
     streak = max(consecutive_failures, link_failures)
     assert streak >= STREAK_MIN, "an endpoint that is not out needs no probe"
     if last_failure_at is None:
         return 0
-    return last_failure_at + PROBE_US[min(streak - STREAK_MIN, len(PROBE_US) - 1)]
+    at = last_failure_at + PROBE_US[min(streak - STREAK_MIN, len(PROBE_US) - 1)]
+    # The earlier one, so that a clock that was set back since makes no probe wait longer, nor lets each follow the last.
+    return min(at, changed_at) if changed_at > last_failure_at else at

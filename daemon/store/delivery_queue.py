@@ -32,6 +32,7 @@ class Queue:
         failures: Its consecutive failures that counted.
         link_failures: Those of our own link.
         last_failure_at: Of either kind.
+        updated_at: When its owner last changed it.
         bulk: Which kind; None when everything is being sent already, then the following are None too.
         next_at: When its first is due.
         seq: Its first.
@@ -43,6 +44,7 @@ class Queue:
     failures: int
     link_failures: int
     last_failure_at: int | None
+    updated_at: int
     bulk: bool | None
     next_at: int | None
     seq: int | None
@@ -78,7 +80,7 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
     one = "SELECT :id AS id" if endpoint_id is not None else "SELECT id FROM owed"
     rows = reader.all(
         f"{_OWED}SELECT e.id, e.seq, e.url, e.consecutive_failures, e.link_failures, e.last_failure_at, "
-        "d.bulk, d.next_attempt_at, d.seq "
+        "e.updated_at, d.bulk, d.next_attempt_at, d.seq "
         f"FROM endpoints e LEFT JOIN deliveries d ON d.seq IN ({first.format(0)}, {first.format(1)}) "
         f"WHERE {_SENDS} AND e.id IN ({one})",
         {"now": now, "id": endpoint_id},

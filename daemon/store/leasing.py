@@ -105,7 +105,9 @@ class Turn:
                 continue  # whoever finishes wakes us
             at = max(
                 queue.next_at,
-                probe_at(queue.failures, queue.link_failures, queue.last_failure_at),
+                probe_at(
+                    queue.failures, queue.link_failures, queue.last_failure_at, queue.updated_at
+                ),
             )
             if at > self.now:
                 times.append(at)

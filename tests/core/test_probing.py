@@ -22,8 +22,17 @@ def test_three_failures_of_either_kind_make_an_outage(
     [(3, 0, 5), (4, 0, 15), (5, 0, 30), (19, 0, 30), (0, 3, 5), (1, 4, 15)],
 )
 def test_the_waits(failures: int, link_failures: int, wait_s: int) -> None:
-    assert probe_at(failures, link_failures, 7 * S) == (7 + wait_s) * S
+    assert probe_at(failures, link_failures, 7 * S, 6 * S) == (7 + wait_s) * S
+    assert probe_at(failures, link_failures, 7 * S, 7 * S) == (7 + wait_s) * S
+
+
+def test_what_never_failed_goes_at_once() -> None:
+    assert probe_at(0, 3, None, 0) == 0
 
 
 def test_after_a_resume_the_first_goes_at_once() -> None:
-    assert probe_at(0, 3, None) == 0
+    assert probe_at(0, 3, 7 * S, 8 * S) == 8 * S
+
+
+def test_a_clock_that_was_set_back_after_a_resume_changes_no_wait() -> None:
+    assert probe_at(0, 3, 7 * S, 3_600 * S) == (7 + 5) * S

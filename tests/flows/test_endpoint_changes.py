@@ -113,6 +113,16 @@ async def test_a_resume_sends_the_oldest_first_as_a_probe_and_then_the_others(
     assert [each.delivery.id for each in await lease(shop)] == [each.id for each in others]
 
 
+async def test_a_resume_right_after_the_last_failure_waits_for_nothing(shop: FakeShop) -> None:
+    await add_endpoint(shop, consecutive_failures=19)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    await finish(shop, await lease_one(shop), outcome(500))
+    shop.clock.advance(1)
+    await change(shop, is_active=True)
+    assert len(await lease(shop)) == 1
+
+
 async def test_behind_a_probe_that_fails_the_others_wait(shop: FakeShop) -> None:
     await add_endpoint(shop, is_active=0)
     for telco_id in IDS:
