@@ -1,4 +1,7 @@
-"""GET /local/v1/messages and one of them: the SMS that came in. On the Unix socket only."""
+"""GET /local/v1/messages and one of them: the SMS that came in. On the Unix socket only.
+
+Who is shown the text of SMS stands in the journal, before it is shown (cli.md section 4.9).
+"""
 
 from typing import Final
 
@@ -7,7 +10,9 @@ from daemon.api.read_json import read_object_if_any
 from daemon.api.service import Call, Reply, ok
 from daemon.core import local_shapes
 from daemon.core.errors import Refusal
+from daemon.core.shapes import timestamp_or_none
 from daemon.flows import reparse as flow
+from daemon.flows.note_shown import note_shown
 from daemon.store import lists
 from daemon.wire import ErrorCode, MessageState
 from parsers.phone import read_phone
@@ -32,6 +37,15 @@ async def get_list(call: Call) -> Reply:
     found, total = await call.env.store.read(
         lambda reader: lists.messages(reader, wanted, limit=limit, offset=offset)
     )
+    if show_body and found:
+        facts = {
+            "count": len(found),
+            "offset": offset,
+            "state": wanted.state,
+            "line": wanted.line,
+            "since": timestamp_or_none(wanted.since),
+        }
+        await note_shown(call.env, call.caller, facts)
     items = [local_shapes.message(message, line, show_body=show_body) for message, line in found]
     return ok(items, query.meta(limit=limit, offset=offset, total=total))
 
@@ -57,6 +71,10 @@ async def get_one(call: Call) -> Reply:
         found = await call.env.store.read(lambda reader: lists.message(reader, message_id))
     if found is None:
         raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
+    if show_body:
+        message, _ = found
+        facts = {"count": 1}
+        await note_shown(call.env, call.caller, facts, mode=message.mode, message_id=message.id)
     return ok(local_shapes.message(*found, show_body=show_body))
 
 

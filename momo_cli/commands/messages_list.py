@@ -42,7 +42,9 @@ def command(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     show_body: Annotated[
         bool,
-        typer.Option("--show-body", help="With the texts: names, numbers, balances."),
+        typer.Option(
+            "--show-body", help="With the texts: names, numbers, balances; noted in the journal."
+        ),
     ] = False,
 ) -> Call:
     """Read the flags."""

@@ -30,7 +30,9 @@ def command(
     message: Annotated[str, typer.Argument(metavar="ID", help="The message.")],
     show_body: Annotated[
         bool,
-        typer.Option("--show-body", help="With the text: names, numbers, balances."),
+        typer.Option(
+            "--show-body", help="With the text: names, numbers, balances; noted in the journal."
+        ),
     ] = False,
 ) -> Call:
     """Read the flags."""

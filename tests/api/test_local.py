@@ -1,5 +1,6 @@
 """What only the Unix socket offers: status, messages, setup, shutdown."""
 
+import json
 import os
 from typing import Any
 
@@ -121,6 +122,29 @@ async def test_messages_are_shown_without_their_texts(api: FakeApi) -> None:
     assert one.json() == {"success": True, "data": {**shown, "body": receipt.text}}
     listed = await api.local.get("/local/v1/messages?show_body=true")
     assert listed.json()["data"][0]["body"] == receipt.text
+
+
+async def test_the_journal_says_who_was_shown_the_texts_of_sms(api: FakeApi) -> None:
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    (shown,) = (await api.local.get("/local/v1/messages")).json()["data"]
+    await api.local.get(f"/local/v1/messages/{shown['id']}")
+    await api.local.get("/local/v1/messages?show_body=1&state=unparsed")
+    await api.local.get(f"/local/v1/messages/{NOBODY}?show_body=1")
+    noted = "SELECT actor, mode, message_id, data FROM events WHERE type = 'messages.shown'"
+    assert await api.shop.values(noted) == []
+    await api.local.get("/local/v1/messages?show_body=1&line=0244124567&since=2026-11-21T08:00:30Z")
+    await api.local.get(f"/local/v1/messages/{shown['id']}?show_body=1")
+    (who, mode, one, listed), (*again, data) = await api.shop.values(noted)
+    assert (mode, one) == ("live", None)
+    assert json.loads(listed) == {
+        "count": 1,
+        "offset": 0,
+        "state": None,
+        "line": "+233244124567",
+        "since": "2026-11-21T08:00:30.000Z",
+    }
+    assert (again, json.loads(data)) == ([who, "live", shown["id"]], {"count": 1})
+    assert who.startswith("socket:")
 
 
 async def test_messages_are_filtered(api: FakeApi) -> None:

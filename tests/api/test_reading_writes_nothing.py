@@ -11,8 +11,11 @@ from tests.fakes.receipts import mtn
 from tests.fakes.shop import METHOD_ID
 
 STREAMS: set[str] = {Path.EVENTS}
-AUDITED: dict[str, set[str]] = {Path.LOCAL_EXPORT: {"events", "sqlite_sequence"}}
-"""Who takes the books out of the shop, on its socket, stands in the journal; nothing else changes by it."""
+AUDITED: dict[str, set[str]] = {
+    Path.LOCAL_EXPORT: {"events", "sqlite_sequence"},
+    Path.LOCAL_MESSAGE: {"events", "sqlite_sequence"},
+}
+"""Who takes the books out of the shop or reads its SMS, on its socket, stands in the journal; nothing else changes by it."""
 QUERIES: dict[str, str] = {
     Path.GAP: "?endpoint_id={endpoint}&from=2026-11-01T00:00:00Z&to=2026-11-30T00:00:00Z",
     Path.LOCAL_DOCTOR: "?area=modem",
