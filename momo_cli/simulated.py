@@ -40,6 +40,10 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
         kind = "order" if paid.get("origin") == "request" else "sale of its own"
         said = f"→ {kind} {clean(paid.get('reference'))}"
         found.append(f"{said}  {styled(state(paid.get('status')), terminal)}  {amount}".rstrip())
+    named = row.get("request")
+    if named and at(row, "transaction.reference") != named.get("reference"):
+        status = styled(state(named.get("status")), terminal)
+        found.append(f"→ order {clean(named.get('reference'))}  {status}, not paid by it")
     if row.get("review"):
         found.append(f"→ waits for a person: {clean(at(row, 'review.reason'))}")
     return found

@@ -4,17 +4,19 @@ from typing import Any, Final
 
 from daemon.api.described import described
 from daemon.api.fields import Fields, ignored
+from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
-from daemon.api.service import Call, Reply, ok
-from daemon.core import local_shapes, sandbox
+from daemon.api.service import Call, Reply, finished
+from daemon.core import local_shapes, sandbox, shapes
 from daemon.core.errors import Refusal
+from daemon.core.requests import Answer, Idempotency
 from daemon.core.review_shapes import review as review_shape
 from daemon.core.shapes import warned
 from daemon.core.transaction_shapes import single
-from daemon.flows.ingest import ingest
+from daemon.flows.ingest import Ingested, ingest
 from daemon.flows.simulate import MadeUp, SimulateRequest, make_up, taken_in
-from daemon.store import evidence, lists, reviews, transactions
-from daemon.store.engine import Reader
+from daemon.store import evidence, idempotency, lists, reviews, transactions
+from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode, MessageState, Mode
 
 KNOWN: Final = (
@@ -74,37 +76,63 @@ def read(fields: Fields) -> SimulateRequest:
         ErrorCode.TRANSACTION_NOT_FOUND,
     ),
     example={"reference": "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"},
+    idempotent=True,
 )
 async def create(call: Call) -> Reply:
     """Let the sandbox's network send a receipt, and say what became of it.
 
-    Answers `{success, data: {message, transaction, review}}`: the SMS as it was understood, the transaction that it
-    verified (or that was named), and the review that it waits in; null where there is none.
+    Answers `{success, data: {message, transaction, request, review}}`: the SMS as it was understood, the transaction
+    that it verified (or that was named), the request that was named as it stands now, and the review that it waits in;
+    null where there is none.
     """
     if call.caller.mode is Mode.LIVE:
         raise Refusal(
             ErrorCode.SESSION_REQUIRED, "A live key may not make up payments: use a test key."
         )
     body = await read_object(call.scope, call.receive)
-    made = await make_up(call.env, read(Fields(body)))
-    message_id = await _take_in(call, made)
+    asked = claim(call, body)
+    wanted = read(Fields(body))
     now = call.env.clock.now_us()
-    data = await call.env.store.read(lambda reader: _became(reader, made, message_id, now))
-    return ok(data, warned(ignored(Fields(body).unknown(KNOWN))))
+    async with call.service.inflight.alone(asked):
+        answer = await call.env.store.read(lambda reader: idempotency.answered(reader, asked, now))
+        if answer is None:
+            made = await make_up(call.env, wanted)
+            told = warned(ignored(Fields(body).unknown(KNOWN)))
+            answer = await _take_in(call, made, asked, told)
+    return finished(answer)
 
 
-async def _take_in(call: Call, made: MadeUp) -> str | None:
-    """Let the SMS come in, by the simulated phone where one is attached; None when it has come before.
+async def _take_in(
+    call: Call, made: MadeUp, asked: Idempotency | None, told: dict[str, Any] | None
+) -> Answer:
+    """Let the SMS come in, by the simulated phone where one is attached, and keep the answer for a repeat.
 
     Raises:
         Unavailable: The disk is full, or the simulated phone has not handed it over in time.
     """
+    now = call.env.clock.now_us()
+
+    def answer(tx: Tx, message_id: str | None) -> Answer:
+        return idempotency.once(
+            tx,
+            asked,
+            now,
+            lambda: Answer(200, shapes.success(_became(tx, made, message_id, now), told)),
+        )
+
     deliver = call.service.hooks.deliver
-    if deliver is None:
-        taken = await ingest(call.env, made.source, made.parts)
-        return taken.concluded[0][0] if taken.concluded else None
-    source = await deliver(made.provider, [part.pdu for part in made.parts])
-    return await taken_in(call.env, source, made.parts[-1].pdu)
+    if deliver is not None:
+        # The phone's own loop takes it in, so the answer is kept just after it and not with it.
+        source = await deliver(made.provider, [part.pdu for part in made.parts])
+        message_id = await taken_in(call.env, source, made.parts[-1].pdu)
+        return await call.env.store.write(lambda tx: answer(tx, message_id))
+    answers: list[Answer] = []
+
+    def keep(tx: Tx, taken: Ingested) -> None:
+        answers.append(answer(tx, taken.concluded[0][0] if taken.concluded else None))
+
+    await ingest(call.env, made.source, made.parts, keep)
+    return answers[-1]
 
 
 def _became(reader: Reader, made: MadeUp, message_id: str | None, now: int) -> dict[str, Any]:
@@ -112,17 +140,27 @@ def _became(reader: Reader, made: MadeUp, message_id: str | None, now: int) -> d
     found = None if message_id is None else lists.message(reader, message_id)
     if found is None:
         again = {"state": MessageState.DUPLICATE, "sender": made.sender, "body": made.text}
-        return {"message": again, "transaction": None, "review": None}
+        return {
+            "message": again,
+            "transaction": None,
+            "request": _seen(reader, made.transaction_id, now),
+            "review": None,
+        }
     message, _line = found
     about, waiting = made.transaction_id, reviews.open_for_message(reader, message.id)
     if message.payment_id is not None:
         verified = transactions.paid_by(reader, message.payment_id)
         about = about if verified is None else verified.id
         waiting = next(iter(reviews.open_for_payment(reader, message.payment_id)), waiting)
-    row = None if about is None else lists.by_id(reader, about, Mode.TEST)
     seen = None if waiting is None else evidence.of_review(reader, waiting.id, Mode.TEST, now)
     return {
         "message": local_shapes.message(*found, show_body=True),
-        "transaction": None if row is None else single(*row, now),
+        "transaction": _seen(reader, about, now),
+        "request": _seen(reader, made.transaction_id, now),
         "review": None if seen is None else review_shape(seen, now),
     }
+
+
+def _seen(reader: Reader, transaction_id: str | None, now: int) -> dict[str, Any] | None:
+    row = None if transaction_id is None else lists.by_id(reader, transaction_id, Mode.TEST)
+    return None if row is None else single(*row, now)

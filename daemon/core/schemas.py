@@ -675,6 +675,7 @@ ANSWERS: Final[dict[str, Schema]] = {
             {
                 "message": {"anyOf": [ref("Message"), ref("RepeatedMessage")]},
                 "transaction": maybe(ref("Transaction")),
+                "request": maybe(ref("Transaction"), shown=False),
                 "review": maybe(ref("Review"), shown=False),
             }
         )

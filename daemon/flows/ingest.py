@@ -4,7 +4,7 @@ One call is one write transaction. Only when it has returned may the slots be em
 trips a fault of ours is stored raw and shown as unparsed: it must neither be lost nor stop the ones behind it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,17 +38,37 @@ class Ingested:
     sent_at: tuple[int, ...] = ()
 
 
-async def ingest(env: Env, source: Source, parts: Sequence[ReadPart]) -> Ingested:
+async def ingest(
+    env: Env,
+    source: Source,
+    parts: Sequence[ReadPart],
+    also: Callable[[Tx, Ingested], None] | None = None,
+) -> Ingested:
     """Store parts durably and conclude the messages they complete.
+
+    Args:
+        env: The doors.
+        source: Where they come from.
+        parts: In the order in which they were read.
+        also: What is to be kept with them, in the same transaction.
 
     Raises:
         Unavailable: The disk is full; nothing was stored and nothing may be deleted from the phone.
     """
     now = env.clock.now_us()
+
+    def job(tx: Tx) -> Ingested:
+        found = _take_all(Desk.lay(env, tx, source, now), parts)
+        if also is not None:
+            also(tx, found)
+        return found
+
     try:
-        taken = await env.store.write(lambda tx: _take_all(Desk.lay(env, tx, source, now), parts))
+        taken = await env.store.write(job)
     except OUR_FAULTS as fault:
-        taken = await _one_by_one(env, source, parts, now, fault)
+        taken = slowly = await _one_by_one(env, source, parts, now, fault)
+        if also is not None:
+            await env.store.write(lambda tx: also(tx, slowly))
     if not source.test:
         for sent_at in taken.sent_at:
             env.clock_watch.heard(source.sim_key, sent_at, now, env.clock.boottime())

@@ -59,6 +59,24 @@ def once(
     return answer
 
 
+def answered(reader: Reader, claim: Idempotency | None, now: int) -> Answer | None:
+    """Return what an earlier call was answered, None when this one is the first; for answers that are not sealed.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED when the key was used for another body.
+    """
+    if claim is None:
+        return None
+    earlier = find(reader, claim, now - IDEMPOTENCY_US)
+    if earlier is None:
+        return None
+    fingerprint, answer, sealed = earlier
+    if fingerprint != claim.fingerprint:
+        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
+    assert not sealed, "one path always seals, or never"
+    return answer
+
+
 def _in(act: Callable[[_Given, str], _Made], given: _Given) -> _Made:
     """Seal or unseal an answer."""
     try:

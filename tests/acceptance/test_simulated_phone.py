@@ -65,6 +65,11 @@ def test_many_at_once_are_each_answered_with_their_own_message(shop: RealShop) -
     )
     assert rows.returncode == 0, rows.stdout + rows.stderr
     assert counts(shop, "payments", "messages") == {"payments": 5, "messages": 5}
+    keyed = ("api", "POST", "/v1/test/payments", "-d", '{"amount":"5.00"}', "-H", "Svc-Mode: test")
+    first, again = (shop.momo(*keyed, "-H", "Idempotency-Key: k1") for _ in range(2))
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert again.stdout == first.stdout
+    assert counts(shop, "payments", "messages") == {"payments": 6, "messages": 6}
 
 
 def test_it_is_shown_as_what_it_is_and_never_counts_as_live(shop: RealShop) -> None:

@@ -1,5 +1,6 @@
 """Made-up payments through the real parser: what becomes of them, and that live never sees them."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -62,6 +63,10 @@ async def test_a_wrong_code_pays_no_order(api: FakeApi) -> None:
     assert data["message"]["state"] == "payment"
     assert data["transaction"]["reference"] != made["reference"]
     assert data["transaction"]["origin"] == "open"
+    assert (data["request"]["reference"], data["request"]["status"]) == (
+        made["reference"],
+        "PENDING",
+    )
     seen = await api.test.get(f"/v1/transactions/{made['reference']}")
     assert seen.json()["data"]["status"] == "PENDING"
 
@@ -99,6 +104,35 @@ async def test_the_same_text_in_the_same_second_is_one_message(api: FakeApi) -> 
     again = await pay(api.test, text="Hello", sent_at=first["message"]["smsc_ts"])
     assert first["message"]["state"] == "unparsed"
     assert again["message"]["state"] in ("duplicate", "unparsed")
+
+
+async def test_a_repeat_gets_the_same_answer_and_pays_nothing_again(api: FakeApi) -> None:
+    made = await order(api)
+    body, key = {"reference": made["reference"]}, {"Idempotency-Key": "k1"}
+    first, again = await asyncio.gather(
+        *(api.test.post(PAY, json=body, headers=key) for _ in range(2))
+    )
+    assert (first.status_code, first.content) == (200, again.content)
+    replayed = sorted("Idempotency-Replayed" in answer.headers for answer in (first, again))
+    assert replayed == [False, True]
+    assert await api.shop.values("SELECT COUNT(*) FROM payments") == [1]
+    assert await api.shop.values("SELECT COUNT(*) FROM messages") == [1]
+    other = await api.test.post(PAY, json={**body, "amount": "9.00"}, headers=key)
+    assert (other.status_code, other.json()["error"]["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
+    # Without a key, and with another one, it is another payment.
+    await pay(api.test, **body)
+    await api.test.post(PAY, json=body, headers={"Idempotency-Key": "k2"})
+    assert await api.shop.values("SELECT COUNT(*) FROM payments") == [3]
+
+
+async def test_a_refused_payment_is_not_kept_under_its_key(api: FakeApi) -> None:
+    key = {"Idempotency-Key": "k1"}
+    request = await api.shop.request(2500)
+    refused = await api.test.post(PAY, json={"reference": request.reference}, headers=key)
+    assert refused.status_code == 404
+    made = await order(api)
+    paid = await api.test.post(PAY, json={"reference": made["reference"]}, headers=key)
+    assert paid.json()["data"]["transaction"]["status"] == "SUCCESS"
 
 
 async def test_live_sees_nothing_of_it(api: FakeApi) -> None:

@@ -47,6 +47,18 @@ def test_a_wrong_code_differs_from_the_orders_in_one_character(api: FakeApi, mom
     assert sum(a != b for a, b in zip(typed, samples.CODE, strict=True)) == 1
 
 
+def test_an_order_that_it_did_not_pay_is_named_too(api: FakeApi, momo: Momo) -> None:
+    order = {**samples.ONE, "status": "PENDING"}
+    holder = {**samples.ONE, "reference": "svc_trx_" + "9" * 32, "origin": "open"}
+    outcome = {**samples.SIMULATED, "transaction": holder, "request": order}
+    api.on("POST", wire.Path.TEST_PAYMENTS, ok(outcome))
+    ran = momo("simulate", "payment", "--order", samples.REF, "--wrong-code", "-o", "table")
+    assert f"→ sale of its own {holder['reference']}" in ran.out
+    assert f"→ order {samples.REF}  … waiting, not paid by it" in ran.out
+    outcome["transaction"] = order
+    assert "not paid by it" not in momo("simulate", "payment", "--amount", "5", "-o", "table").out
+
+
 def test_many_are_sent_at_a_rate_and_told_one_by_one(
     api: FakeApi, momo: Momo, naps: list[float]
 ) -> None:
