@@ -64,6 +64,11 @@ class RunOptions:
     simulated_phone: bool = False
     """Attach a phone that this program plays, for each network of the sandbox."""
 
+    def listens_on(self, bind: str) -> str:
+        """Return `HOST:PORT` of the API, or empty for none, when the setting is `bind`."""
+        address = self.http or bind
+        return "" if address == "off" else address
+
 
 async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, str]) -> int:
     """Run the daemon until it is told to stop; returns the exit code."""
@@ -91,7 +96,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             doors.vault,
             account_key=bytes.fromhex(here.account_key),
             own=_own_wordings(places),
-            http_address="" if options.http == "off" else (options.http or doors.config.http.bind),
+            http_address=options.listens_on(doors.config.http.bind),
         )
         await clock_flow.begin(env)
         if doubtful := await send_text.recover(env):

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, field
 
-from daemon.config import Config
+from daemon.config import Config, Http
 from daemon.core.clock_watch import ClockWatch, Doubt
 from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
@@ -59,7 +59,13 @@ class Env:
         """The address that customers see, without a slash at its end."""
         configured = self.config.http.public_base_url.rstrip("/")
         scheme = "https" if self.config.http.tls_cert else "http"
-        return configured or f"{scheme}://{self.http_address or self.config.http.bind}"
+        return configured or f"{scheme}://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """`HOST:PORT` of the API; while HTTP is off, the one that it would have."""
+        bind = self.config.http.bind
+        return self.http_address or (Http().bind if bind == "off" else bind)
 
     @property
     def outbox(self) -> Outbox:

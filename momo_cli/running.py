@@ -16,6 +16,9 @@ from momo_cli.terminal import Terminal
 
 PAUSE_S: Final = 0.05
 _TAIL_BYTES: Final = 2000
+_ERROR: Final = "error: "
+_LAST_WORDS: Final = 10
+"""An error is a line or a few, with what to type next behind it."""
 _DIED: Final = {
     exits.DATABASE: ErrorCode.DATABASE_DAMAGED,
     exits.TEMPORARY: ErrorCode.LOCKED,
@@ -122,11 +125,13 @@ def _died(code: int, log: str) -> Failure:
 
 
 def _tail(log: str) -> str:
-    """Return the last line of the log, where the daemon says why it gave up."""
+    """Return the daemon's own error, which it says last; else the last line of the log."""
     try:
         with open(log, "rb") as file:  # noqa: PTH123  # pathlib is not needed here
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
             lines = file.read().decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    last = [line.strip() for line in reversed(lines) if line.strip()]
+    errors = (line for line in last[:_LAST_WORDS] if line.startswith(_ERROR))
+    return next(errors, next(iter(last), "")).removeprefix(_ERROR)

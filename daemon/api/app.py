@@ -266,6 +266,6 @@ def _with_health(app: ASGIApp, env: Env) -> ASGIApp:
 
 def _hosts(env: Env) -> frozenset[str]:
     """Return the names under which we are served: loopback, where we listen, and what customers see."""
-    bound = urlsplit(f"//{env.http_address or env.config.http.bind}").hostname
+    bound = urlsplit(f"//{env.address}").hostname
     public = urlsplit(env.config.http.public_base_url).hostname
     return LOOPBACK_NAMES | {name for name in (bound, public) if name}

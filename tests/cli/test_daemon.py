@@ -86,6 +86,13 @@ def test_daemon_that_dies_says_its_last_words(
     assert ran.json["error"]["message"].endswith("config.toml:3: unknown key bnd")
 
 
+def test_last_words_of_a_daemon_are_its_error_not_its_advice(stand_in: Path, momo: Momo) -> None:
+    told = "error: 'of' is not HOST:PORT  [CONFIG_INVALID]\\nnext:  momo daemon run --http off"
+    stand_in.write_text(f'import sys\nprint("{told}", file=sys.stderr)\nsys.exit(78)\n')
+    said = momo("daemon", "start", "--json").json["error"]["message"]
+    assert said == "the daemon ended with 78: 'of' is not HOST:PORT  [CONFIG_INVALID]"
+
+
 def test_stop_waits_until_nobody_listens(api: FakeApi, shop: Shop, momo: Momo) -> None:
     def vanish(_: Asked) -> Says:
         shop.socket.unlink()
