@@ -148,14 +148,13 @@ def _write_plain(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
 
 
 def _write_csv(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
-    import csv  # noqa: PLC0415  # only this form needs it
+    from momo_cli.spreadsheet import csv_lines  # noqa: PLC0415  # only this form needs it
 
     fields = _fields(terminal, view)
-    writer = csv.writer(terminal.stdout, lineterminator="\r\n")  # RFC 4180
-    if terminal.flags.header is not False:
-        writer.writerow([field.name for field in fields])
-    for row in rows:
-        writer.writerow([raw(value) for value in values_of(fields, row)])
+    names = [field.name for field in fields]
+    records = (dict(zip(names, values_of(fields, row), strict=True)) for row in rows)
+    for piece in csv_lines(names, records, header=terminal.flags.header is not False):
+        terminal.stdout.write(piece)
 
 
 def _write_table(terminal: Terminal, view: View, answer: Answer) -> None:

@@ -31,7 +31,8 @@ What goes to stdout is what you asked for; messages, hints and questions go to s
   --json            one JSON document, success or failure: the API's own body
                     (commands that go on, such as tx watch and list --all, write one per line)
   -o ndjson         one JSON document per line, each with "type"
-  -o csv            comma-separated with a header
+  -o csv            comma-separated with a header, for a spreadsheet: a cell that it would take for a
+                    formula (=, +, -, @) begins with an apostrophe; programs read ndjson or plain
   -o id             ids only
   --plain           what a pipe gets, also on a terminal
 

@@ -1,5 +1,6 @@
 """The forms of stdout: whole outputs, as files in golden/."""
 
+import csv
 import io
 import json
 from pathlib import Path
@@ -111,6 +112,16 @@ def test_all_pages_are_one_stream_with_a_summary(api: FakeApi, momo: Momo) -> No
     behind = [asked.query.get("after") for asked in api.asked]
     assert behind == [None, samples.PAID["reference"], samples.SHORT["reference"]]
     assert {(a.query["status"], a.query["sort"]) for a in api.asked} == {("SUCCESS", "oldest")}
+
+
+def test_csv_of_a_list_holds_no_formula_and_plain_is_as_it_came(api: FakeApi, momo: Momo) -> None:
+    row = {**samples.SHORT, "payer_name": '=HYPERLINK("http://x")'}
+    api.on("GET", wire.Path.TRANSACTIONS, ok([row], pagination=samples.PAGE))
+    form = ("tx", "list", "--fields", "payer_name,payer_phone,difference", "-o")
+    (cells,) = list(csv.reader(momo(*form, "csv").out.splitlines()))[1:]
+    assert cells == ['\'=HYPERLINK("http://x")', f"'{row['payer_phone']}", "-2.00"]
+    plain = momo(*form, "plain").out
+    assert plain == f"{row['payer_name']}\t{row['payer_phone']}\t-2.00\n"
 
 
 @pytest.mark.parametrize(
