@@ -92,7 +92,7 @@ def test_the_daemon_that_dies_of_a_fault_says_so_masked_and_leaves_the_file(
     async def fails(*_given: object) -> int:
         raise died()
 
-    monkeypatch.setattr("daemon.__main__.serve", fails)
+    monkeypatch.setattr("daemon.verbs.daemon_run.serve", fails)
     monkeypatch.setattr("faulthandler.enable", lambda: None)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     monkeypatch.setenv("MOMO_HOME", places.home)
