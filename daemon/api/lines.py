@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from daemon.api.auth import needs_live
 from daemon.api.described import described
 from daemon.api.service import Call, Reply, ok
 from daemon.core.balance import unaccounted
@@ -10,11 +11,13 @@ from daemon.core.lines import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US, line_st
 from daemon.core.phones import Condition, real
 from daemon.store import balances, devices, payment_methods
 from daemon.store.engine import Reader
+from daemon.wire import ErrorCode
 
 
-@described("Get the line status", "lines")
+@described("Get the line status", "lines", errors=(ErrorCode.LIVE_KEY_REQUIRED,))
 async def get(call: Call) -> Reply:
-    """Return the line status."""
+    """Return the line status: the shop's numbers and what they were paid, so nothing for a test key."""
+    needs_live(call.caller)
     now = call.env.clock.now_us()
     phones = call.service.hooks.phone_states()
     return ok(await call.env.store.read(lambda reader: status(reader, now, phones)))

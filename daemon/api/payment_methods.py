@@ -183,9 +183,10 @@ async def claim_unplaced(call: Call) -> Reply:
     return Reply(200, dump(body if meta is None else {**body, "meta": meta}))
 
 
-@described("List payment methods", "payment methods")
+@described("List payment methods", "payment methods", errors=(ErrorCode.LIVE_KEY_REQUIRED,))
 async def get_list(call: Call) -> Reply:
-    """List the numbers."""
+    """List the numbers; they are live things, so a test key sees none (decisions.md section 5)."""
+    needs_live(call.caller)
 
     def job(reader: Reader) -> list[dict[str, Any]]:
         methods = payment_methods.in_use(reader)
@@ -197,9 +198,14 @@ async def get_list(call: Call) -> Reply:
     return ok(await call.env.store.read(job))
 
 
-@described("Get a payment method", "payment method", errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND,))
+@described(
+    "Get a payment method",
+    "payment method",
+    errors=(ErrorCode.LIVE_KEY_REQUIRED, ErrorCode.PAYMENT_METHOD_NOT_FOUND),
+)
 async def get_one(call: Call) -> Reply:
     """Return one number."""
+    needs_live(call.caller)
     return ok(await _record(call, _id(call)))
 
 
@@ -220,9 +226,10 @@ async def _record(call: Call, method_id: str) -> dict[str, Any]:
     return await call.env.store.read(job)
 
 
-@described("List phones and SIMs", "phones")
+@described("List phones and SIMs", "phones", errors=(ErrorCode.LIVE_KEY_REQUIRED,))
 async def get_sims(call: Call) -> Reply:
     """List phones and slots to choose from."""
+    needs_live(call.caller)
 
     def job(reader: Reader) -> list[dict[str, Any]]:
         return line_shapes.sims(

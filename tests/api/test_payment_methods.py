@@ -251,6 +251,14 @@ async def test_a_test_key_touches_no_number(api: FakeApi) -> None:
     assert code(answer) == (403, "LIVE_KEY_REQUIRED")
 
 
+@pytest.mark.parametrize(
+    "path", [PATH, f"{PATH}/{METHOD_ID}", f"{PATH}/sims", "/v1/open-collections/lines"]
+)
+async def test_a_test_key_sees_no_number_either(api: FakeApi, path: str) -> None:
+    assert (await api.live.get(path)).status_code == 200
+    assert code(await api.test.get(path)) == (403, "LIVE_KEY_REQUIRED")
+
+
 async def test_reading_and_managing_are_two_scopes(api: FakeApi) -> None:
     reader = await api.client(await api.key(Mode.LIVE, Scope.PAYMENT_METHODS_READ))
     assert (await reader.get(f"{PATH}/sims")).status_code == 200
