@@ -37,6 +37,7 @@ def paid(path: Path) -> int:
     return int(count)
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_open_shop_is_put_back_and_the_old_one_is_kept(shop: RealShop) -> None:
     shop.start()
     momo(shop, *PAY)

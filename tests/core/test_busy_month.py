@@ -206,6 +206,7 @@ def assert_every_loss_is_named(month: Month, shop: Shop) -> None:
         assert found.came_in_minor - found.went_out_minor == lost
 
 
+@pytest.mark.slow
 def test_every_kind_of_forgery_is_told_apart() -> None:
     month, shop = lived(1)
     for sms in month.arriving:
