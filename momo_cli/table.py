@@ -1,17 +1,31 @@
-"""Tables on a terminal: measured, narrowed and drawn block by block, so that a long list needs no memory."""
+"""Tables on a terminal: measured, narrowed and drawn block by block, so that a long list needs no memory.
+
+What is too wide for the terminal is narrowed in steps: ids are cut in their middle, then texts go on below themselves, and
+where even that is not enough (a phone held upright) each record is written as a few lines, `TITLE  value`.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Final
+from itertools import islice, zip_longest
+from typing import Final, NamedTuple
 
-from momo_cli.answer import Answer, Cell, Field, Row, View
+from momo_cli.answer import Answer, Cell, Field, Head, Row, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.values import raw, values_of
 
 _CUT_WIDTH_MIN: Final = 9
+_WRAP_WIDTH_MIN: Final = 12
+_GAP: Final = "  "
 _BLOCK: Final = 500
 """Rows that are measured together; the first block decides how wide the columns are at least."""
+
+
+class _Column(NamedTuple):
+    """What is known of a column before its cells are."""
+
+    title: str
+    right: bool = False
+    cut: bool = False
 
 
 def lines(terminal: Terminal, view: View, answer: Answer, fields: Sequence[Field]) -> Iterator[str]:
@@ -23,118 +37,147 @@ def lines(terminal: Terminal, view: View, answer: Answer, fields: Sequence[Field
         answer: The rows and the heading.
         fields: The columns to show instead of those for people; empty for these.
     """
-    rows, first, least = iter(answer.rows), True, []
+    columns = (
+        [_Column(field.name.upper()) for field in fields]
+        if fields
+        else [_Column(head.title, head.right, head.cut) for head in view.heads]
+    )
+    rows, widths, upright, first = iter(answer.rows), [width(c.title) for c in columns], False, True
     while block := list(islice(rows, _BLOCK)):
-        titles, rights, cuts, cells = _cells(terminal, view, block, fields)
         if first and answer.heading:
             yield terminal.plain(answer.heading)
-        cells = _narrowed(terminal, titles, cuts, cells)
-        if first:
-            least = [max(len(row[i].text) for row in cells) for i in range(len(titles))]
-        yield from _drawn(terminal, titles, rights, cells, () if first else least)
+        cells = [_cells(terminal, view.heads, fields, row) for row in block]
+        widths = [
+            max(least, *(width(row[i].text) for row in cells)) for i, least in enumerate(widths)
+        ]
+        widths, fits = _fitted(columns, widths, terminal.width)
+        upright = upright or (first and not fits)
+        if upright:
+            yield from _records(terminal, columns, cells, first=first)
+        else:
+            if first:
+                yield from _head(terminal, columns, widths)
+            for row in cells:
+                yield from _row(terminal, columns, widths, row)
         first = False
 
 
 def stream_lines(terminal: Terminal, view: View, rows: Iterable[Row]) -> Iterator[str]:
     """Yield one line per row as it comes; nothing to measure the columns by."""
     for row in rows:
-        cells = [_as_cell(head.show(row, terminal)) for head in view.heads]
-        yield "  ".join(
-            terminal.style(terminal.plain(clean(cell.text)), cell.style) for cell in cells
-        ).rstrip()
+        cells = _cells(terminal, view.heads, (), row)
+        yield _GAP.join(terminal.style(cell.text, cell.style) for cell in cells).rstrip()
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: some letters take two, some none."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415  # only what is not ASCII needs its tables
+
+    return cell_len(text)
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """Return a text in lines of at most `room` columns, parted between words, within one only where it is longer."""
+    from rich.cells import chop_cells  # noqa: PLC0415  # as above
+
+    found: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        if line and width(line) + 1 + width(word) <= room:
+            line = f"{line} {word}"
+            continue
+        found += [line] if line else []
+        *whole, line = chop_cells(word, room) or [""]
+        found += whole
+    return [*found, line]
 
 
 def _cells(
-    terminal: Terminal, view: View, rows: Iterable[Row], fields: Sequence[Field]
-) -> tuple[list[str], list[bool], list[bool], list[list[Cell]]]:
+    terminal: Terminal, heads: Sequence[Head], fields: Sequence[Field], row: Row
+) -> list[Cell]:
     if fields:
-        drawn = [[Cell(clean(raw(v))) for v in values_of(fields, row)] for row in rows]
-        blank = [False] * len(fields)
-        return [field.name.upper() for field in fields], blank, blank, drawn
-    drawn = [
-        [_shown(terminal, _as_cell(head.show(row, terminal))) for head in view.heads]
-        for row in rows
+        return [Cell(clean(raw(value))) for value in values_of(fields, row)]
+    shown = (head.show(row, terminal) for head in heads)
+    cells = (cell if isinstance(cell, Cell) else Cell(cell) for cell in shown)
+    return [Cell(terminal.plain(clean(cell.text)), cell.style) for cell in cells]
+
+
+def _fitted(columns: Sequence[_Column], widths: list[int], room: int) -> tuple[list[int], bool]:
+    """Return the widths of columns that together take at most `room`, and whether that could be."""
+    widths = list(widths)
+    over = sum(widths) + len(_GAP) * (len(widths) - 1) - room
+    for i, column in enumerate(columns):
+        if over > 0 and column.cut:
+            given = min(over, max(0, widths[i] - max(_CUT_WIDTH_MIN, width(column.title))))
+            widths[i] -= given
+            over -= given
+    while over > 0:
+        left = [
+            (widths[i], i)
+            for i, column in enumerate(columns)
+            if not column.right
+            and not column.cut
+            and widths[i] > max(_WRAP_WIDTH_MIN, width(column.title))
+        ]
+        if not left:
+            return widths, False
+        widths[max(left)[1]] -= 1
+        over -= 1
+    return widths, True
+
+
+def _head(terminal: Terminal, columns: Sequence[_Column], widths: Sequence[int]) -> Iterator[str]:
+    titles = [
+        column.title.rjust(room) if column.right else column.title.ljust(room)
+        for column, room in zip(columns, widths, strict=True)
     ]
-    titles = [head.title for head in view.heads]
-    return titles, [h.right for h in view.heads], [h.cut for h in view.heads], drawn
+    yield terminal.style(_GAP.join(titles).rstrip(), "bold")
+    yield terminal.plain("─") * (sum(widths) + len(_GAP) * (len(widths) - 1))
 
 
-def _as_cell(shown: Cell | str) -> Cell:
-    return shown if isinstance(shown, Cell) else Cell(shown)
-
-
-def _shown(terminal: Terminal, cell: Cell) -> Cell:
-    return Cell(terminal.plain(clean(cell.text)), cell.style)
-
-
-def _narrowed(
-    terminal: Terminal, titles: list[str], cuts: list[bool], cells: list[list[Cell]]
-) -> list[list[Cell]]:
-    """Cut ids in their middle, as far as needed for the table to fit; nothing else is cut."""
-    widths = [
-        max(len(title), *(len(row[i].text) for row in cells)) for i, title in enumerate(titles)
-    ]
-    gap = 3 if terminal.symbols else 2  # what rich puts between columns, with and without a box
-    over = sum(widths) + gap * (len(widths) - 1) - terminal.width
-    for i, may_cut in enumerate(cuts):
-        if over <= 0 or not may_cut:
-            continue
-        room = max(_CUT_WIDTH_MIN, widths[i] - over)
-        over -= widths[i] - room
-        for row in cells:
-            row[i] = Cell(
-                _middle_cut(row[i].text, room, "…" if terminal.symbols else "~"),
-                row[i].style,
-            )
-    return cells
-
-
-def _middle_cut(text: str, room: int, mark: str) -> str:
-    if len(text) <= room:
-        return text
-    tail = (room - 1) // 2
-    return f"{text[: room - 1 - tail]}{mark}{text[-tail:]}"
-
-
-def _drawn(
-    terminal: Terminal,
-    titles: list[str],
-    rights: list[bool],
-    cells: list[list[Cell]],
-    least: Sequence[int],
+def _row(
+    terminal: Terminal, columns: Sequence[_Column], widths: Sequence[int], row: Sequence[Cell]
 ) -> Iterator[str]:
-    """Draw one block; the ones after the first have no header, and columns of `least` characters."""
-    from rich import box  # noqa: PLC0415  # rich costs more than the rest of the program
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    """Yield the lines of one row: one, or more where a text goes on below itself."""
+    parts = [
+        _parts(terminal, column, room, cell.text)
+        for column, room, cell in zip(columns, widths, row, strict=True)
+    ]
+    for texts in zip_longest(*parts, fillvalue=""):
+        drawn = []
+        for column, room, cell, text in zip(columns, widths, row, texts, strict=True):
+            space = " " * (room - width(text))
+            styled = terminal.style(text, cell.style)
+            drawn.append(space + styled if column.right else styled + space)
+        yield _GAP.join(drawn).rstrip()
 
-    table = Table(
-        box=box.SIMPLE_HEAD if terminal.symbols else None,
-        show_header=not least,
-        pad_edge=False,
-        show_edge=False,
-        header_style="bold" if terminal.color else "",
-    )
-    for i, (title, right) in enumerate(zip(titles, rights, strict=True)):
-        width = max(least[i], len(title)) if least else None
-        table.add_column(
-            title, justify="right" if right else "left", overflow="fold", min_width=width
-        )
-    for row in cells:
-        table.add_row(*(Text(cell.text, style=cell.style) for cell in row))
-    console = Console(
-        file=terminal.stdout,
-        width=terminal.width,
-        color_system="standard" if terminal.color else None,
-        force_terminal=terminal.color,
-        no_color=not terminal.color,
-        legacy_windows=False,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    with console.capture() as drawn:
-        console.print(table)
-    for line in drawn.get().splitlines():
-        yield line.rstrip()
+
+def _parts(terminal: Terminal, column: _Column, room: int, text: str) -> list[str]:
+    if width(text) <= room or column.right:
+        return [text]
+    return [_middle_cut(terminal, text, room)] if column.cut else wrapped(text, room)
+
+
+def _middle_cut(terminal: Terminal, text: str, room: int) -> str:
+    tail = (room - 1) // 2
+    return f"{text[: room - 1 - tail]}{'…' if terminal.symbols else '~'}{text[-tail:]}"
+
+
+def _records(
+    terminal: Terminal, columns: Sequence[_Column], rows: Sequence[Sequence[Cell]], *, first: bool
+) -> Iterator[str]:
+    """Yield each row as lines of its own, a title before each value; values that are empty are left out."""
+    edge = max(width(column.title) for column in columns)
+    room = max(_CUT_WIDTH_MIN, terminal.width - edge - len(_GAP))
+    for row in rows:
+        if not first:
+            yield ""
+        first = False
+        for column, cell in zip(columns, row, strict=True):
+            title = terminal.style(column.title, "bold") + " " * (edge - width(column.title))
+            upright = column._replace(right=False)
+            for text in _parts(terminal, upright, room, cell.text) if cell.text else ():
+                yield f"{title}{_GAP}{terminal.style(text, cell.style)}"
+                title = " " * edge

@@ -5,7 +5,10 @@ from typing import Any
 
 def clean(text: object) -> str:
     """Return one line without control characters: names and texts come from strangers."""
-    return "".join(c if c.isprintable() else " " for c in str("" if text is None else text))
+    line = "" if text is None else str(text)
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else " " for c in line)
 
 
 def warnings_of(body: object) -> list[str]:

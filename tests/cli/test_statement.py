@@ -65,7 +65,7 @@ def test_it_names_what_differs_and_what_to_type(file: Path, api: FakeApi, momo: 
     assert lines[0] == "1 of 2 payments on the statement agree; 2 differences"
     assert lines[3].split("  ")[0] == "✗ OTHER AMOUNT"
     assert lines[4].startswith("✗ NOT ON STATEMENT")
-    assert lines[4].endswith(f"800.00   momo tx show {samples.REF}")
+    assert lines[4].endswith(f"800.00  momo tx show {samples.REF}")
     assert next(call.body for call in api.asked if call.method == "POST") == {
         "line": "+233244124567",
         "entries": [

@@ -1,0 +1,126 @@
+"""Tables: every line fits its terminal, nothing but ids is cut, and what does not fit is written in another way."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from momo_cli import table
+from momo_cli.answer import Answer, Cell, Head, View
+from momo_cli.flags import Flags, Output
+from momo_cli.terminal import Terminal, open_terminal
+from tests.cli.conftest import Shop
+
+VIEW = View(
+    fields=(),
+    heads=(
+        Head("STATE", lambda row, _: Cell(row["state"], "green")),
+        Head("AMOUNT", lambda row, _: row["amount"], right=True),
+        Head("WHY", lambda row, _: row["why"]),
+        Head("ID", lambda row, _: row["id"], cut=True),
+    ),
+)
+PAID = {"state": "✓ PAID", "amount": "12.50", "why": "", "id": "0123456789abcdef"}
+SHORT = {
+    "state": "! SHORT",
+    "amount": "1,012.50",
+    "why": "paid from 055 000 0099, expected 024 412 4567",
+    "id": "x1",
+}
+
+
+@pytest.fixture
+def terminal(shop: Shop) -> Terminal:
+    made = open_terminal(Flags(output=Output.TABLE), {**shop.environ, "TERM": "xterm"})
+    return replace(made, symbols=True)
+
+
+def drawn(terminal: Terminal, width: int, *rows: dict[str, str]) -> list[str]:
+    answer = Answer(rows=rows, heading="Showing orders")
+    return list(table.lines(replace(terminal, width=width), VIEW, answer, ()))
+
+
+def test_wide_terminal_shows_everything_on_one_line(terminal: Terminal) -> None:
+    assert drawn(terminal, 120, PAID, SHORT) == [
+        "Showing orders",
+        "STATE      AMOUNT  WHY                                            ID",
+        "─" * 82,
+        "✓ PAID      12.50                                                 0123456789abcdef",
+        "! SHORT  1,012.50  paid from 055 000 0099, expected 024 412 4567  x1",
+    ]
+
+
+def test_ids_are_cut_first_and_then_texts_go_on_below(terminal: Terminal) -> None:
+    assert drawn(terminal, 60, PAID, SHORT)[1:] == [
+        "STATE      AMOUNT  WHY                             ID",
+        "─" * 60,
+        "✓ PAID      12.50                                  0123…cdef",
+        "! SHORT  1,012.50  paid from 055 000 0099,         x1",
+        "                   expected 024 412 4567",
+    ]
+
+
+def test_narrow_terminal_gets_a_few_lines_for_each_row(terminal: Terminal) -> None:
+    assert drawn(terminal, 36, PAID, SHORT) == [
+        "Showing orders",
+        "STATE   ✓ PAID",
+        "AMOUNT  12.50",
+        "ID      0123456789abcdef",
+        "",
+        "STATE   ! SHORT",
+        "AMOUNT  1,012.50",
+        "WHY     paid from 055 000 0099,",
+        "        expected 024 412 4567",
+        "ID      x1",
+    ]
+
+
+def test_colour_takes_no_room(terminal: Terminal) -> None:
+    plain = drawn(terminal, 60, PAID, SHORT)
+    coloured = drawn(replace(terminal, color=True), 60, PAID, SHORT)
+    bare = [
+        line.replace("\x1b[1m", "").replace("\x1b[32m", "").replace("\x1b[0m", "")
+        for line in coloured
+    ]
+    assert "\x1b[32m✓ PAID\x1b[0m " in coloured[3]
+    assert bare == plain
+
+
+def test_terminal_without_symbols_gets_ascii(terminal: Terminal) -> None:
+    shown = drawn(replace(terminal, symbols=False), 60, PAID)
+    assert all(line.isascii() for line in shown)
+    assert shown[3] == "+ PAID   12.50       0123456789abcdef"
+
+
+def test_letters_that_take_two_columns_keep_the_columns_straight(terminal: Terminal) -> None:
+    shown = drawn(terminal, 60, {**PAID, "why": "付款 A"}, {**PAID, "why": "Kofi Ɔsei"})
+    places = [table.width(line[: line.index("0123")]) for line in shown[3:]]
+    assert len(set(places)) == 1
+
+
+ids = st.text(st.sampled_from("abc-0123"), max_size=40)
+letters = st.text(st.sampled_from("ab付é "), max_size=40)
+
+
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries(
+            {"state": letters, "amount": st.just("1.00"), "why": letters, "id": ids}
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    columns=st.integers(20, 90),
+)
+def test_no_line_is_wider_than_its_terminal(rows: list[dict[str, str]], columns: int) -> None:
+    bare = open_terminal(Flags(output=Output.TABLE), {"HOME": "/nowhere", "TERM": "xterm"})
+    shown = drawn(replace(bare, symbols=True), columns, *rows)
+    assert max(map(table.width, shown)) <= columns
+
+
+@given(text=letters, room=st.integers(2, 12))
+def test_wrapping_loses_no_letter(text: str, room: int) -> None:
+    found = table.wrapped(text, room)
+    assert "".join(found).replace(" ", "") == text.replace(" ", "")
+    assert all(table.width(line) <= room for line in found)
