@@ -1,0 +1,58 @@
+"""Whoever wants to change something is sent to a place that is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.house.markdown import ROOT
+
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in TEXT.partition("## The one place to change")[2].partition("\n## ")[0].splitlines()
+    if line.startswith("| ") and not line.startswith("| to |")
+]
+PLACE = re.compile(r"`((?:[\w.*<>-]+/)+[\w.*<>-]*|[\w-]+\.toml)`")
+"""A path inside the repository; `<network>` and `*` stand for any name."""
+NAME = re.compile(r"`([A-Z]+s?|[A-Z]\w+)`")
+"""A table or a class in one of the row's files."""
+
+
+def files(cell: str) -> list[list[Path]]:
+    """For each place that is named in a cell, the files that it stands for."""
+    return [
+        sorted(ROOT.glob(re.sub(r"<\w+>", "*", place).rstrip("/"))) for place in PLACE.findall(cell)
+    ]
+
+
+@pytest.mark.parametrize(
+    "wish", ["add a wording", "add a command", "add an HTTP field", "support a modem's odd reply"]
+)
+def test_one_place_is_named_for_what_is_changed_most(wish: str) -> None:
+    rows = [row for row in ROWS if row[0].startswith(wish)]
+    assert rows
+    assert all(files(row[1]) and files(row[2]) for row in rows), "a place, and its test or document"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_every_place_of_a_row_exists_and_holds_what_is_named(row: list[str]) -> None:
+    assert len(row) == 3
+    for cell in row[1:]:
+        assert all(files(cell)), cell
+    found = [path.read_text() for each in files(row[1] + row[2]) for path in each if path.is_file()]
+    for name in NAME.findall(row[1] + row[2]):
+        assert any(re.search(rf"^(?:class )?{name}\b", text, re.MULTILINE) for text in found), name
+
+
+def test_a_place_that_is_gone_is_found() -> None:
+    assert files("`parsers/nowhere/<network>.py` and `daemon/wire.py`") == [
+        [],
+        [ROOT / "daemon/wire.py"],
+    ]
+
+
+def test_commands_of_make_that_are_named_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"(?:^|`)make ([a-z-]+)", TEXT, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
