@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from daemon.core.disk_room import FULL_BYTES, LOW_BYTES, TIGHT_BYTES, Room
 from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Event
 from daemon.core.notices import SENTENCES
@@ -74,8 +75,27 @@ def _paused(facts: Facts) -> str:
     )
 
 
+def _blocked(facts: Facts) -> str:
+    where, why = facts.get("url", "an endpoint"), facts.get("why") or "its address is not public"
+    return f"Nothing may be sent to {where}: {why}. It is tried again, and what it is owed waits."
+
+
 def _phone(what: str) -> Callable[[Facts], str]:
     return lambda facts: f"The modem {facts.get('name') or facts.get('device_id') or ''} {what}"
+
+
+def _disk(below: int, then: str) -> Callable[[Facts], str]:
+    return lambda facts: (
+        f"The disk of the shop has {int(facts.get('free_bytes', 0)) // 1_000_000} MB left, less than "
+        f"{below // 1_000_000} MB. {then}"
+    )
+
+
+_HAS_ROOM: Final = {
+    Room.LOW: "The disk of the shop has room again.",
+    Room.TIGHT: "The disk of the shop has room for backups, exports and the log's files again.",
+    Room.FULL: "The disk of the shop has some room again: new orders are taken.",
+}
 
 
 def _review(facts: Facts) -> str:
@@ -93,6 +113,9 @@ RULES: Final[Mapping[str, Rule]] = {
         lambda facts: f"{facts.get('url', 'An endpoint')} answers again.",
         cause="endpoint.failing",
         ends=True,
+    ),
+    "endpoint.blocked": Rule(
+        _blocked, urgent=True, next="momo endpoints show {endpoint_id}", cause="endpoint.blocked"
     ),
     "delivery.failed": Rule(
         _plain("A webhook was given up: it is a dead letter now."),
@@ -183,6 +206,29 @@ RULES: Final[Mapping[str, Rule]] = {
     "clock.right": Rule(
         _plain("The clock of this machine is right again."), cause="clock", ends=True
     ),
+    "disk.low": Rule(
+        _disk(LOW_BYTES, "Everything goes on as long as there is room."),
+        next="momo backup prune",
+        about=("room",),
+        cause="disk",
+    ),
+    "disk.tight": Rule(
+        _disk(TIGHT_BYTES, "No backup and no export is made, and the log's files stand still."),
+        urgent=True,
+        next="momo backup prune",
+        about=("room",),
+        cause="disk",
+    ),
+    "disk.full": Rule(
+        _disk(FULL_BYTES, "No new order is taken: what is left is for messages and payments."),
+        urgent=True,
+        next="momo backup prune",
+        about=("room",),
+        cause="disk",
+    ),
+    "disk.has_room": Rule(
+        lambda facts: _HAS_ROOM[Room(facts["room"])], about=("room",), cause="disk", ends=True
+    ),
     "password.changed": Rule(_plain("The owner's password was changed.")),
     **{
         f"notice.{kind}": Rule(
@@ -211,6 +257,11 @@ def tell(event: Event, facts: Facts) -> Told | None:
         urgent=rule.urgent,
         ends=rule.ends,
     )
+
+
+def disk_cause(room: Room) -> str:
+    """Return the cause of what is told of a step of the disk."""
+    return f"disk:{room}"
 
 
 def retry_at(tries: int, now_us: int) -> int | None:

@@ -8,6 +8,7 @@ from daemon.core.delivery import (
     FAILING_NOTICES_AT,
     DeadLetterReason,
     Decision,
+    DeliveryError,
     DeliveryEvent,
     DeliveryFacts,
     Link,
@@ -153,6 +154,7 @@ def write(tx: Tx, ended: Ended, new_id: Callable[[], str]) -> Decision:
         delivery_queue.flush(tx, endpoint.id, now)
     if not deleted:
         _watch_streak(tx, endpoint, failures, decision, now, active=active)
+        _tell_blocked(tx, leased, ended.outcome, decision, now)
     if not deleted or decision.status is DeliveryStatus.DELIVERED:
         # A failure after the deletion was told by the deletion.
         _tell(tx, leased, ended.outcome, decision, now)
@@ -210,6 +212,21 @@ def _tell(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int
     if decision.status not in kinds:
         return
     events.add_all(tx, [_line(leased, outcome, kinds[decision.status], now)])
+
+
+def _tell_blocked(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+    """Tell the journal that an address may not be called (any more): once for each delivery that finds out."""
+    blocked = DeliveryError.BLOCKED_ADDRESS
+    if decision.error_code is not blocked or leased.delivery.error_code == blocked:
+        return
+    events.add(
+        tx,
+        type="endpoint.blocked",
+        mode=leased.endpoint.mode,
+        at=now,
+        endpoint_id=leased.endpoint.id,
+        data={"why": outcome.error_message},
+    )
 
 
 def _line(leased: Leased, outcome: Outcome, kind: str, now: int) -> events.Line:

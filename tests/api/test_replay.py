@@ -227,6 +227,16 @@ async def test_more_than_1000_are_never_cut_off_silently(
     assert core.PAYMENTS_MAX == 1000
 
 
+async def test_a_window_of_just_so_many_is_whole(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.flows.replay.PAYMENTS_MAX", 3)
+    monkeypatch.setattr("daemon.store.replay.BATCH", 2)
+    for number in range(3):
+        await pay(api, number)
+    assert await counted(api.live, await endpoint(api.live)) == {"enqueued": 3}
+
+
 async def test_a_cursor_goes_on_in_its_own_window_only(api: FakeApi) -> None:
     target = await endpoint(api.live)
     other = core.Cursor(target, 1, 2, 3).write()

@@ -120,6 +120,13 @@ def test_classify(outcome: Outcome, result: AttemptResult, code: DeliveryError |
     assert error_code(result) is code
 
 
+def test_the_error_codes_are_the_published_ones() -> None:
+    assert " ".join(DeliveryError) == (
+        "timeout dns_error connection_refused connection_reset network_unreachable tls_error redirect "
+        "blocked_address http_error protocol_error"
+    )
+
+
 def test_the_schedule_is_the_published_one() -> None:
     assert SCHEDULE_S == (5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 86400)
     # 75.7 h from the first attempt to the last.

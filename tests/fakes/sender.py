@@ -18,9 +18,12 @@ class FakeSender:
         self._answer = answer
         self._posts = posts
         self.gate: asyncio.Event | None = None
+        self.headers: Mapping[str, str] = {}
+        """Of the last post."""
         self.closed = False
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        self.headers = headers
         self._posts.append(headers["webhook-id"])
         if self.gate is not None:
             await self.gate.wait()

@@ -9,6 +9,7 @@ import pytest
 
 from daemon.core.delivery import DeliveryError, Link, Outcome, RetryPolicy
 from daemon.core.model import Delivery, Endpoint
+from daemon.core.notice_rules import RULES
 from daemon.flows import deliver
 from daemon.store import attempt_record, deliveries, delivery_queue
 from daemon.store.attempt_record import Ended, Leased
@@ -16,12 +17,14 @@ from daemon.store.engine import Tx
 from daemon.store.leasing import Ahead, Due
 from daemon.wire import DeliveryStatus
 from tests.fakes.receipts import mtn
+from tests.fakes.sender import FakeSender, answered
 from tests.fakes.shop import FakeShop
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 LINK = Link(other_host_answered=True, other_host_known=True)
 POLICY = RetryPolicy()
 ID = "93214500001"
+IDS = (ID, "93214500002", "93214500003")
 WRITTEN = (
     """SELECT status, next_attempt_at, leased_until, attempt_count, response_status_code, response_body, error_code,
        error_message, delivered_at, failed_at, waiting, extra FROM deliveries WHERE endpoint_id = :id ORDER BY seq""",
@@ -406,6 +409,78 @@ async def test_our_own_link_down_counts_for_nothing(shop: FakeShop) -> None:
     row = await only(shop)
     assert (row.status, row.attempt_count) == (DeliveryStatus.PENDING, 0)
     assert await shop.values("SELECT consecutive_failures FROM endpoints") == [0]
+
+
+async def test_when_our_link_is_back_all_that_it_held_up_is_due_oldest_first(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    down = Outcome(None, "", DeliveryError.NETWORK_UNREACHABLE, "no route", 1000, connected=False)
+    link = Link(other_host_answered=False, other_host_known=True)
+    for leased in await lease(shop):
+        await deliver.record(shop.env, leased, down, link=link, policy=POLICY)
+    shop.clock.advance(1)
+    assert await lease(shop) == []
+    assert await deliver.link_returned(shop.env) == 1
+    assert [item.delivery.seq for item in await lease(shop)] == [1, 2, 3]
+    assert await shop.values("SELECT link_failures FROM endpoints") == [0]
+
+
+async def test_first_attempts_begin_oldest_first_with_a_rising_sequence(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    sender: Any = FakeSender(lambda _url: answered(200), [])
+    sequences = []
+    for leased in await lease(shop):
+        await deliver.attempt(shop.env, sender, leased)
+        sequences.append(int(sender.headers["X-Svc-Sequence"]))
+    assert sequences == [row.seq for row in await shop.rows(Delivery, "deliveries")] == [1, 2, 3]
+
+
+async def test_a_failed_one_does_not_block_the_next(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop, IDS[0])
+    await owe(shop, IDS[1])
+    await fail(shop, await lease_one(shop), 503)
+    assert (await lease_one(shop)).delivery.seq == 2
+
+
+async def test_what_the_flush_brought_forward_is_brought_forward_once(shop: FakeShop) -> None:
+    await in_outage(shop)
+    later = "UPDATE deliveries SET next_attempt_at = next_attempt_at + 60000000 WHERE status = 'retrying'"
+    await shop.env.store.write(lambda tx: tx.run(later))
+    shop.clock.advance(5)
+    (probe,) = await lease(shop)
+    await deliver.record(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
+    (first,) = await lease(shop)
+    await fail(shop, first)
+    back = (await shop.rows(Delivery, "deliveries"))[0].next_attempt_at
+    shop.clock.advance(0.2)
+    (second,) = await lease(shop)
+    await deliver.record(shop.env, second, outcome(200), link=LINK, policy=POLICY)
+    assert (await shop.rows(Delivery, "deliveries"))[0].next_attempt_at == back
+    assert back > shop.clock.now_us() + 3_000_000
+
+
+async def test_an_address_that_may_not_be_called_is_told_to_the_owner_once(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    blocked = Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, "shop.example: it is private", 1000)
+    for _ in range(2):
+        await deliver.record(shop.env, await lease_one(shop), blocked, link=LINK, policy=POLICY)
+        shop.clock.advance(60)
+    assert (await only(shop)).status is DeliveryStatus.RETRYING
+    told = await shop.values("SELECT data FROM events WHERE type = 'endpoint.blocked'")
+    assert told == ['{"why":"shop.example: it is private"}']
+    rule = RULES["endpoint.blocked"]
+    assert rule.urgent
+    assert rule.sentence({"url": "https://shop.example/hook", **json.loads(told[0])}) == (
+        "Nothing may be sent to https://shop.example/hook: shop.example: it is private. It is tried again, "
+        "and what it is owed waits."
+    )
 
 
 async def test_locked_secrets_make_deliveries_wait(

@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import errno
 import gzip
+import inspect
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from daemon.core.delivery import DeliveryError, Outcome
 from daemon.core.signing import make_secret, sign
 from daemon.webhooks import dial, streams
 from daemon.webhooks.addresses import PUBLIC_ONLY, AddressPolicy
-from daemon.webhooks.answer import retry_after_s
+from daemon.webhooks.answer import BODY_BYTES_MAX, TEXT_BYTES_MAX, retry_after_s
 from daemon.webhooks.dial import connect_socket
 from daemon.webhooks.resolver import SystemResolver
 from daemon.webhooks.sender import Sender
@@ -73,6 +74,13 @@ async def post(sender: Sender, url: str) -> Outcome:
 
 def judged(outcome: Outcome) -> tuple[int | None, DeliveryError | None, bool]:
     return outcome.status_code, outcome.error_code, outcome.connected
+
+
+def test_the_times_and_sizes_are_the_published_ones() -> None:
+    given = inspect.signature(Sender).parameters
+    assert (given["connect_timeout_s"].default, given["timeout_s"].default) == (5.0, 15.0)
+    assert dial.RESOLVE_S == 5.0
+    assert (BODY_BYTES_MAX, TEXT_BYTES_MAX) == (64 * 1024, 8 * 1024)
 
 
 # Ordinary days.
