@@ -15,9 +15,11 @@ from daemon.api import app as api
 from daemon.api.listeners import Listeners
 from daemon.api.places import ListenError
 from daemon.config import ConfigError, check_exposure
+from daemon.core.disk_room import DiskWatch
 from daemon.doors import EXIT_CONFIG, EXIT_OK, StartError, open_doors
 from daemon.env import Env
 from daemon.flows import clock as clock_flow
+from daemon.flows import disk_room as disk_flow
 from daemon.flows import send_text, smtp_password
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
@@ -74,7 +76,8 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     """Run the daemon until it is told to stop; returns the exit code."""
     clock, entropy = SystemClock(), SystemEntropy()
     doors = open_doors(places, environ, clock)
-    log_file = LogFile(places.log)
+    disk = DiskWatch()
+    log_file = LogFile(places.log, stands_still=lambda: disk.stops_extras)
     captured = f"{places.log}/daemon.log"
     log = Log.of_daemon(log_file, captured, as_json=options.log_json)
     asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
@@ -94,11 +97,13 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             entropy,
             doors.config,
             doors.vault,
+            disk=disk,
             account_key=bytes.fromhex(here.account_key),
             own=_own_wordings(places),
             http_address=options.listens_on(doors.config.http.bind),
         )
         await clock_flow.begin(env)
+        await disk_flow.begin(env)
         if doubtful := await send_text.recover(env):
             log.warning("sms.unknown", count=doubtful)
         return await _run(env, options, places, log)

@@ -10,18 +10,17 @@ import time
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from daemon.core import keep as keeping
+from daemon.core.disk_room import FULL_BYTES, TIGHT_BYTES
+from daemon.disk import free_bytes
 from daemon.lock import HomeLock
 from daemon.store import backup, events
 from daemon.store.backup import BackupBad, Copy
 from daemon.store.engine import Store
 from daemon.wire import Mode, Places
 from parsers.when import render
-
-RESERVE_BYTES: Final = 20_000_000
-"""What a copy leaves free (operations.md 2.4): years of payments, and room for the database's own log."""
 
 
 def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
@@ -69,11 +68,13 @@ def _leave_room(database: Path, folder: Path) -> None:
     wal = Path(f"{database}-wal")
     if wal.exists():
         needed += wal.stat().st_size
-    free = shutil.disk_usage(folder).free
-    if free < needed + RESERVE_BYTES:
+    shares = folder.stat().st_dev == database.stat().st_dev
+    reserve = TIGHT_BYTES if shares else FULL_BYTES
+    free = free_bytes(str(folder))
+    if free < needed + reserve:
         raise BackupBad(
             f"the disk of {folder} has {free // 1_000_000} MB left; a copy needs {needed // 1_000_000 + 1} MB and "
-            f"{RESERVE_BYTES // 1_000_000} MB must stay for payments"
+            f"{reserve // 1_000_000} MB must stay" + (" for payments" if shares else "")
         )
 
 

@@ -1,14 +1,17 @@
 """What every flow is given: the doors it may use. Nothing here decides anything."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from daemon.config import Config, Http
 from daemon.core.clock_watch import ClockWatch, Doubt
+from daemon.core.disk_room import DiskWatch
 from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
 from daemon.core.pulse import Pulse
 from daemon.core.texting import Texting
+from daemon.disk import free_bytes
 from daemon.own_wordings import OwnWordings
 from daemon.secrets import Vault
 from daemon.store.engine import Store
@@ -30,6 +33,8 @@ class Env:
         account_key: Keys the HMAC of webhook ids; empty until the shop is set up.
         key_use: When API keys were last used, until it is written down.
         clock_watch: What speaks for and against the wall clock.
+        disk: How much room the disk has, in steps.
+        free_bytes: Says how many bytes are free in a folder.
         live: The `momo listen` that are connected.
         own: The shop's own wordings, as they are on the disk now.
         pulse: Who of our workers still makes progress.
@@ -45,6 +50,8 @@ class Env:
     http_address: str = ""
     key_use: KeyUse = field(default_factory=KeyUse)
     clock_watch: ClockWatch = field(default_factory=ClockWatch)
+    disk: DiskWatch = field(default_factory=DiskWatch)
+    free_bytes: Callable[[str], int] = free_bytes
     own: OwnWordings = field(default_factory=OwnWordings)
     live: Live = field(default_factory=Live)
     pulse: Pulse = field(default_factory=Pulse)

@@ -7,7 +7,7 @@ were masked before they come here (`log.py`).
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +23,17 @@ LINES_MAX: Final = 10_000
 class LogFile:
     """Takes lines, as a text stream does, and begins a new file when one is full."""
 
-    def __init__(self, folder: str, *, bytes_max: int = BYTES_MAX) -> None:
-        """Write into a folder, which is made with the first line."""
+    def __init__(
+        self,
+        folder: str,
+        *,
+        bytes_max: int = BYTES_MAX,
+        stands_still: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Write into a folder, which is made with the first line; nothing while `stands_still` but the first line."""
+        self._stands_still = stands_still
+        self._stood = self._skips = False
+        self._begins = True
         self._path = Path(folder) / NAME
         self._bytes_max = bytes_max
         self._fd: int | None = None
@@ -32,6 +41,12 @@ class LogFile:
 
     def write(self, text: str) -> int:
         """Append a text; what cannot be written is lost."""
+        if self._begins:
+            stood, self._stood = self._stood, self._stands_still()
+            self._skips = stood and self._stood
+        self._begins = text.endswith("\n")  # a line may come in pieces
+        if self._skips:
+            return len(text)
         data = text.encode("utf-8", "backslashreplace")
         with contextlib.suppress(OSError):
             if self._fd is None:

@@ -59,6 +59,7 @@ With MOMO_HOME, one folder holds everything:
   config.toml   settings              momo.db       the database
   run/momo.sock the socket            log/          the daemon's log
   state/        crash notes, locks    master.key    key of the sealed secrets, mode 0600
+  momo.ballast  16 MB that are given back when the disk is full
 
 Without it, for each user and profile (NAME is "default" unless said):
 

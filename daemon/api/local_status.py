@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ from daemon.api import lines, local_modems, local_templates
 from daemon.api.envelope import VERSION
 from daemon.api.service import Call, Reply, ok
 from daemon.config import Http, is_inside
-from daemon.core import collection_shapes
+from daemon.core import collection_shapes, disk_room
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.core.phones import Condition
@@ -48,9 +47,9 @@ async def get(call: Call) -> Reply:
         "clock": _clock(env),
     }
     data["phones"] = local_modems.on_ports(data.pop("known"), conditions, now)
-    data["db"], data["disk_free_bytes"] = await asyncio.to_thread(
-        _on_disk, env.store.path, data.pop("schema")
-    )
+    data["db"] = await asyncio.to_thread(_on_disk, env.store.path, data.pop("schema"))
+    data["disk_free_bytes"] = env.free_bytes(env.home)
+    data["disk"] = {"room": disk_room.room(data["disk_free_bytes"], env.disk.room)}
     # A keyring may take its time to answer.
     locked = await asyncio.to_thread(env.vault.locked)
     data["secrets"] = "locked" if locked else "unlocked"
@@ -113,7 +112,7 @@ def _today(day: lists.Today) -> dict[str, Any]:
     return {**told, "review": day.review, "waiting": day.waiting}
 
 
-def _on_disk(path: str, schema: int) -> tuple[dict[str, Any], int]:
+def _on_disk(path: str, schema: int) -> dict[str, Any]:
     size = 0
     for name in (path, f"{path}-wal"):
         try:
@@ -121,5 +120,4 @@ def _on_disk(path: str, schema: int) -> tuple[dict[str, Any], int]:
         except FileNotFoundError:
             continue
     # The whole file was checked when it was opened, or we would not run.
-    found = {"path": path, "bytes": size, "schema": schema, "last_check": "ok"}
-    return found, shutil.disk_usage(Path(path).parent).free
+    return {"path": path, "bytes": size, "schema": schema, "last_check": "ok"}

@@ -5,7 +5,6 @@ the world to the same port, and how much a shop sells is nobody's business. The 
 """
 
 import asyncio
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,7 +74,7 @@ def _on_disk(env: Env) -> dict[str, Any]:
     files = [home / Path(env.store.path).name, Path(f"{env.store.path}-wal")]
     made = backup.entries_in(home / backup.FOLDER)
     return {
-        "disk_free": shutil.disk_usage(home).free,
+        "disk_free": env.free_bytes(env.home),
         "database_bytes": sum(file.stat().st_size for file in files if file.exists()),
         "backed_up_at": made[0].made_at.timestamp() if made else None,
     }

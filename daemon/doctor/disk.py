@@ -2,13 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
+from daemon.core.disk_room import LOW_BYTES, TIGHT_BYTES
 from daemon.doctor.checks import Check, Patient, Status
-
-WARN_BYTES: Final = 500_000_000
-FAIL_BYTES: Final = 100_000_000
-"""operations.md 2.4. Below that SMS soon stay on their SIMs, which hold a few dozen."""
 
 
 def checks(patient: Patient) -> Iterator[Check]:
@@ -18,13 +14,13 @@ def checks(patient: Patient) -> Iterator[Check]:
         folder = folder.parent
     free = patient.free(folder)
     told = f"{free / 1e6:,.0f} MB free at {patient.shop.home}"
-    if free < FAIL_BYTES:
+    if free < TIGHT_BYTES:
         yield Check(
             "disk.space", Status.FAIL,
             f"{told}: when it is full nothing can be stored, and SMS stay on their SIMs",
             "free some space; momo prune and momo backup prune remove what is old",
         )  # fmt: skip
-    elif free < WARN_BYTES:
+    elif free < LOW_BYTES:
         yield Check("disk.space", Status.WARN, told, "free some space; momo backup prune")
     else:
         yield Check("disk.space", Status.OK, told)

@@ -4,7 +4,8 @@ from typing import Any
 
 from daemon.core import ids, limits, matching, shapes, transaction_shapes
 from daemon.core.access import Caller, CallerKind
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.disk_room import Room
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.model import Payment, Transaction
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.env import Env
@@ -42,7 +43,7 @@ async def initialize(
 
     Raises:
         Refusal: IDEMPOTENCY_KEY_REUSED, TRANSACTION_ID_ALREADY_USED, VALIDATION_ERROR.
-        Unavailable: Nothing could be written.
+        Unavailable: Nothing could be written, or the disk's last room is for payments alone.
     """
     now = env.clock.now_us()
 
@@ -50,6 +51,11 @@ async def initialize(
         return answers.once(tx, idempotency, now, lambda: create(tx))
 
     def create(tx: Tx) -> Answer:
+        if env.disk.room is Room.FULL:
+            raise Unavailable(
+                "the disk is nearly full and what is left is for payments; free some space and momo goes on by itself",
+                60,
+            )
         mode = caller.mode or Mode.LIVE
         waiting = _payment_expected(tx, env, mode, request, now)
         transaction = _add(tx, env, caller, request, mode, now)

@@ -1,4 +1,4 @@
-"""Once a minute: let what is overdue expire, tell of what is held or silent for long, write down what was noted."""
+"""Once a minute: look at the disk and the clock, let what is overdue expire, tell of what is held or silent for long, write down what was noted."""
 
 import asyncio
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
-from daemon.flows import clock, expire, send_text
+from daemon.flows import clock, disk_room, expire, send_text
 from daemon.flows.drop_suggestions import drop_suggestions
 from daemon.flows.missing_parts import tell_missing_parts
 from daemon.flows.note_key_use import note_key_use
@@ -25,10 +25,7 @@ async def sweep(env: Env, log: Log) -> None:
     while True:
         try:
             env.promise(WORKER, BACKLOG_S)
-            if (turn_of_clock := await clock.watch(env)) is not None:
-                log.warning(
-                    "clock.right" if turn_of_clock == "" else "clock.suspect", why=turn_of_clock
-                )
+            await _look_at_machine(env, log)
             expired = await expire.expire(env)
             if expired:
                 log.info("expire", count=expired)
@@ -51,3 +48,12 @@ async def sweep(env: Env, log: Log) -> None:
             log.warning("expire.unavailable", why=error.why)
         env.promise(WORKER, EXPIRE_EVERY_S)
         await asyncio.sleep(EXPIRE_EVERY_S)
+
+
+async def _look_at_machine(env: Env, log: Log) -> None:
+    """See whether its disk has room and its clock is right."""
+    if (room := await disk_room.watch(env)) is not None:
+        say = log.warning if room.worse else log.info
+        say("disk.room", room=room.room, free_bytes=room.free)
+    if (turn := await clock.watch(env)) is not None:
+        log.warning("clock.right" if turn == "" else "clock.suspect", why=turn)

@@ -26,6 +26,8 @@ from momo_cli.terminal import Terminal
 from momo_cli.text import at
 from momo_cli.values import dumps
 
+_LEFT_BYTES: Final = 100_000_000
+"""The step at which the daemon makes no backups either."""
 EXAMPLES: Final = """\
   momo export transactions --from 2026-11-01 --to 2026-11-30 -O november.csv
   momo export payments --format ndjson | gzip > payments.ndjson.gz
@@ -172,6 +174,7 @@ def _into_file(rows: Counted, terminal: Terminal, options: Options) -> Answer:
     path = options.file
     if pathlib.Path(path).exists() and not options.force:
         raise usage(f"-O: {path} is there already; --force replaces it")
+    _leave_room(pathlib.Path(path).absolute().parent, terminal)
     form = _form(terminal, options)
     write = _as_ndjson if form == "ndjson" else _as_csv
     # The daemon is asked before anything is made: a refusal leaves no file behind.
@@ -186,6 +189,21 @@ def _into_file(rows: Counted, terminal: Terminal, options: Options) -> Answer:
     return Answer(
         dumps({"success": True, "data": data}), [data], lines=[said], text=(), notes=[said]
     )
+
+
+def _leave_room(folder: pathlib.Path, terminal: Terminal) -> None:
+    """Refuse to fill the disk that the shop is on; another disk is its owner's own affair."""
+    try:
+        shares = folder.stat().st_dev == pathlib.Path(terminal.located.places.home).stat().st_dev
+        room = os.statvfs(folder)
+    except OSError:
+        return  # writing says what is wrong, and better
+    free = room.f_bavail * room.f_frsize
+    if shares and free < _LEFT_BYTES:
+        raise usage(
+            f"-O: the disk of {folder} has {free // 1_000_000} MB left, and those are for payments: name a file on "
+            "another disk, or free some space"
+        )
 
 
 def _written(path: str, first: str, pieces: Iterable[str], *, replace: bool) -> int:

@@ -37,13 +37,19 @@ VIEW: Final = View(
         Field("dead_letters", "queue.dead_letters"),
         Field("secrets"),
         Field("disk_free_bytes"),
+        Field("disk_room", "disk.room"),
     ),
     id="pid",
 )
 _READY: Final = "ready"
 _WELL: Final = (_READY, "opening", "starting")
 _COUNTED: Final = {"review": "to review"}
-_DISK_FREE_MIN: Final = 50_000_000
+_DISK: Final = {
+    "low": "",
+    "tight": ": no backup and no export is made",
+    "full": ": new orders are refused, payments are still taken",
+}
+"""The steps of the disk that need attention, and what each stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +128,9 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
         yield f"{which} parts for over a day", "momo messages list --state incomplete"
     if at(data, "queue.dead_letters"):
         yield "some webhooks were given up", "momo deliveries list --status failed"
-    free = data.get("disk_free_bytes")
-    if isinstance(free, int) and free < _DISK_FREE_MIN:
-        yield f"the disk is nearly full ({size(free)} free)", ""
+    stopped = _DISK.get(str(at(data, "disk.room")))
+    if stopped is not None:
+        yield f"the disk has {size(data.get('disk_free_bytes'))} left{stopped}", "momo doctor disk"
     yield from _troubles(data)
 
 

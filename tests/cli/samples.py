@@ -537,6 +537,7 @@ STATUS: dict[str, Any] = {
     "queue": {"pending": 0, "retrying": 0, "failed": 0, "dead_letters": 0},
     "secrets": "unlocked",
     "disk_free_bytes": 9_000_000_000,
+    "disk": {"room": "plenty"},
 }
 
 KEY: dict[str, Any] = {

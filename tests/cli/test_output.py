@@ -200,3 +200,23 @@ def test_version_names_the_daemon_that_runs(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
     assert momo("version").out.endswith(" (daemon 0.1.0, schema 1)\n")
     assert momo("--version", "--json").json["data"]["daemon"] == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        ("plenty", ""),
+        ("low", "the disk has 90 MB left\n"),
+        ("tight", "no backup and no export is made"),
+        ("full", "new orders are refused, payments are still taken"),
+    ],
+)
+def test_the_status_says_what_a_full_disk_stops(
+    room: str, said: str, api: FakeApi, momo: Momo
+) -> None:
+    data = {**samples.STATUS, "phones": [], "disk_free_bytes": 90_000_000, "disk": {"room": room}}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(data))
+    ran = momo("status", "--fail-if-unhealthy", "-o", "table")
+    assert ran.code == 6  # the sample has more that needs attention
+    assert said in ran.out + ran.err
+    assert ("the disk has" in ran.out + ran.err) is bool(said)

@@ -3,11 +3,11 @@
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from daemon import backups, wire
+from daemon.core.disk_room import TIGHT_BYTES
 from daemon.doors import StartError, open_doors
 from daemon.store import backup
 from daemon.store.engine import Store
@@ -193,14 +193,13 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
 ) -> None:
     needed = Path(shop.database).stat().st_size
     for free, made in (
-        (needed + backups.RESERVE_BYTES - 1, 0),
-        (needed + backups.RESERVE_BYTES, 1),
+        (needed + TIGHT_BYTES - 1, 0),
+        (needed + TIGHT_BYTES, 1),
     ):
-        usage = SimpleNamespace(free=free)
-        monkeypatch.setattr("daemon.backups.shutil.disk_usage", lambda _folder, usage=usage: usage)
+        monkeypatch.setattr("daemon.backups.free_bytes", lambda _folder, free=free: free)
         if made:
             backups.create(shop, None, NOW)
         else:
-            with pytest.raises(backup.BackupBad, match="20 MB must stay for payments"):
+            with pytest.raises(backup.BackupBad, match="100 MB must stay for payments"):
                 backups.create(shop, None, NOW)
         assert len(backup.entries(shop)) == made

@@ -86,3 +86,19 @@ def test_captured_stderr_gets_no_lines(tmp_path: Path, monkeypatch: pytest.Monke
         Log.of_daemon(LogFile(str(tmp_path)), str(tmp_path / "other")).info("modem.ready")
     assert "modem.ready" in captured.read_text()
     assert said(tmp_path) == ["modem.ready", "modem.ready"]
+
+
+def test_while_the_disk_is_tight_the_file_stands_still_after_the_line_that_says_so(
+    tmp_path: Path,
+) -> None:
+    tight = False
+    file = LogFile(str(tmp_path), stands_still=lambda: tight)
+    say = Log(None, file=file).info
+    say("one.before")
+    tight = True
+    for event in ("disk.room", "two.lost", "three.lost"):
+        say(event)
+    tight = False
+    say("four.after")
+    file.close()
+    assert said(tmp_path) == ["one.before", "disk.room", "four.after"]

@@ -59,6 +59,7 @@ class FakeShop:
             Vault.open(places, "file"),
             account_key=b"k" * 32,
             http_address="127.0.0.1:8420",
+            free_bytes=lambda _folder: 80_000_000_000,
         )
         source = await identify.identify(
             env, PhoneIdentity("/dev/ttyUSB0", IMEI, ICCID, imsi, "huawei", "E3131")
