@@ -9,6 +9,7 @@ from daemon.core.clock_watch import ClockWatch, Doubt
 from daemon.core.disk_room import DiskWatch
 from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
+from daemon.core.precedence import Precedence
 from daemon.core.pulse import Pulse
 from daemon.core.texting import Texting
 from daemon.disk import free_bytes
@@ -38,6 +39,7 @@ class Env:
         live: The `momo listen` that are connected.
         own: The shop's own wordings, as they are on the disk now.
         pulse: Who of our workers still makes progress.
+        precedence: Whether something live is on its way.
         http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
     """
 
@@ -55,6 +57,7 @@ class Env:
     own: OwnWordings = field(default_factory=OwnWordings)
     live: Live = field(default_factory=Live)
     pulse: Pulse = field(default_factory=Pulse)
+    precedence: Precedence = field(default_factory=Precedence)
 
     @property
     def home(self) -> str:

@@ -211,7 +211,9 @@ class DeliverLoop:
             except Unavailable:
                 self._ended.append(one)
             except Exception as error:  # noqa: BLE001 -- as above
-                self._log.error("deliver.fault", delivery=one.leased.delivery.id, error=fault(error))
+                self._log.error(
+                    "deliver.fault", delivery=one.leased.delivery.id, error=fault(error)
+                )
             else:
                 self._told += zip([one], written.decisions, strict=True)
         self._tell()
@@ -282,7 +284,11 @@ class DeliverLoop:
         clock = self._env.clock
         place_began = clock.monotonic()
         try:
-            while (leased := self._lanes.take(key, clock.monotonic())) is not None:
+            while True:
+                await self._give_way(key)
+                leased = self._lanes.take(key, clock.monotonic())
+                if leased is None:
+                    break
                 if not await self._attempt(sender, leased, opened):
                     self._lanes.failed(key[0])
                     self._unsent += self._lanes.drop(key)
@@ -296,6 +302,17 @@ class DeliverLoop:
                 self._unsent += self._lanes.drop(key)
         finally:
             self._idle.append((key[0], sender))
+
+    async def _give_way(self, key: Key) -> None:
+        """Note that something live goes out, or let it go first."""
+        precedence, clock = self._env.precedence, self._env.clock
+        if not key[1]:
+            precedence.step(clock.monotonic())
+            return
+        waited_s = 0.0
+        while (wait_s := precedence.wait_s(clock.monotonic(), waited_s)) > 0:
+            await asyncio.sleep(wait_s)
+            waited_s += wait_s
 
     async def _attempt(self, sender: Target, leased: Leased, opened: dict[str, str]) -> bool:
         """Make one attempt; False when nothing else should follow it at once."""

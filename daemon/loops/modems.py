@@ -330,6 +330,7 @@ class PortLoop:
                 case said.PartsRead(parts=parts):
                     if self.state.state == "hilink":
                         self._say("ready")  # it can be read after all
+                    self._env.precedence.step(self._env.clock.monotonic())
                     self._queue.extend(parts)
                     self.state.last_sms_at_us = self._env.clock.now_us()
                     self._queued.set()

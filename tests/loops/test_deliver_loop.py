@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from daemon.config import Config, Webhooks
 from daemon.core.delivery import Outcome
 from daemon.core.model import Delivery
+from daemon.core.precedence import Precedence
 from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
 from daemon.store import endpoints
@@ -290,3 +292,35 @@ async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(
     rows = await shop.rows(Delivery, "deliveries")
     assert [row.attempt_count for row in rows] == [1] * 5 + [0] * 3
     shop.close()
+
+
+async def test_nothing_in_bulk_begins_while_something_live_is_on_its_way(shop: FakeShop) -> None:
+    class Busy(Precedence):
+        is_asked = False
+        is_live = True
+
+        def wait_s(self, now: float, waited_s: float) -> float:
+            self.is_asked = True
+            return 0.001 if self.is_live else 0.0
+
+    precedence = Busy()
+    shop.env = replace(shop.env, precedence=precedence)
+    await add_endpoint(shop, "e1")
+    await owe(shop, 2)
+    old, new = await shop.rows(Delivery, "deliveries")
+    await shop.env.store.write(
+        lambda tx: tx.run("UPDATE deliveries SET bulk = 1 WHERE id = :id", {"id": old.id})
+    )
+    async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
+
+        async def delivered(count: int) -> bool:
+            return (await statuses(shop)).count(DeliveryStatus.DELIVERED) == count
+
+        async def live_is_done() -> bool:
+            return precedence.is_asked and await delivered(1)
+
+        await until(live_is_done)
+        assert posts == [new.webhook_id]
+        precedence.is_live = False
+        await until(lambda: delivered(2))
+        assert posts == [new.webhook_id, old.webhook_id]
