@@ -66,7 +66,7 @@ def sign(secrets: Sequence[str], *, webhook_id: str, timestamp: int, body: bytes
         raise ValueError("there is no secret to sign with")
     plain = b"%d." % timestamp + body
     standard = f"{webhook_id}.{timestamp}.".encode() + body
-    stripe = [hmac.digest(secret.encode(), plain, "sha256").hex() for secret in secrets]
+    stripe = [hmac.new(secret.encode(), plain, "sha256").hexdigest() for secret in secrets]
     headers = {SIGNATURE_HEADER: f"t={timestamp},v1={stripe[0]}"}
     if len(stripe) > 1:
         older = ",".join(f"v1={signature}" for signature in stripe[1:])
@@ -75,7 +75,8 @@ def sign(secrets: Sequence[str], *, webhook_id: str, timestamp: int, body: bytes
     headers[STANDARD_TIMESTAMP_HEADER] = str(timestamp)
     # Space-separated, newest first: Standard Webhooks 1.0, "Multiple signatures".
     headers[STANDARD_SIGNATURE_HEADER] = " ".join(
-        "v1," + base64.b64encode(hmac.digest(_key(secret), standard, "sha256")).decode("ascii")
+        "v1,"
+        + base64.b64encode(hmac.new(_key(secret), standard, "sha256").digest()).decode("ascii")
         for secret in secrets
     )
     return headers
