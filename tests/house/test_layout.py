@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.house.markdown import blocks
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("momo_cli", "daemon", "parsers")
 
@@ -29,6 +31,33 @@ def test_every_room_of_the_daemon_has_a_floor_and_every_floor_a_room() -> None:
     floors = {room.strip() for layer in contract("floors")["layers"] for room in layer.split("|")}
     assert floors == rooms()
     assert contract("floors")["exhaustive"]
+
+
+def test_the_map_shows_the_floors_as_they_are() -> None:
+    drawn = blocks((ROOT / "docs/architecture.md").read_text())[0].text
+    path = re.search(r"__main__ ->.*-> wire", drawn, re.DOTALL)
+    assert path
+    floors = [set(re.findall(r"\w+", floor)) for floor in path[0].split("->")]
+    assert floors == [
+        {room.strip() for room in layer.split("|")} for layer in contract("floors")["layers"]
+    ]
+
+
+def test_the_map_says_of_every_room_what_lives_there() -> None:
+    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE)
+    told = {
+        name.strip("/").removesuffix(".py")
+        for row in rows
+        for name in re.findall(r"`([\w/]+(?:\.py)?/?)`", row)
+    }
+    named = {name.removeprefix("daemon/") for name in told}
+    assert rooms() - named == set()
+    folders = {
+        path.parent.relative_to(ROOT)
+        for package in ("momo_cli", "parsers")
+        for path in (ROOT / package).rglob("*.py")
+    }
+    assert {str(path) for path in folders} - told <= {"momo_cli"}, "its files are rows of their own"
 
 
 def test_command_line_may_see_one_room_of_the_daemon() -> None:
