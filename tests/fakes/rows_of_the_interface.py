@@ -1,4 +1,4 @@
-"""The rows of the tables of the interface, each with the test that covers it: `docs/rows.md` shows them."""
+"""The rows of the tables of the interface and of delivery, each with the test that covers it: `docs/rows.md` shows them."""
 
 import ast
 import functools
@@ -83,8 +83,17 @@ def field_rows() -> list[FieldRow]:
 
 def other_rows() -> list[Row]:
     """Return the rows of operations, transitions, authentication, events and limits."""
+    return _rows("tests.txt")
+
+
+def delivery_rows() -> list[Row]:
+    """Return the rows of the state table of deliveries, and what else is promised of them."""
+    return _rows("delivery.txt")
+
+
+def _rows(name: str) -> list[Row]:
     group, found = "", []
-    for line in (CORPUS / "tests.txt").read_text().splitlines()[1:]:
+    for line in (CORPUS / name).read_text().splitlines()[1:]:
         if line.startswith("# "):
             group = line[2:]
             continue

@@ -18,7 +18,14 @@ from momo_cli.commands import COMMANDS
 from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exits import EXIT_CODES
 from momo_cli.reference import markdown
-from tests.fakes.rows_of_the_interface import FIELD_TEST, error_rows, field_rows, other_rows
+from tests.fakes.rows_of_the_interface import (
+    FIELD_TEST,
+    Row,
+    delivery_rows,
+    error_rows,
+    field_rows,
+    other_rows,
+)
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
@@ -144,12 +151,18 @@ def rows_of_fields() -> str:
 
 def rows_of_the_rest() -> str:
     """Every row of the other tables, with its test."""
+    return _rows((*other_rows(), *error_rows()))
+
+
+def rows_of_delivery() -> str:
+    """Every row of the state table of deliveries, and every promise about them, with its test."""
+    return _rows(delivery_rows())
+
+
+def _rows(rows: Sequence[Row]) -> str:
     return _table(
         ("table", "row", "test"),
-        [
-            (row.group, row.text, f"`{row.file}::{row.function}`")
-            for row in (*other_rows(), *error_rows())
-        ],
+        [(row.group, row.text, f"`{row.file}::{row.function}`") for row in rows],
     )
 
 
@@ -170,6 +183,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "answer fields": answer_fields,
     "rows of fields": rows_of_fields,
     "rows of the rest": rows_of_the_rest,
+    "rows of delivery": rows_of_delivery,
 }
 _PLACE: Final = re.compile(r"<!-- table: ([a-z ]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""Each row of the interface has its test."""
+"""Each row of the interface and of delivery has its test."""
 
 from tests.fakes import rows_of_the_interface as rows
 
@@ -6,7 +6,7 @@ from tests.fakes import rows_of_the_interface as rows
 def test_every_row_names_a_test_that_exists() -> None:
     missing = [
         f"{row.text}: {row.file} {row.function}"
-        for row in rows.other_rows()
+        for row in (*rows.other_rows(), *rows.delivery_rows())
         if row.function not in rows.functions(row.file)
     ]
     assert missing == []
@@ -23,5 +23,5 @@ def test_a_row_whose_test_is_gone_is_found() -> None:
 
 
 def test_no_row_is_there_twice() -> None:
-    texts = [(row.group, row.text) for row in rows.other_rows()]
+    texts = [(row.group, row.text) for row in (*rows.other_rows(), *rows.delivery_rows())]
     assert len(set(texts)) == len(texts)
