@@ -109,6 +109,7 @@ class Path(StrEnum):
     LOCAL_MESSAGE = "/local/v1/messages/{id}"
     LOCAL_MESSAGE_CONFIRM = "/local/v1/messages/{id}/confirm-wording"
     LOCAL_REPARSE = "/local/v1/messages/reparse"
+    LOCAL_IMPORT = "/local/v1/messages/import"
     LOCAL_TEMPLATES = "/local/v1/templates"
     LOCAL_REPORT = "/local/v1/report"
     LOCAL_REPORT_MAIL = "/local/v1/report/mail"

@@ -21,6 +21,7 @@ from daemon.api import (
     local_delivery,
     local_doctor,
     local_export,
+    local_import,
     local_listen,
     local_logs,
     local_messages,
@@ -205,6 +206,7 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_MODEM_TEST, {"POST": op(local_modems.test)}, local=True)
     routes.add(Path.LOCAL_MESSAGES, {"GET": op(local_messages.get_list)}, local=True)
     routes.add(Path.LOCAL_REPARSE, {"POST": op(local_messages.reparse)}, local=True)
+    routes.add(Path.LOCAL_IMPORT, {"POST": op(local_import.import_batch)}, local=True)
     routes.add(Path.LOCAL_MESSAGE, {"GET": op(local_messages.get_one)}, local=True)
     confirm = {"POST": op(local_templates.confirm)}
     routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)

@@ -120,6 +120,7 @@ _DOUBTS: Final = {
     "reference_like_a_receipt": "the text that the payer typed speaks as a receipt does",
     "wording_unverified": "no genuine message of this wording is known yet; approving this one makes it the proof, and "
     "those after it count by themselves",
+    "takes_back_a_live_payment": "it comes out of a file, and the payment that it takes back was read from a phone",
 }
 """What speaks against a message of the right sender (`daemon.core.doubts`)."""
 

@@ -2,13 +2,14 @@
 
 from daemon.core import trust
 from daemon.core.limits import MESSAGE_CHARACTERS_MAX
-from daemon.intake import vouched
-from daemon.intake.desk import Desk
+from daemon.intake import imported, vouched
+from daemon.intake.desk import IMPORTED, Desk
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.parts import Unread, Whole
 from daemon.intake.pay import ask
 from daemon.intake.weigh import weigh
 from daemon.modem.pdu_fields import SenderType
+from daemon.modem.pdu_values import Deliver
 from daemon.store import events, messages
 from daemon.wire import MessageState, ReviewReason
 from parsers import reading as readings
@@ -30,7 +31,7 @@ def conclude(desk: Desk, whole: Whole) -> MessageState:
     """
     network = desk.sim.network
     provider = None if network is None else provider_of_network(network)
-    doubts = _doubts(desk, whole)
+    doubts = doubts_of_sender(desk, whole.last)
     outcome = Outcome(
         MessageState.NOT_PAYMENT, provider=provider, trusted=not doubts, reasons=doubts
     )
@@ -43,8 +44,9 @@ def conclude(desk: Desk, whole: Whole) -> MessageState:
         outcome.wording = read_as.wording
         outcome.fields = readings.fields(read_as)
     if not doubts:
-        weigh(desk, Arrived.now(desk, whole, provider), outcome, read_as)
-    elif isinstance(read_as, readings.Payment):
+        judge = imported.keep if desk.imported else weigh
+        judge(desk, Arrived.now(desk, whole, provider), outcome, read_as)
+    elif isinstance(read_as, readings.Payment) and not desk.imported:
         outcome.state = MessageState.HELD
         ask(desk, whole.message_id, ReviewReason.UNTRUSTED_SENDER, {"doubts": doubts})
     return _write(desk, whole.message_id, whole.body, outcome)
@@ -52,17 +54,17 @@ def conclude(desk: Desk, whole: Whole) -> MessageState:
 
 def reading_of(desk: Desk, whole: Whole) -> readings.Reading:
     """Say what a whole message says, as `conclude` would, and write nothing."""
-    return _read(desk, whole, trusted=not _doubts(desk, whole))
+    return _read(desk, whole, trusted=not doubts_of_sender(desk, whole.last))
 
 
-def _doubts(desk: Desk, whole: Whole) -> list[str]:
+def doubts_of_sender(desk: Desk, value: Deliver) -> list[str]:
     """Return why a message's sender cannot be trusted, empty when it can."""
     network = desk.sim.network
     provider = None if network is None else provider_of_network(network)
     return trust.doubts(
         trust.Evidence(
-            sender=whole.last.sender,
-            sender_is_alphanumeric=whole.last.sender_type is SenderType.ALPHANUMERIC,
+            sender=value.sender,
+            sender_is_alphanumeric=value.sender_type is SenderType.ALPHANUMERIC,
             network=network,
             network_senders=vouched.senders(desk, provider),
         )
@@ -91,7 +93,7 @@ def _write(desk: Desk, message_id: str, body: str | None, outcome: Outcome) -> M
         wording=outcome.wording,
         fields=outcome.fields,
         trusted=outcome.trusted,
-        reasons=outcome.reasons,
+        reasons=[IMPORTED, *outcome.reasons] if desk.imported else outcome.reasons,
         payment_id=outcome.payment_id,
         payment_method_id=desk.line_id,
         received_at=desk.now,

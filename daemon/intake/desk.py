@@ -1,7 +1,8 @@
 """What is on the table while the parts of one SIM are taken in: one write transaction, one moment, one line."""
 
+import json
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Final, Self
 
 from daemon.core import sandbox
 from daemon.core.model import Message, PaymentMethod, Sim
@@ -12,6 +13,9 @@ from daemon.store import payment_methods, presence
 from daemon.store.engine import Tx
 from daemon.wire import Mode
 
+IMPORTED: Final = "imported"
+"""The first reason of every message that came out of a file, so that it stays one when it is read again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
@@ -20,6 +24,7 @@ class Desk:
     Attributes:
         sim: The SIM that got the messages.
         line: The number it holds, None when it has none yet.
+        imported: They come out of a file and not from a phone: history, whatever their time (`intake.imported`).
     """
 
     env: Env
@@ -28,6 +33,7 @@ class Desk:
     now: int
     sim: Sim
     line: PaymentMethod | None
+    imported: bool = False
 
     @classmethod
     def lay(cls, env: Env, tx: Tx, source: Source, now: int) -> Self:
@@ -47,7 +53,7 @@ class Desk:
         test = row.mode is Mode.TEST
         desk = cls.lay(env, tx, Source(row.sim_key, row.device_id, row.slot_index, test=test), now)
         line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id)
-        return replace(desk, line=line or None)
+        return replace(desk, line=line or None, imported=IMPORTED in json.loads(row.reasons))
 
     @property
     def mode(self) -> Mode:

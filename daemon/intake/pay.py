@@ -25,7 +25,7 @@ from parsers.telco_id import normalize_telco_id
 
 def pay(desk: Desk, arrived: Arrived, outcome: Outcome, read_as: readings.Payment) -> None:
     """Make the payment of a trusted message, let it pay, and say in `outcome` what became of it."""
-    if desk.mode is Mode.LIVE:
+    if desk.mode is Mode.LIVE and not desk.imported:
         payments.touch_line(desk.tx, arrived.payment_method_id, arrived.sim_key, desk.now)
     if read_as.telco_id is None:
         outcome.state = MessageState.HELD
@@ -197,7 +197,7 @@ def _row(desk: Desk, arrived: Arrived, read_as: readings.Payment, telco_id: str)
         "reference_text": read_as.reference,
         "telco_at": arrived.at if printed_at is None else printed_at,
         "stored_at": arrived.stored_at,
-        "historical": trust.is_history(arrived.sent_at, since),
+        "historical": desk.imported or trust.is_history(arrived.sent_at, since),
         "standing": "open",
         "reversed_at": None,
     }

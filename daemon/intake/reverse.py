@@ -41,6 +41,8 @@ def reverse(desk: Desk, arrived: Arrived, read_as: readings.Reversal) -> Payment
     payment = next((one for one in found if one.provider == arrived.provider), None)
     if reversal is None:
         return payment
+    if payment is None and desk.imported:
+        return None  # what an old file takes back may come further down in it
     if payment is None:
         _tell_unmatched(desk, arrived, read_as)
     elif payments.reverse(desk.tx, payment.id, at):
@@ -50,7 +52,7 @@ def reverse(desk: Desk, arrived: Arrived, read_as: readings.Reversal) -> Payment
 
 def _attach(desk: Desk, payment: Payment, reversal: Reversal) -> None:
     transaction = transactions.reverse(desk.tx, payment.id, reversal.at)
-    if transaction is not None:
+    if transaction is not None and not desk.imported:
         desk.env.outbox.reverse(desk.tx, transaction, payment, reversal, desk.now)
     about = None if transaction is None else transaction.id
     reversals.tell(

@@ -96,10 +96,10 @@ def sims(reader: Reader) -> list[Sim]:
 
 
 def unread_since(reader: Reader, since: int) -> tuple[int, int]:
-    """Return how many live messages came since then, and how many of those nothing could read."""
+    """Return how many live messages phones read since then, and how many of those nothing could read."""
     row = reader.one(
         "SELECT COUNT(*), COALESCE(SUM(CASE WHEN state = 'unparsed' THEN 1 ELSE 0 END), 0) FROM messages "
-        "WHERE mode = 'live' AND created_at >= :since",
+        "WHERE mode = 'live' AND created_at >= :since AND reasons NOT LIKE '[\"imported\"%'",
         {"since": since},
     )
     assert row is not None, "an aggregate has a row"

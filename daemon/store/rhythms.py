@@ -73,10 +73,10 @@ def move_cursor(tx: Tx, seq: int) -> None:
 
 
 def heard_after(reader: Reader, seq: int, limit: int) -> list[Heard]:
-    """Return live messages that came after that one, oldest first."""
+    """Return live messages that phones read after that one, oldest first."""
     rows = reader.all(
         "SELECT seq, sim_key, COALESCE(sent_at, created_at), created_at FROM messages "
-        "WHERE seq > :seq AND mode = 'live' ORDER BY seq LIMIT :limit",
+        "WHERE seq > :seq AND mode = 'live' AND reasons NOT LIKE '[\"imported\"%' ORDER BY seq LIMIT :limit",
         {"seq": seq, "limit": limit},
     )
     return [Heard(*row) for row in rows]
