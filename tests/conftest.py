@@ -42,6 +42,15 @@ def _own_home() -> Iterator[None]:
         os.environ["HOME"] = before
 
 
+@pytest.fixture(autouse=True)
+def _own_umask() -> Iterator[None]:
+    """The daemon's program makes the umask strict; a test that calls it must not do so for the next one."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture
 def places(tmp_path: Path) -> wire.Places:
     """The places of a shop that does not exist yet."""
