@@ -71,9 +71,10 @@ docs: $(DEV) ## Write the tables of the documents from the code
 man: $(RUNTIME) ## Write the man pages into build/man
 	@$(BIN)/momo help --man build/man --quiet > /dev/null
 
-picture: $(RUNTIME) ## Draw docs/img/demo.svg from a real run of the demo
+picture: $(DEV) ## Draw docs/img/*.svg from real runs: the demo, lines, today, watch
 	@mkdir -p docs/img
 	@$(BIN)/python -m daemon demo --picture docs/img/demo.svg
+	@$(BIN)/python -m tests.house.pictures
 
 # The hashes are of every platform's files; which index they came from is left out, it is not part of the pin.
 COMPILE := uv pip compile pyproject.toml --quiet --generate-hashes --no-header --annotation-style=line \

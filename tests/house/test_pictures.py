@@ -1,0 +1,39 @@
+"""The pictures in the documents are of what the program shows, and load nothing."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.house import pictures
+from tests.house.markdown import DOCUMENTS, links
+
+
+@pytest.mark.parametrize("name", ["demo", *pictures.PICTURES])
+def test_each_picture_is_there_is_shown_and_loads_nothing(name: str) -> None:
+    path = pictures.FOLDER / f"{name}.svg"
+    text = path.read_text()
+    ET.fromstring(text)
+    assert f"momo&#160;{name}" in text or f">momo {name}<" in text
+    assert not re.search(r"url\((?!#)|href=|@import|<script", text)
+    shown = {(one.parent / link).resolve() for one in DOCUMENTS for link in links(one.read_text())}
+    assert path in shown
+
+
+def test_last_screen_of_a_terminal_is_what_a_picture_shows() -> None:
+    said = "\x1b[?1049h\x1b[?25l\x1b[Hold\r\n\x1b[H\x1b[32mnew\x1b[0m\x1b[K\r\nline\x1b[?25h\x1b[?1049l"
+    assert pictures.last_screen(said) == "\x1b[32mnew\x1b[0m\nline"
+    assert pictures.last_screen("printed\r\n") == "printed"
+
+
+@pytest.mark.slow
+def test_pictures_can_be_drawn_again_from_a_real_run(tmp_path: Path) -> None:
+    pictures.draw(tmp_path)
+    shown = {
+        name: " ".join((tmp_path / f"{name}.svg").read_text().replace("&#160;", " ").split())
+        for name in pictures.PICTURES
+    }
+    assert "every SIM has a number" in shown["lines"]
+    assert "wallet says 190.00" in shown["today"]
+    assert "SELASI KONADU NARH" in shown["watch"]
