@@ -1,8 +1,9 @@
 """Set up this machine: the shop, its password and keys, the phone and its number, and a first practice payment.
 
 On a terminal it asks for what is missing, skips what is done, and asks nothing twice; stop it at any time and run it
-again. Without one it does what the flags (or --from FILE.toml) say. Keys and secrets are shown once. Exit 6 when a
-step that was asked for still needs you, and with --check when anything does.
+again. Without one it does what the flags (or --from FILE.toml) say. Keys and secrets are shown once; in a pipe as
+rows api_key, test_api_key and webhook_secret. Exit 6 when a step that was asked for still needs you, and with --check
+when anything does.
 """
 
 import os
@@ -32,9 +33,8 @@ EXAMPLES: Final = """\
   momo setup --check
   momo setup --from shop.toml --no-input --service user
 """
-VIEW: Final = View(
-    fields=(Field("id"), Field("status"), Field("detail"), Field("fix")),
-)
+VIEW: Final = View(fields=(Field("id"), Field("status"), Field("detail"), Field("fix")))
+_SECRETS: Final = {"api_key": "API key", "test_api_key": "test API key", "webhook_secret": "webhook secret"}  # fmt: skip
 _FIRST: Final = "momo init 1.00 --phone NUMBER"
 _WELCOME: Final = """\
 Welcome to momo. A few questions, about five minutes.
@@ -175,7 +175,8 @@ def _gone_on(terminal: Terminal, done: Done, wizard: Wizard) -> Answer:
         # What is shown this once was made before: it must be shown now too.
         secrets = _secrets(terminal, data)
         lines = [*secrets, "", "Stopped; momo setup goes on from here."]
-        return Answer(document=done.text, lines=lines, exit_code=exits.INTERRUPTED)
+        rows = _rows(data, first)
+        return Answer(document=done.text, rows=rows, lines=lines, exit_code=exits.INTERRUPTED)
     steps = [*first, *wizard.steps]
     data["steps"] = steps
     bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
@@ -190,7 +191,7 @@ def _gone_on(terminal: Terminal, done: Done, wizard: Wizard) -> Answer:
     )
     return Answer(
         document=dumps({**done.body, "data": data}),
-        rows=steps,
+        rows=_rows(data, steps),
         lines=[*lines, "", end],
         next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
         exit_code=exits.FINDINGS if bad else exits.OK,
@@ -266,7 +267,7 @@ def _answer(terminal: Terminal, done: Done, todo: Sequence[str]) -> Answer:
     steps: list[Row] = data.get("steps") or []
     return Answer(
         document=done.text,
-        rows=steps,
+        rows=_rows(data, steps),
         lines=_lines(terminal, data, steps),
         next=todo,
         exit_code=done.exit_code,
@@ -283,18 +284,17 @@ def _lines(terminal: Terminal, data: dict[str, Any], steps: list[Row]) -> list[s
     return [*found, *_secrets(terminal, data)]
 
 
+def _rows(data: dict[str, Any], steps: Sequence[Row]) -> list[Row]:
+    """Return the steps, and below them what is shown this once: a script that reads no JSON must get it too."""
+    made = [{"id": name, "status": "done", "detail": data.get(name)} for name in _SECRETS]
+    return [*steps, *(row for row in made if row["detail"])]
+
+
 def _secrets(terminal: Terminal, data: dict[str, Any]) -> list[str]:
     """Return what is shown this once."""
-    secrets = [
-        (title, data[name])
-        for title, name in (
-            ("API key", "api_key"),
-            ("test API key", "test_api_key"),
-            ("webhook secret", "webhook_secret"),
-        )
+    shown = [
+        f"  {title:<15} {terminal.style(clean(data[name]), 'bold')}"
+        for name, title in _SECRETS.items()
         if data.get(name)
     ]
-    if not secrets:
-        return []
-    shown = [f"  {title:<15} {terminal.style(clean(v), 'bold')}" for title, v in secrets]
-    return ["", "Shown this once; keep them somewhere safe:", *shown]
+    return ["", "Shown this once; keep them somewhere safe:", *shown] if shown else []
