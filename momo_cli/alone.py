@@ -21,6 +21,7 @@ _ALWAYS: Final = frozenset(
         "backup create",
         "backup prune",
         "dead-letters replay-batch",
+        "messages import",
         "messages reparse",
         "prune",
         "replay",

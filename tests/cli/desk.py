@@ -20,6 +20,8 @@ DESK = {
     "pin.txt": "1234\n",
     "receipt.txt": RECEIPT,
     "inbox.txt": RECEIPT,
+    "inbox.csv": f'sender,text,date\nMobileMoney,"{RECEIPT}",1700000000000\n',
+    "sms-backup.xml": '<smses count="1"><sms address="MobileMoney" date="1700000000000" type="1" body="Hi"/></smses>',
     "samples.txt": INLINE,
     "messages.jsonl": json.dumps({"sender": "MobileMoney", "text": RECEIPT}) + "\n",
     "payments.csv": "reference,transaction_id\n7KQ2MX,0000012345\n",

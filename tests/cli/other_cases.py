@@ -132,6 +132,11 @@ OTHERS = {
         "hook.secret",
         program={"verify": says(VALID)},
     ),
+    "messages import": Other(
+        ("messages", "import", "inbox.csv", "--line", "0244124567"),
+        {("POST", wire.Path.LOCAL_IMPORT): ok({"messages": [samples.IMPORTED], "dry_run": False})},
+        stream=True,
+    ),
     "statement import": Other(
         ("statement", "import", "mtn-november.csv"),
         {("POST", wire.Path.LOCAL_STATEMENT): ok({"entries": [], "noted": True})},

@@ -97,6 +97,7 @@ RECONCILED: dict[str, Any] = {
     "difference_type": "exact",
     "message": "Paid exactly.",
 }
+IMPORTED = {"fate": "new", "state": "historical", "id": MESSAGE, "why": None}
 REPARSED: dict[str, Any] = {
     "looked_at": 3,
     "read": [
