@@ -1,7 +1,8 @@
 """The list of transactions: whatever it is narrowed to, it says what counting by hand says; and reads indexes alone."""
 
+import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.store.engine import Reader, Store, Tx
-from daemon.store.transaction_list import Found, TransactionFilter, transactions
+from daemon.store.engine import Store, Tx
+from daemon.store.transaction_list import TransactionFilter, transactions
 from daemon.wire import Mode, TransactionStatus
 
 NOW = 1_760_000_000_000_000
@@ -114,37 +115,39 @@ def by_hand(rows: Sequence[Row], wanted: TransactionFilter) -> list[str]:
     return [f"00000000-0000-4000-8000-{number:012d}" for _, number in found]
 
 
+@pytest.fixture(scope="module")
+def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """One database for all examples: making one costs more than all that is asked of it."""
+    store = Store.open(str(tmp_path_factory.mktemp("list") / "momo.db"), now_us=NOW)
+    yield store
+    store.close()
+
+
+def refill(tx: Tx, rows: Sequence[Row]) -> None:
+    """Put these rows in the place of all others."""
+    tx.run("DELETE FROM transactions")
+    tx.run("DELETE FROM transaction_counts")
+    add_all(tx, rows)
+
+
 @given(rows=st.lists(requests | holders, max_size=25), wanted=filters, limit=st.integers(1, 7))
 def test_every_page_is_what_counting_by_hand_gives(
-    rows: list[Row], wanted: TransactionFilter, limit: int, tmp_path_factory: pytest.TempPathFactory
+    rows: list[Row], wanted: TransactionFilter, limit: int, emptied: Store
 ) -> None:
-    store = Store.open(str(tmp_path_factory.mktemp("list") / "momo.db"), now_us=NOW)
-    try:
-        import asyncio
+    expected = by_hand(rows, wanted)
 
-        async def read_all() -> None:
-            await store.write(lambda tx: add_all(tx, rows))
-            expected = by_hand(rows, wanted)
-            for offset in range(0, len(rows) + 2 * limit, limit):
+    def compare(tx: Tx) -> None:
+        refill(tx, rows)
+        for offset in range(0, len(rows) + 2 * limit, limit):
+            found, total = transactions(tx, wanted, now=NOW, limit=limit, offset=offset)
+            assert total == len(expected)
+            assert [one[0].id for one in found] == expected[offset : offset + limit]
+            if found and offset == limit:
+                behind = replace(wanted, after=found[-1][0].id)
+                rest, _ = transactions(tx, behind, now=NOW, limit=limit, offset=0)
+                assert [one[0].id for one in rest] == expected[offset + limit : offset + 2 * limit]
 
-                def page(reader: Reader, offset: int = offset) -> tuple[list[Found], int]:
-                    return transactions(reader, wanted, now=NOW, limit=limit, offset=offset)
-
-                found, total = await store.read(page)
-                assert total == len(expected)
-                assert [one[0].id for one in found] == expected[offset : offset + limit]
-                behind = replace(wanted, after=found[-1][0].id) if found else wanted
-
-                def more(reader: Reader, behind: TransactionFilter = behind) -> list[str]:
-                    rest, _ = transactions(reader, behind, now=NOW, limit=limit, offset=0)
-                    return [one[0].id for one in rest]
-
-                if found and offset == limit:
-                    assert await store.read(more) == expected[offset + limit : offset + 2 * limit]
-
-        asyncio.run(read_all())
-    finally:
-        store.close()
+    asyncio.run(emptied.write(compare))
 
 
 async def test_totals_follow_every_change_of_a_status(tmp_path: Path) -> None:
