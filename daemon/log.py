@@ -19,6 +19,8 @@ _PHONE: Final = re.compile(r"(?<![\w.+-])\+?\d(?:[ -]?\d){8,14}(?!\w|[.-]\d)", r
 _PDU: Final = re.compile(r"(?<!\w)[0-9A-Fa-f]{65,}(?!\w)", re.ASCII)
 """Hex longer than a SHA-256 is an SMS as the modem gave it."""
 _QUOTED: Final = re.compile(r"(['\"]).*?\1", re.DOTALL)
+_PLAIN: Final = re.compile(r"[a-z.]{0,40}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
+"""Words of ours and UUIDs: nothing in them is to be hidden, and most values of most lines are such."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """A value with a line break in it could write a line of its own."""
 
@@ -53,6 +55,8 @@ def masked(key: str, value: Any) -> Any:
         return [masked(key, inner) for inner in value]
     is_bytes = isinstance(value, bytes | bytearray | memoryview)
     text = f"<{len(value)} bytes>" if is_bytes else str(value)
+    if key not in _NAMES and _PLAIN.fullmatch(text):
+        return text
     return f"{text[:1]}***" if key in _NAMES else scrubbed(text)
 
 
@@ -144,7 +148,7 @@ def _is(stream: TextIO, path: str) -> bool:
 def _as_if_missing(package: str) -> Iterator[None]:
     """Let what is imported believe that a package is not installed (None in sys.modules, importlib's own way).
 
-    structlog takes rich where it finds it, for tracebacks that nobody asks it to draw.
+    structlog takes rich where it finds it, for tracebacks that nobody asks it to draw, and greenlet, which we have none of.
     """
     if package in sys.modules:
         yield
@@ -158,15 +162,15 @@ def _as_if_missing(package: str) -> Iterator[None]:
 
 
 def _structlog(out: Any, *, as_json: bool) -> Any:
-    with _as_if_missing("rich"):
+    with _as_if_missing("rich"), _as_if_missing("greenlet"):
         import structlog  # noqa: PLC0415 -- see the module's docstring
         from structlog.typing import Processor  # noqa: PLC0415 -- the same
 
     renderer: Processor = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=24)
     if as_json:
         renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
-    return structlog.wrap_logger(
-        structlog.PrintLogger(out),
+    bound = structlog.wrap_logger(
+        structlog.WriteLogger(out),
         processors=[
             _mask_all,
             structlog.processors.add_log_level,
@@ -177,6 +181,7 @@ def _structlog(out: Any, *, as_json: bool) -> Any:
             renderer,
         ],
     )
+    return bound.bind()  # unbound it would be bound anew for each line
 
 
 def _mask_all(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Mapping[str, Any]:
