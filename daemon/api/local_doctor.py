@@ -1,10 +1,13 @@
-"""GET /local/v1/doctor: look for what is wrong, with what the running daemon knows of its phones."""
+"""GET /local/v1/doctor: look for what is wrong, with what the running daemon knows of its phones.
+
+The doctor's rooms are loaded when somebody asks: a daemon that is well does not carry them.
+"""
 
 import asyncio
 import os
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from daemon.api.envelope import VERSION
 from daemon.api.fields import Query
@@ -12,15 +15,19 @@ from daemon.api.local_modems import modems
 from daemon.api.service import Call, Reply
 from daemon.core.phones import Level, Trouble
 from daemon.core.shapes import Json, dump
-from daemon.doctor.checks import Patient, Phone, Running, report
-from daemon.doctor.rounds import AREAS, examine, this_user
 from daemon.wire import places
+
+if TYPE_CHECKING:
+    from daemon.doctor.checks import Phone
 
 _AWAY: Final = "away"
 
 
 async def get(call: Call) -> Reply:
     """Examine the areas of `area`, separated by commas; all without one. 200 also when something is wrong."""
+    from daemon.doctor.checks import Patient, Running, report  # noqa: PLC0415 -- see the module's docstring
+    from daemon.doctor.rounds import AREAS, examine, this_user  # noqa: PLC0415 -- the same
+
     query = Query(call.query)
     areas = [area for area in str(query.body.get("area", "")).split(",") if area]
     for area in areas:
@@ -50,7 +57,9 @@ async def get(call: Call) -> Reply:
     return Reply(200, dump(report(checks)))
 
 
-def _phone(row: Json) -> Phone:
+def _phone(row: Json) -> "Phone":
+    from daemon.doctor.checks import Phone  # noqa: PLC0415 -- the same
+
     troubles = (
         Trouble(each["id"], Level(each["level"]), each["text"], each["fix"])
         for each in row["troubles"]

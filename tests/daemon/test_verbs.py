@@ -10,6 +10,11 @@ import pytest
 from daemon import __main__ as program
 
 ROOT = Path(__file__).parents[2]
+NOT_WHEN_IDLE = {
+    "aiosmtplib", "argon2", "cryptography", "daemon.backups", "daemon.demo", "daemon.doctor.rounds", "greenlet", "httpx",
+    "httpcore", "jinja2", "jwt", "keyring", "phonenumbers", "prometheus_client", "rich", "segno", "tarfile", "typer",
+}  # fmt: skip
+"""Loaded with the first webhook, mail, login, page, code, question; or never."""
 OF_THE_SERVICE = {"daemon.app", "httpx", "rich", "starlette", "uvicorn"}
 
 
@@ -37,3 +42,17 @@ def test_a_verb_that_serves_nobody_does_not_load_the_service(verb: str) -> None:
         [sys.executable, "-c", look], cwd=ROOT, check=True, capture_output=True, text=True
     )
     assert not OF_THE_SERVICE & set(done.stdout.split())
+
+
+def test_an_idle_daemon_does_not_carry_what_it_may_never_need() -> None:
+    look = (
+        "import sys, daemon.verbs.daemon_run; from daemon.log import Log;"
+        "Log(sys.stderr).info('daemon.ready'); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", look], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    loaded = set(done.stdout.split())
+    assert "uvicorn" in loaded
+    assert "structlog" in loaded
+    assert not loaded & NOT_WHEN_IDLE
