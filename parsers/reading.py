@@ -27,69 +27,29 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
-    """Money that came in, as its receipt says.
+class _Said:
+    """What any message of a network may say.
 
     Attributes:
-        kind: `PAYMENT_RECEIVED`, `MERCHANT_PAYMENT` or `CASH_IN`.
         network: Short name of the network whose wording it is (`mtn`).
         wording: Name of the wording that read it.
-        amount: What was paid.
+        amount: The money that the message is about.
         telco_id: The network's transaction ID as printed; None on old wordings that print none.
         payer_name: As printed, trimmed.
         payer_phone: E.164; None when the receipt names no number, or none that is valid.
         payer_phone_printed: The payer's number as the receipt has it.
-        payer_account: A masked bank account or a till code, where the payer is no phone.
-        reference: What the payer typed; None when nothing.
-        reference_raw: The reference field whole, where the network wraps the typed text; else None.
-        balance: The wallet's balance after the payment.
+        balance: The wallet's balance afterwards.
         fee: What the receiver was charged.
         printed_at: The time the receipt prints, aware, UTC.
         extra: What else it says, by the corpus's words (`via_network`, `agent`, `available_balance`, `tax`).
-        payer_phone_typed: The payer's number stands in a field that a payer of our own network could have typed, so it
-            proves nothing about who paid.
-        unverified: No genuine message of this wording has been seen, or the wording does not prove that it is whole:
-            it is read and shown, and never matched without a person.
         shown: Field words whose printed form says more or less than the value can: a time without seconds or of another
             zone, a balance with more decimals than the currency has.
-    """
-
-    kind: Kind
-    network: str
-    wording: str
-    amount: Money
-    telco_id: str | None = None
-    payer_name: str | None = None
-    payer_phone: str | None = None
-    payer_phone_printed: str | None = None
-    payer_account: str | None = None
-    reference: str | None = None
-    reference_raw: str | None = None
-    balance: Money | None = None
-    fee: Money | None = None
-    printed_at: datetime | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
-    payer_phone_typed: bool = False
-    unverified: bool = False
-    shown: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reversal:
-    """Money that had come in and was taken back out.
-
-    Attributes:
-        telco_id: The ID of the reversal itself.
-        original_telco_id: The ID of the payment that is undone; None when the message does not name it.
-        amount: What was taken; None where the message names the payment and not the money.
-        The others are those of `Payment`; `kind` is always `REVERSAL`.
     """
 
     network: str
     wording: str
     amount: Money | None = None
     telco_id: str | None = None
-    original_telco_id: str | None = None
     payer_name: str | None = None
     payer_phone: str | None = None
     payer_phone_printed: str | None = None
@@ -97,8 +57,47 @@ class Reversal:
     fee: Money | None = None
     printed_at: datetime | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
-    unverified: bool = False
     shown: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment(_Said):
+    """Money that came in, as its receipt says.
+
+    Attributes:
+        kind: `PAYMENT_RECEIVED`, `MERCHANT_PAYMENT` or `CASH_IN`.
+        amount: What was paid; a payment always says it.
+        payer_account: A masked bank account or a till code, where the payer is no phone.
+        reference: What the payer typed; None when nothing.
+        reference_raw: The reference field whole, where the network wraps the typed text; else None.
+        payer_phone_typed: The payer's number stands in a field that a payer of our own network could have typed, so it
+            proves nothing about who paid.
+        unverified: No genuine message of this wording has been seen, or the wording does not prove that it is whole:
+            it is read and shown, and never matched without a person.
+    """
+
+    kind: Kind
+    amount: Money
+    payer_account: str | None = None
+    reference: str | None = None
+    reference_raw: str | None = None
+    payer_phone_typed: bool = False
+    unverified: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reversal(_Said):
+    """Money that had come in and was taken back out.
+
+    Attributes:
+        telco_id: The ID of the reversal itself.
+        original_telco_id: The ID of the payment that is undone; None when the message does not name it.
+        amount: What was taken; None where the message names the payment and not the money.
+        unverified: As of a `Payment`.
+    """
+
+    original_telco_id: str | None = None
+    unverified: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -112,27 +111,15 @@ class Reversal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotPayment:
-    """A message of the network that is no customer's payment; the attributes are those of `Payment`.
+class NotPayment(_Said):
+    """A message of the network that is no customer's payment; `reference` and `reference_raw` are those of `Payment`.
 
     A refund to the wallet is one of these with kind `REVERSAL`: no payment of ours is undone by it.
     """
 
     kind: Kind
-    network: str
-    wording: str
-    amount: Money | None = None
-    telco_id: str | None = None
-    payer_name: str | None = None
-    payer_phone: str | None = None
-    payer_phone_printed: str | None = None
     reference: str | None = None
     reference_raw: str | None = None
-    balance: Money | None = None
-    fee: Money | None = None
-    printed_at: datetime | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
-    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
