@@ -72,12 +72,13 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         file = _opened(terminal, options.file, opened)
         total = sum(1 for _ in _found(file, options, terminal))
         stack = opened.pop_all()
-    done = "would be taken in" if options.dry_run else "taken in"
+    if options.dry_run:
+        terminal.note("Dry run: this would become of them, and nothing is stored.")
     work = Work(
         _outcomes(client, file, options, terminal, stack),
         total,
         "Taking in",
-        done,
+        "read",
         counted=("new", "known", "skipped"),
     )
     return told(terminal, work, ("momo messages list --state historical",))

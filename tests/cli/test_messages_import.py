@@ -138,7 +138,7 @@ def test_each_message_is_told_and_the_last_line_is_the_sum(
         (6, "other_sender", None),
         (9, None, "UNREADABLE"),
     ]
-    sums = {"taken in": 2, "new": 1, "known": 0, "skipped": 1, "failed": 1}
+    sums = {"read": 2, "new": 1, "known": 0, "skipped": 1, "failed": 1}
     assert last == {"type": "summary", "requested": 3, **sums}
     (asked,) = [one for one in api.asked if one.path == wire.Path.LOCAL_IMPORT]
     assert asked.body["line"] == "0244124567"
@@ -147,7 +147,8 @@ def test_each_message_is_told_and_the_last_line_is_the_sum(
 
 def test_a_person_gets_one_sentence(file: str, momo: Momo) -> None:
     ran = momo("messages", "import", file, "--line", "0244124567", "--dry-run", "-o", "table")
-    assert "2 would be taken in, 1 new, 1 skipped, 1 refused (1 UNREADABLE)." in ran.out
+    assert "2 read, 1 new, 1 skipped, 1 refused (1 UNREADABLE)." in ran.out
+    assert "nothing is stored" in ran.err
 
 
 def test_stdin_is_read_like_a_file(file: str, momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
