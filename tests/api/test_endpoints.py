@@ -190,7 +190,8 @@ async def test_an_unknown_endpoint_is_404(api: FakeApi, name: str) -> None:
     assert code(await api.live.get(f"{PATH}/{name}")) == (404, "ENDPOINT_NOT_FOUND")
 
 
-async def test_an_implicit_endpoint_is_not_shown(api: FakeApi) -> None:
+async def test_the_list_shows_the_shop_s_endpoints_and_no_implicit_one(api: FakeApi) -> None:
+    made = (await post(api.live, {"url": URL})).json()["data"]
     await api.shop.env.store.write(
         lambda tx: tx.run(
             "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, "
@@ -199,7 +200,7 @@ async def test_an_implicit_endpoint_is_not_shown(api: FakeApi) -> None:
             "'https://a/', '', '[]', 0, 0, 1, 0, 0, 0)"
         )
     )
-    assert (await api.live.get(PATH)).json()["data"] == []
+    assert (await api.live.get(PATH)).json()["data"] == [made]
     answer = await api.live.get(f"{PATH}/0f3c0000-0000-4000-8000-000000000001")
     assert code(answer) == (404, "ENDPOINT_NOT_FOUND")
 

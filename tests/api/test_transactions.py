@@ -166,6 +166,7 @@ async def test_the_list_is_newest_first_with_pagination(api: FakeApi) -> None:
     }
     past = (await api.live.get("/v1/transactions", params={"page": 9})).json()
     assert (past["data"], past["pagination"]["has_prev"]) == ([], True)
+    assert past["pagination"]["per_page"] == 50
 
 
 async def test_an_item_has_the_fields_of_the_specification(api: FakeApi) -> None:

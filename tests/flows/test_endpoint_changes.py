@@ -90,6 +90,16 @@ async def test_a_success_in_flight_at_the_pause_counts_and_the_pause_stays(shop:
     assert [each.status for each in await owed(shop)] == ["delivered"]
 
 
+async def test_a_user_s_pause_stops_delivery_and_is_no_automatic_one(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await change(shop, is_active=False)
+    row = await endpoint(shop)
+    assert (row.is_active, row.auto_paused_at) == (False, None)
+    assert await lease(shop) == []
+    assert [each.status for each in await owed(shop)] == ["pending"]
+
+
 async def test_a_user_s_pause_keeps_the_time_of_an_automatic_one(shop: FakeShop) -> None:
     await add_endpoint(shop, is_active=0, auto_paused_at=7)
     await change(shop, is_active=False)
