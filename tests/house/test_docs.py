@@ -11,16 +11,11 @@ import pytest
 from daemon.config import Config
 from daemon.core.errors import ERRORS
 from daemon.wire import ErrorCode
-from momo_cli.commands import COMMANDS
 from tests.house import doc_tables
-from tests.house.markdown import DOCUMENTS, blocks
+from tests.house.markdown import DOCUMENTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-CALL = re.compile(
-    r"^(?:[^#\n]*[$(|] ?)?momo ([a-z]+(?:-[a-z]+)*(?: [a-z]+(?:-[a-z]+)*)?)", re.MULTILINE
-)
-"""A command in a block: at the beginning of a line, behind a prompt, a pipe or inside `$( )`."""
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -68,17 +63,6 @@ def documented() -> dict[str, Any]:
 
 def test_every_setting_is_documented_with_its_default() -> None:
     assert documented() == settings()
-
-
-def test_every_command_in_the_documents_exists() -> None:
-    known = {tuple(name.split()) for name in COMMANDS}
-    groups = {name[0] for name in known if len(name) == 2}
-    for path in DOCUMENTS:
-        commands = "".join(block.text for block in blocks(path.read_text()))
-        for call in CALL.findall(commands):
-            words = tuple(call.split())
-            wanted = words if words[0] in groups else words[:1]
-            assert wanted in known, f"{path.name}: momo {call}"
 
 
 def test_every_decision_has_context_decision_and_consequences() -> None:
