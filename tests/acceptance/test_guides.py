@@ -49,9 +49,14 @@ def _base(made: Path) -> dict[str, str]:
 def home(clone: Path, tmp_path: Path) -> Iterator[Path]:
     """Somebody's home folder; a daemon that a guide left running in it is stopped."""
     yield tmp_path
-    for shop in tmp_path.glob("momo-*/run"):
+    put_away(clone, tmp_path)
+
+
+def put_away(clone: Path, home: Path) -> None:
+    """Stop the daemons of a home folder, by the command itself."""
+    for shop in home.glob("momo-*/run"):
         stop = [str(clone / ".venv/bin/momo"), "daemon", "stop"]
-        environ = {"HOME": str(tmp_path), "MOMO_HOME": str(shop.parent)}
+        environ = {"HOME": str(home), "MOMO_HOME": str(shop.parent)}
         subprocess.run(stop, env=environ, check=False, timeout=30)
 
 
@@ -87,7 +92,28 @@ def test_commands_of_a_guide_work_as_they_stand_in_a_clean_clone(
         assert list(home.glob("momo-*")) == [], "it was put away"
 
 
+BREAKS_OFF = """\
+```sh
+. .venv/bin/activate
+export MOMO_HOME=~/momo-x
+echo "a long pass phrase" > ~/password
+momo setup --no-input --shop X --password-file ~/password --http off
+```
+```sh
+momo no-such-command
+```
+```sh
+echo not reached
+```
+"""
+
+
 @pytest.mark.slow
-def test_a_guide_with_a_wrong_command_is_found(clone: Path, home: Path) -> None:
-    done = run("```sh\n. .venv/bin/activate\nmomo no-such-command\n```\n", clone, home)
+def test_a_guide_with_a_wrong_command_fails_and_leaves_no_daemon(clone: Path, home: Path) -> None:
+    done = run(BREAKS_OFF, clone, home)
     assert done.returncode == 2
+    assert "not reached" not in done.stdout
+    socket = home / "momo-x/run/momo.sock"
+    assert socket.exists(), "the daemon runs on"
+    put_away(clone, home)
+    assert not socket.exists()
