@@ -174,11 +174,7 @@ def _held(patient: Patient, paths: list[str]) -> Iterator[Check]:
             if holder.pid == patient.pid:
                 continue
             name = holder.name or "a program"
-            stop = (
-                f"sudo systemctl stop {MODEM_MANAGER}"
-                if name == MODEM_MANAGER
-                else f"kill {holder.pid}"
-            )
+            stop = f"momo modems release {path}" if name == MODEM_MANAGER else f"kill {holder.pid}"
             yield Check("modem.busy", Status.FAIL, f"{name} (PID {holder.pid}) holds {path}", stop)
 
 

@@ -132,6 +132,10 @@ OTHERS = {
         "hook.secret",
         program={"verify": says(VALID)},
     ),
+    "modems release": Other(
+        ("modems", "release", "zte-front"),
+        {("GET", wire.Path.LOCAL_MODEMS): ok([samples.MODEM])},
+    ),
     "messages import": Other(
         ("messages", "import", "inbox.csv", "--line", "0244124567"),
         {("POST", wire.Path.LOCAL_IMPORT): ok({"messages": [samples.IMPORTED], "dry_run": False})},

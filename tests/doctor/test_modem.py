@@ -162,10 +162,10 @@ def test_another_program_on_the_port_is_named(machine: Machine) -> None:
     assert bad(machine, pid=4312) == {}
 
 
-def test_modem_manager_on_the_port_is_stopped_by_systemctl(machine: Machine) -> None:
+def test_modem_manager_on_the_port_is_asked_to_release_it(machine: Machine) -> None:
     port = zte(machine)
     machine.program(812, "ModemManager", port)
-    assert bad(machine)["modem.busy"][2] == "sudo systemctl stop ModemManager"
+    assert bad(machine)["modem.busy"][2] == f"momo modems release {port}"
 
 
 def test_modem_manager_that_may_come_is_a_warning_until_udev_says_ignore(machine: Machine) -> None:
