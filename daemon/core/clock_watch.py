@@ -34,19 +34,64 @@ class Doubt:
     ahead_us: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A time in which the wall clock ran on without a step, all of it as wrong as its end was.
+
+    Attributes:
+        from_us: When it began, by that clock.
+        until_us: When it ended, by that clock.
+        step_us: From that clock to the one that followed all of them.
+    """
+
+    from_us: int
+    until_us: int
+    step_us: int
+
+
 class ClockWatch:
     """What is known of the wall clock since the program started."""
 
     def __init__(self) -> None:
         self._floor: tuple[int, float] | None = None
         self._opened: dict[str, float] = {}
-        self.doubted_from: tuple[int, float] | None = None
-        """Both hands when the doubt was noticed; None while there is none."""
+        self.doubted = False
+        """The journal says that the clock is in doubt."""
+        self._looked: tuple[int, float] | None = None
+        self._since_us = 0
+        self._wrong: list[tuple[int, int, int]] = []
         self._witnesses: deque[tuple[int, float]] = deque(maxlen=WITNESSES)
 
     def written_before(self, at_us: int, boot_s: float) -> None:
         """Note the latest time that the shop's journal holds at the start: it cannot be earlier now."""
         self._floor = (at_us, boot_s)
+
+    def look(self, now_us: int, boot_s: float) -> None:
+        """Note both hands: a step of the clock since the last look ends one stretch and begins another."""
+        last, self._looked = self._looked, (now_us, boot_s)
+        if last is None:
+            self._since_us = now_us
+            return
+        ended_us = _carried(last, boot_s)
+        if abs(now_us - ended_us) <= AGREES_US:
+            return
+        if self.doubted:
+            self._wrong.append((self._since_us, ended_us, ended_us - _us(boot_s)))
+        # The step may be as old as the last look.
+        self._since_us = now_us - (ended_us - last[0])
+
+    def wrong(self) -> list[Stretch]:
+        """Return the stretches that were in doubt and that another clock followed."""
+        if self._looked is None:
+            return []
+        here = self._looked[0] - _us(self._looked[1])
+        steps = [Stretch(since, until, here - there) for since, until, there in self._wrong]
+        return [stretch for stretch in steps if abs(stretch.step_us) > AGREES_US]
+
+    def turned(self, *, doubted: bool) -> None:
+        """Note that the journal has it that a doubt began, or that it is over and `wrong` was seen to."""
+        self.doubted = doubted
+        self._wrong.clear()
 
     def opened(self, sim_key: str, boot_s: float) -> None:
         """Note that a phone with this SIM begins to be read."""
@@ -91,6 +136,10 @@ class ClockWatch:
 def _carried(witness: tuple[int, float], boot_s: float) -> int:
     at_us, then_s = witness
     return at_us + round((boot_s - then_s) * SECOND_US)
+
+
+def _us(boot_s: float) -> int:
+    return round(boot_s * SECOND_US)
 
 
 def _span(apart_us: int) -> str:

@@ -1,7 +1,5 @@
 """Notice when the machine's clock is wrong, and when it is right again: told once each way, once a minute at most."""
 
-from daemon.core.clock_watch import AGREES_US
-from daemon.core.limits import SECOND_US
 from daemon.env import Env
 from daemon.store import events, expiry
 from daemon.store.engine import Tx
@@ -13,6 +11,7 @@ JOURNAL_LINES = 100
 
 async def begin(env: Env) -> None:
     """Note, at the start, how far the shop's journal had come: it cannot be earlier now."""
+    env.clock_watch.look(env.clock.now_us(), env.clock.boottime())
     at = await env.store.read(lambda reader: events.latest_at(reader, JOURNAL_LINES))
     if at is not None:
         env.clock_watch.written_before(at, env.clock.boottime())
@@ -31,27 +30,25 @@ async def watch(env: Env) -> str | None:
         Unavailable: Nothing was written; the next call finds the same.
     """
     seen, doubt = env.clock_watch, env.clock_doubt()
-    now, boot = env.clock.now_us(), env.clock.boottime()
-    began = seen.doubted_from
-    if (doubt is None) == (began is None):
+    now = env.clock.now_us()
+    seen.look(now, env.clock.boottime())
+    if (doubt is not None) == seen.doubted:
         return None
     if doubt is not None:
         facts = {"why": doubt.why, "ahead_us": doubt.ahead_us}
         await env.store.write(
             lambda tx: events.add(tx, type="clock.suspect", mode=Mode.LIVE, at=now, data=facts)
         )
-        seen.doubted_from = (now, boot)
+        seen.turned(doubted=True)
         return doubt.why
-    assert began is not None
-    passed = round((boot - began[1]) * SECOND_US)
-    step = now - began[0] - passed
 
     def job(tx: Tx) -> None:
-        moved = 0
-        if abs(step) > AGREES_US:
-            moved = expiry.move(tx, began[0], began[0] + passed, step)
+        moved = sum(
+            expiry.move(tx, stretch.from_us, stretch.until_us, stretch.step_us)
+            for stretch in seen.wrong()
+        )
         events.add(tx, type="clock.right", mode=Mode.LIVE, at=now, data={"orders_moved": moved})
 
     await env.store.write(job)
-    seen.doubted_from = None
+    seen.turned(doubted=False)
     return ""
