@@ -14,13 +14,13 @@ from daemon.core import shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.limits import IDEMPOTENCY_US
-from daemon.core.model import Endpoint
+from daemon.core.model import Delivery, Endpoint, PaymentMethod
 from daemon.core.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, Fate
 from daemon.core.requests import Answer, CallMeta
 from daemon.env import Env
-from daemon.store import dead_letters, deliveries, endpoints, events, idempotency
+from daemon.store import dead_letters, deliveries, endpoints, events, idempotency, routings
 from daemon.store.engine import Reader, Tx
-from daemon.store.outbox import Outbox
+from daemon.store.outbox import Forwarded, Outbox
 from daemon.store.replay import Candidate, Window, fates, gone_since
 from daemon.wire import DeliveryStatus, ErrorCode, Mode
 
@@ -152,10 +152,18 @@ def _queue(
     moved: Counter[Fate] = Counter()
     elsewhere = 0
     outbox = env.outbox
+    gone = gone_since(tx, [candidate for candidate, _ in piece])
+    methods: dict[str | None, PaymentMethod | None] = {}
     for candidate, what in piece:
-        missed = gone_since(tx, candidate)
-        if missed is None and not _send(tx, outbox, endpoint, candidate, now):
-            missed = Fate.IN_FLIGHT
+        payment = candidate.payment
+        missed = gone.get(payment.id)
+        if missed is None:
+            if payment.payment_method_id not in methods:
+                methods[payment.payment_method_id] = routings.method_of(tx, payment)
+            method = methods[payment.payment_method_id]
+            facts = Forwarded(candidate.transaction, payment, method)
+            if not _send(tx, outbox, endpoint, candidate.delivery, facts, now):
+                missed = Fate.IN_FLIGHT
         if missed is None:
             elsewhere += candidate.elsewhere
         else:
@@ -164,12 +172,17 @@ def _queue(
     return moved, elsewhere
 
 
-def _send(tx: Tx, outbox: Outbox, endpoint: Endpoint, candidate: Candidate, now: int) -> bool:
+def _send(
+    tx: Tx,
+    outbox: Outbox,
+    endpoint: Endpoint,
+    before: Delivery | None,
+    facts: Forwarded,
+    now: int,
+) -> bool:
     """Queue one; False when it was queued by somebody else since we looked."""
-    before = candidate.delivery
     if before is None:
-        owed = outbox.forward_to(tx, endpoint, candidate.transaction, candidate.payment, now)
-        return owed == 1
+        return outbox.forward_to(tx, endpoint, facts, now) == 1
     found = deliveries.get(tx, before.id)
     if found is None or found.status is not DeliveryStatus.FAILED:
         return False

@@ -14,15 +14,15 @@ _DELIVERY = columns(Delivery)
 _NAMES = [name for name in _DELIVERY.split(", ") if name != "seq"]
 
 
-def add(tx: Tx, delivery: dict[str, Any]) -> Delivery | None:
-    """Owe a delivery; None when (endpoint, event, subject, revision) is already owed or done."""
-    row = tx.one(
+def add(tx: Tx, delivery: dict[str, Any]) -> bool:
+    """Owe a delivery; False when (endpoint, event, subject, revision) is already owed or done."""
+    added = tx.run(
         f"INSERT INTO deliveries ({', '.join(_NAMES)}) VALUES ({', '.join(':' + name for name in _NAMES)}) "
-        f"ON CONFLICT (endpoint_id, event, subject, revision) DO NOTHING RETURNING {_DELIVERY}",
+        "ON CONFLICT (endpoint_id, event, subject, revision) DO NOTHING",
         delivery,
     )
     tx.wake(TOPIC)
-    return load_optional(Delivery, row)
+    return added == 1
 
 
 def get(reader: Reader, delivery_id: str) -> Delivery | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from daemon.core import routing, signing, webhook_shapes
-from daemon.core.model import Delivery, Endpoint, Payment, Reversal, Transaction
+from daemon.core.model import Endpoint, Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.texting import NO_TEXTING, Texting
 from daemon.store import deliveries, endpoints, routings
 from daemon.store.engine import Tx
@@ -32,6 +32,15 @@ class _Event:
     body: Callable[[Endpoint, str], bytes]
     revision: int = 0
     bulk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """A payment that is told of, what it verifies, and the number that it came to (`routings.method_of`)."""
+
+    transaction: Transaction
+    payment: Payment
+    method: PaymentMethod | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +67,13 @@ class Outbox:
         The decision is kept with the payment.
         """
         claiming = routings.decide(tx, transaction, payment, now).endpoints
-        self._owe(tx, claiming, _forwarded(tx, transaction, payment, now), now)
+        facts = Forwarded(transaction, payment, routings.method_of(tx, payment))
+        self._owe(tx, claiming, _forwarded(tx, facts, now), now)
         return claiming
 
-    def forward_to(
-        self, tx: Tx, endpoint: Endpoint, transaction: Transaction, payment: Payment, now: int
-    ) -> int:
+    def forward_to(self, tx: Tx, endpoint: Endpoint, facts: Forwarded, now: int) -> int:
         """Owe it to one endpoint, behind what is live; returns 0 when it is owed or done already."""
-        return self._owe(tx, [endpoint], _forwarded(tx, transaction, payment, now, bulk=True), now)
+        return self._owe(tx, [endpoint], _forwarded(tx, facts, now, bulk=True), now)
 
     def complete(
         self,
@@ -241,7 +249,7 @@ class Outbox:
                 event.subject,
                 event.revision,
             )
-            delivery = deliveries.add(
+            owed += deliveries.add(
                 tx,
                 {
                     "id": self.new_id(),
@@ -270,14 +278,11 @@ class Outbox:
                     "failed_at": None,
                 },
             )
-            owed += isinstance(delivery, Delivery)
         return owed
 
 
-def _forwarded(
-    tx: Tx, transaction: Transaction, payment: Payment, now: int, *, bulk: bool = False
-) -> _Event:
-    method = routings.method_of(tx, payment)
+def _forwarded(tx: Tx, facts: Forwarded, now: int, *, bulk: bool = False) -> _Event:
+    transaction, payment = facts.transaction, facts.payment
 
     def body(endpoint: Endpoint, webhook_id: str) -> bytes:
         raw = None
@@ -288,7 +293,7 @@ def _forwarded(
             timestamp_us=now,
             transaction=transaction,
             payment=payment,
-            method=method,
+            method=facts.method,
             raw=raw,
         )
 

@@ -1,6 +1,6 @@
 """The payments of a window as one endpoint has them: what a replay goes through, in payment order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from daemon.core import routing
@@ -9,7 +9,7 @@ from daemon.core.replay import Fate, fate
 from daemon.core.rule_fields import PaymentFacts
 from daemon.store import payment_methods, routings
 from daemon.store.engine import Reader
-from daemon.store.rows import columns, load, load_optional
+from daemon.store.rows import columns, load, load_optional, table, values
 from daemon.wire import EventKind
 
 BATCH = 500
@@ -91,19 +91,29 @@ def candidates(reader: Reader, window: Window) -> Iterator[Candidate]:
         after = rows[-1][0]
 
 
-def gone_since(reader: Reader, candidate: Candidate) -> Fate | None:
-    """Say why a payment that was to be sent when we looked is not to be sent now; None when it still is.
+def gone_since(reader: Reader, found: Sequence[Candidate]) -> dict[str, Fate]:
+    """Say which payments that were to be sent when we looked are not to be sent now, by their ids, and why.
 
     One that has moved from its holder to a request meanwhile was forwarded with the request.
     """
-    row = reader.one(
-        "SELECT p.reversed_at FROM payments p JOIN transactions t ON t.payment_id = p.id "
-        "WHERE p.id = :payment AND t.id = :transaction",
-        {"payment": candidate.payment.id, "transaction": candidate.transaction.id},
+    if not found:
+        return {}
+    pairs = [(one.payment.id, one.transaction.id) for one in found]
+    reversed_at = dict(
+        reader.all(
+            f"WITH looked_at (payment_id, transaction_id) AS (VALUES {table(pairs)}) "
+            "SELECT p.id, p.reversed_at FROM looked_at l JOIN payments p ON p.id = l.payment_id "
+            "JOIN transactions t ON t.id = l.transaction_id AND t.payment_id = p.id",
+            values(pairs),
+        )
     )
-    if row is None:
-        return Fate.IN_FLIGHT
-    return None if row[0] is None else Fate.REVERSED
+    gone = {}
+    for payment_id, _ in pairs:
+        if payment_id not in reversed_at:
+            gone[payment_id] = Fate.IN_FLIGHT
+        elif reversed_at[payment_id] is not None:
+            gone[payment_id] = Fate.REVERSED
+    return gone
 
 
 def fates(
