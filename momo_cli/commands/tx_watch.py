@@ -9,8 +9,11 @@ from typing import Annotated, Final
 
 import typer
 
+from daemon.wire import TransactionStatus
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
+from momo_cli.errors import usage
+from momo_cli.noticing import notifier
 from momo_cli.orders import follow, reference_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -19,6 +22,7 @@ from momo_cli.words import clock, money, person, state
 EXAMPLES: Final = """\
   momo tx watch
   momo tx watch 7KQ2MX
+  momo tx watch --status SUCCESS --status OVERPAID --notify
   momo tx watch --json --since-event 4120
 """
 
@@ -64,6 +68,8 @@ class Options:
 
     order: str | None
     since: str | None
+    statuses: frozenset[str]
+    notify: bool
 
 
 def command(
@@ -73,9 +79,21 @@ def command(
     since: Annotated[
         str | None, typer.Option("--since-event", help="Go on after this event's id.")
     ] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(help="Only orders with this status, such as SUCCESS; may be repeated."),
+    ] = None,
+    notify: Annotated[
+        bool, typer.Option("--notify", help="Ring the bell and tell the desktop of each.")
+    ] = False,
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(order, since), VIEW)
+    statuses = frozenset(one.upper() for one in status or ())
+    if unknown := statuses - set(TransactionStatus):
+        raise usage(
+            f"--status: {', '.join(sorted(unknown))}: not one of {', '.join(TransactionStatus)}"
+        )
+    return Call(run, Options(order, since, statuses, notify), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
@@ -83,13 +101,28 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     reference = None if options.order is None else reference_of(client, options.order)
     if terminal.human:
         terminal.note("Watching. Ctrl-C ends it.")
-    return Answer(rows=_items(client, reference, options.since), stream=True)
+    rows = _items(client, reference, options)
+    return Answer(rows=_noticed(rows, terminal) if options.notify else rows, stream=True)
 
 
-def _items(client: Client, reference: str | None, since: str | None) -> Iterator[Row]:
-    for event in follow(client, reference, since):
+def _items(client: Client, reference: str | None, options: Options) -> Iterator[Row]:
+    for event in follow(client, reference, options.since):
         about_order = event is not None and (
             event.kind.startswith("transaction.") or event.data.get("reference") is not None
         )
-        if event is not None and about_order:
+        if event is None or not about_order:
+            continue
+        if not options.statuses or event.data.get("status") in options.statuses:
             yield {"event": event.kind, "id": event.id, "data": event.data}
+
+
+def _noticed(rows: Iterator[Row], terminal: Terminal) -> Iterator[Row]:
+    """Tell whoever looks elsewhere of each, once its line is written."""
+    notify = notifier(terminal)
+    for row in rows:
+        yield row
+        amount = money(_of(row, "actual_amount", "expected_amount"), _of(row, "currency"))
+        who = person(_of(row, "payer.name", "payer_name"), None)
+        parts = (amount, who, clean(_of(row, "svc_code")))
+        status = state(_of(row, "status")).text
+        notify(f"momo: {status}", " · ".join(part for part in parts if part) or clean(row["event"]))

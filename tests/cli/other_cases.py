@@ -83,6 +83,9 @@ def _backup(verb: str, *argv: str) -> Other:
 
 OTHERS = {
     "tx watch": Other(("tx", "watch"), good=None, stream=True, tested="test_orders.py"),
+    "deliveries watch": Other(
+        ("deliveries", "watch"), good=None, stream=True, tested="test_deliveries_watch.py"
+    ),
     "endpoints reveal": Other(
         ("endpoints", "reveal", samples.ENDPOINT["id"], "--password-file", "pw.txt"),
         {("POST", f"{ENDPOINT}/secret"): Says({"success": True, "secret": "whsec_x"})},
