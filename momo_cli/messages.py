@@ -6,7 +6,7 @@ from daemon.wire import MessageState
 from momo_cli.answer import Field, Head, Row, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.words import ago, clock, money, state, styled
+from momo_cli.words import ago, clock, money, state, styled, tested
 
 VIEW: Final = View(
     fields=(
@@ -25,9 +25,9 @@ VIEW: Final = View(
         Field("received_at"),
     ),
     heads=(
-        Head("STATE", lambda row, _: state(row.get("state"))),
+        Head("STATE", lambda row, _: tested(state(row.get("state")), row)),
         Head("FROM", lambda row, _: clean(row.get("sender"))),
-        Head("KIND", lambda row, _: clean(row.get("kind")) or "—"),
+        Head("KIND", lambda row, _: clean(row.get("kind")).replace("_", " ") or "—"),
         Head("AMOUNT", lambda row, _: money(at(row, "fields.amount")) or "—", right=True),
         Head("WHY", lambda row, _: why(row)),
         Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
@@ -39,7 +39,9 @@ VIEW: Final = View(
 def why(row: Row) -> str:
     """Return the reasons of a message that is not simply a payment, and how many parts it has."""
     reasons = row.get("reasons")
-    said = [clean(reason) for reason in reasons] if isinstance(reasons, list) else []
+    said = (
+        [clean(reason).replace("_", " ") for reason in reasons] if isinstance(reasons, list) else []
+    )
     if row.get("state") == MessageState.INCOMPLETE and at(row, "parts.total"):
         said.insert(0, f"{at(row, 'parts.seen')} of {at(row, 'parts.total')} parts")
     return ", ".join(said)
@@ -47,7 +49,9 @@ def why(row: Row) -> str:
 
 def lines(row: Row, terminal: Terminal) -> list[str]:
     """Return one message as a person reads it."""
-    found = [f"{styled(state(row.get('state')), terminal)}  from {clean(row.get('sender')) or '—'}"]
+    found = [
+        f"{styled(tested(state(row.get('state')), row), terminal)}  from {clean(row.get('sender')) or '—'}"
+    ]
     trusted = row.get("trusted")
     told = [
         ("kind", clean(row.get("kind"))),

@@ -34,7 +34,7 @@ VIEW: Final = View(
     heads=(
         Head("MODEM", lambda row, _: called(row), cut=True),
         Head("STATE", lambda row, _: state(row)),
-        Head("SIGNAL", lambda row, _: signal(row)),
+        Head("SIGNAL", lambda row, terminal: signal(row, terminal)),  # noqa: PLW0108 -- it stands below
         Head("NETWORK", lambda row, _: network(row)),
         Head("SIM HOLDS", lambda row, _: storage(row), right=True),
         Head("LAST SMS", lambda row, terminal: ago(row.get("last_sms_at"), terminal) or "—"),
@@ -99,12 +99,19 @@ def state(row: Row) -> Cell:
     return Cell(f"✗ {word}", "red")
 
 
-def signal(row: Row) -> str:
-    """Return the bars and what they stand for: `▂▄▆_ -79 dBm`."""
-    bars, dbm = at(row, "signal.bars"), at(row, "signal.dbm")
-    if not isinstance(bars, int):
+def bars(row: Row, terminal: Terminal) -> str:
+    """Return how strong the signal is: `▂▄▆_`, or `3/4` where only ASCII can be shown."""
+    found = at(row, "signal.bars")
+    if not isinstance(found, int):
         return "—"
-    return f"{_BARS[:bars]}{'_' * (len(_BARS) - bars)} {dbm} dBm"
+    most = len(_BARS)
+    return f"{_BARS[:found]}{'_' * (most - found)}" if terminal.symbols else f"{found}/{most}"
+
+
+def signal(row: Row, terminal: Terminal) -> str:
+    """Return the bars and what they stand for: `▂▄▆_ -79 dBm`."""
+    shown, dbm = bars(row, terminal), at(row, "signal.dbm")
+    return shown if dbm is None else f"{shown} {dbm} dBm"
 
 
 def network(row: Row) -> str:
@@ -158,7 +165,7 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
         ("port", clean(row.get("port"))),
         ("make", made),
         ("IMEI", clean(row.get("imei"))),
-        ("signal", signal(row)),
+        ("signal", signal(row, terminal)),
         ("network", network(row)),
         ("storage", f"{_storages(row)} messages" if row.get("storage") else ""),
         ("last SMS", ago(row.get("last_sms_at"), terminal)),

@@ -13,7 +13,7 @@ from momo_cli.errors import Failure
 from momo_cli.event_stream import Event
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.words import ago, clock, money, person, phone, state, styled
+from momo_cli.words import ago, clock, money, person, phone, state, styled, tested
 
 _RECONNECTS_MAX: Final = 60
 _RECONNECT_PAUSE_S: Final = 1.0
@@ -46,7 +46,7 @@ LIST_FIELDS: Final = tuple(
 LIST_VIEW: Final = View(
     fields=LIST_FIELDS,
     heads=(
-        Head("STATUS", lambda row, _: shown_state(row)),
+        Head("STATUS", lambda row, _: tested(shown_state(row), row)),
         Head("CODE", lambda row, _: Cell(clean(row.get("svc_code")), "bold")),
         Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
         Head("RECEIVED", lambda row, _: money(row.get("actual_amount")), right=True),
@@ -123,7 +123,7 @@ def shown(reply: Reply, terminal: Terminal, *, exit_code: int = exits.OK) -> Ans
 def lines(row: Row, terminal: Terminal) -> list[str]:
     """Return one order as a person reads it."""
     currency = row.get("currency")
-    head = f"{styled(shown_state(row), terminal)}  {money(row.get('expected_amount'), currency)}"
+    head = f"{styled(tested(shown_state(row), row), terminal)}  {money(row.get('expected_amount'), currency)}"
     who = person(at(row, "payer.name"), None)
     number = phone(at(row, "payer.phone_number"))
     head += "".join(f" · {part}" for part in (who, number) if part)

@@ -5,7 +5,7 @@ from typing import Final
 from momo_cli.answer import Cell, Field, Head, Row, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.words import ago, clock, money, person, phone, state, styled
+from momo_cli.words import ago, clock, money, person, phone, state, styled, tested
 
 OPEN: Final = "open"
 _STATES: Final = {
@@ -38,7 +38,7 @@ VIEW: Final = View(
         Field("suggested", "suggestions.0.svc_code"),
     ),
     heads=(
-        Head("STATE", lambda row, _: shown_state(row)),
+        Head("STATE", lambda row, _: tested(shown_state(row), row)),
         Head("AMOUNT", lambda row, _: money(row.get("amount")) or "—", right=True),
         Head("WHY", lambda row, _: clean(row.get("summary"))),
         Head("ORDER", lambda row, _: Cell(clean(at(row, "request.svc_code")) or "—", "bold")),
@@ -56,7 +56,10 @@ def shown_state(row: Row) -> Cell:
 def lines(row: Row, terminal: Terminal) -> list[str]:
     """Return one review as a person reads it: what is doubtful, what is known, what to do."""
     amount = money(row.get("amount"), row.get("currency"))
-    found = [f"{styled(shown_state(row), terminal)}  {amount}  {clean(row.get('summary'))}", ""]
+    found = [
+        f"{styled(tested(shown_state(row), row), terminal)}  {amount}  {clean(row.get('summary'))}",
+        "",
+    ]
     found += [clean(row.get("why"))]
     for title, told in (
         ("the message", _message(row, terminal)),

@@ -12,9 +12,10 @@ from momo_cli.answer import Answer, Cell, Field, Head, Row, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.values import raw, values_of
+from momo_cli.wrapping import hung, width, wrapped
 
 _CUT_WIDTH_MIN: Final = 9
-_WRAP_WIDTH_MIN: Final = 12
+_WRAP_WIDTH_MIN: Final = 10
 _GAP: Final = "  "
 _BLOCK: Final = 500
 """Rows that are measured together; the first block decides how wide the columns are at least."""
@@ -45,12 +46,19 @@ def lines(terminal: Terminal, view: View, answer: Answer, fields: Sequence[Field
     rows, widths, upright, first = iter(answer.rows), [width(c.title) for c in columns], False, True
     while block := list(islice(rows, _BLOCK)):
         if first and answer.heading:
-            yield terminal.plain(answer.heading)
+            yield from hung(terminal.plain(answer.heading), terminal.width)
         cells = [_cells(terminal, view.heads, fields, row) for row in block]
         widths = [
             max(least, *(width(row[i].text) for row in cells)) for i, least in enumerate(widths)
         ]
-        widths, fits = _fitted(columns, widths, terminal.width)
+        fitted, fits = _fitted(columns, widths, terminal.width)
+        if not fits and first and len(block) < _BLOCK:
+            # All rows are here, so what is empty in each of them says nothing.
+            told = [i for i in range(len(columns)) if any(row[i].text for row in cells)]
+            columns, widths = [columns[i] for i in told], [widths[i] for i in told]
+            cells = [[row[i] for i in told] for row in cells]
+            fitted, fits = _fitted(columns, widths, terminal.width)
+        widths = fitted
         upright = upright or (first and not fits)
         if upright:
             yield from _records(terminal, columns, cells, first=first)
@@ -67,31 +75,6 @@ def stream_lines(terminal: Terminal, view: View, rows: Iterable[Row]) -> Iterato
     for row in rows:
         cells = _cells(terminal, view.heads, (), row)
         yield _GAP.join(terminal.style(cell.text, cell.style) for cell in cells).rstrip()
-
-
-def width(text: str) -> int:
-    """Return how many columns of a terminal a text takes: some letters take two, some none."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415  # only what is not ASCII needs its tables
-
-    return cell_len(text)
-
-
-def wrapped(text: str, room: int) -> list[str]:
-    """Return a text in lines of at most `room` columns, parted between words, within one only where it is longer."""
-    from rich.cells import chop_cells  # noqa: PLC0415  # as above
-
-    found: list[str] = []
-    line = ""
-    for word in text.split(" "):
-        if line and width(line) + 1 + width(word) <= room:
-            line = f"{line} {word}"
-            continue
-        found += [line] if line else []
-        *whole, line = chop_cells(word, room) or [""]
-        found += whole
-    return [*found, line]
 
 
 def _cells(
@@ -176,8 +159,13 @@ def _records(
             yield ""
         first = False
         for column, cell in zip(columns, row, strict=True):
-            title = terminal.style(column.title, "bold") + " " * (edge - width(column.title))
-            upright = column._replace(right=False)
+            title = terminal.style(column.title, "bold")
+            if column.cut and width(cell.text) > room:  # an id is there to be copied
+                yield title
+                yield f"{_GAP}{terminal.style(cell.text, cell.style)}"
+                continue
+            title += " " * (edge - width(column.title))
+            upright = column._replace(right=False, cut=False)
             for text in _parts(terminal, upright, room, cell.text) if cell.text else ():
                 yield f"{title}{_GAP}{terminal.style(text, cell.style)}"
                 title = " " * edge

@@ -28,6 +28,8 @@ _ANSI: Final[Mapping[str, str]] = {
 _ASCII: Final[Mapping[str, str]] = {
     "✓": "+", "✗": "x", "…": "...", "—": "-", "·": "-", "→": "->", "─": "-",
 }  # fmt: skip
+_COMMANDS: Final = ("next:  ", "  next:  ", "       momo ", "         momo ")
+"""How lines begin that say what to type."""
 _NO_LIMIT: Final = 10_000
 """Columns of a table that goes to a pipe because `-o table` asked for it: never cut there."""
 
@@ -70,8 +72,13 @@ class Terminal:
             self.complain(text)
 
     def complain(self, text: str) -> None:
-        """Say something on stderr, also with `-q`."""
-        self.stderr.write(self.plain(text) + "\n")
+        """Say something on stderr, also with `-q`; on a screen no word is broken, but for commands, which are copied."""
+        text = self.plain(text)
+        if self.on_screen and len(text) > self.width and not text.startswith(_COMMANDS):
+            from momo_cli.wrapping import hung  # noqa: PLC0415  # only long lines need it
+
+            text = "\n".join(piece for line in text.split("\n") for piece in hung(line, self.width))
+        self.stderr.write(text + "\n")
         self.stderr.flush()
 
     def plain(self, text: str) -> str:

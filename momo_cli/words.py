@@ -3,7 +3,7 @@
 from typing import Final
 
 from daemon.wire import DeliveryStatus, MessageState, TransactionStatus
-from momo_cli.answer import Cell
+from momo_cli.answer import Cell, Row
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.times import parse_stamp
@@ -43,6 +43,11 @@ _WORDS: Final[dict[str, Cell]] = {
 def state(value: object) -> Cell:
     """Return the word of a transaction's, delivery's or message's state."""
     return _WORDS.get(str(value), Cell(str(value or "")))
+
+
+def tested(cell: Cell, row: Row) -> Cell:
+    """Return the word of a state, marked where no real money is meant: nobody hands over goods for it."""
+    return Cell(f"{cell.text}, TEST", "dim") if row.get("test") else cell
 
 
 def styled(cell: Cell, terminal: Terminal) -> str:

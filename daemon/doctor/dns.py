@@ -51,4 +51,4 @@ def _ask(patient: Patient, hosts: list[str]) -> Iterator[Check]:
             "momo endpoints list; is the address right, has the domain run out?",
         )  # fmt: skip
     if not lost:
-        yield Check("dns.resolves", Status.OK, f"{len(hosts)} names lead to an address")
+        yield Check("dns.resolves", Status.OK, f"names that lead to an address: {len(hosts)}")

@@ -28,7 +28,7 @@ def _look(reader: Reader) -> Iterator[Check]:
     if dead := queue.get("dead_letters", 0):
         yield Check(
             "endpoints.dead_letters", Status.WARN,
-            f"{dead} webhooks were given up and are kept", "momo dead-letters list",
+            f"webhooks that were given up and are kept: {dead}", "momo dead-letters list",
         )  # fmt: skip
     else:
         yield Check("endpoints.dead_letters", Status.OK, "no webhook was given up")

@@ -42,6 +42,8 @@ _MARKS: Final = {
     "fail": Cell("✗", "red"),
     "skip": Cell("—", "dim"),
 }
+_WIDE: Final = 60
+"""Columns of a terminal that has room for what to type under what is wrong."""
 _NAMES: Final = {"fail": ("problem", "problems"), "warn": ("warning", "warnings")}
 
 
@@ -138,15 +140,16 @@ def _pack(terminal: Terminal, options: Options) -> tuple[dict[str, Any] | None, 
 
 def _lines(checks: list[dict[str, Any]], terminal: Terminal, *, verbose: bool) -> Iterator[str]:
     width = max([19, *(len(str(check.get("id"))) for check in checks)])
+    wide = terminal.width >= _WIDE
     for check in checks:
         status = str(check.get("status"))
         if status == "skip" and not verbose:
             continue
         mark = styled(_MARKS.get(status, Cell("?")), terminal)
         took = f"  ({check['ms']} ms)" if verbose and check.get("ms") else ""
-        yield f"{mark} {clean(check.get('id')):<{width}} {clean(check.get('detail'))}{took}"
+        yield f"{mark} {clean(check.get('id')):<{width}}  {clean(check.get('detail'))}{took}"
         if check.get("fix") and status not in {"ok", "skip"}:
-            yield f"  {'':<{width}} fix: {clean(check['fix'])}"
+            yield f"{' ' * (width + 4 if wide else 4)}fix: {clean(check['fix'])}"
 
 
 def _summary(counts: Row) -> str:

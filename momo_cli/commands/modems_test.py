@@ -78,7 +78,7 @@ def _lines(row: Row, terminal: Terminal) -> Iterator[str]:
         yield f"{mark} it answers ({row.get('took_ms')} ms)"
         ids = {trouble.get("id") for trouble in row.get("troubles") or ()}
         if row.get("signal") and "modem.signal" not in ids:
-            yield f"{mark} signal {signal(row)}"
+            yield f"{mark} signal {signal(row, terminal)}"
         if row.get("registration") and "modem.network" not in ids:
             yield f"{mark} network {network(row)}"
         if row.get("storage") and not ids & {"modem.full", "modem.nearly_full"}:

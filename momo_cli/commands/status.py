@@ -10,7 +10,7 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
-from momo_cli.modems import called, named, signal, state, storage, trouble_lines
+from momo_cli.modems import bars, called, named, state, storage, trouble_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.watching import again, every_s
@@ -41,6 +41,7 @@ VIEW: Final = View(
     ),
     id="pid",
 )
+_TITLE: Final = 10
 _READY: Final = "ready"
 _WELL: Final = (_READY, "opening", "starting")
 _COUNTED: Final = {"review": "to review"}
@@ -177,17 +178,21 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
         f"clock {clean(at(data, 'clock.state'))}" if at(data, "clock.state") else "",
     ]
     yield " · ".join(part for part in parts if part)
-    yield from _titled("LINES", list(_line_lines(data, terminal)))
-    yield from _titled("PHONES", list(_phone_lines(data, terminal)))
+    yield from _titled("LINES", list(_line_lines(data, terminal)), terminal)
+    yield from _titled("PHONES", list(_phone_lines(data, terminal)), terminal)
     today = data.get("today")
     if isinstance(today, dict):
-        yield from _titled("TODAY", [_today(today)])
-    yield from _titled("WEBHOOKS", list(_webhook_lines(data, terminal)))
+        yield from _titled("TODAY", [_today(today)], terminal)
+    yield from _titled("WEBHOOKS", list(_webhook_lines(data, terminal)), terminal)
 
 
-def _titled(title: str, lines: list[str]) -> Iterator[str]:
-    for i, line in enumerate(lines):
-        yield f"{title if i == 0 else '':<10}{line}"
+def _titled(title: str, lines: list[str], terminal: Terminal) -> Iterator[str]:
+    from momo_cli.wrapping import hung  # noqa: PLC0415  # only people get lines
+
+    for line in lines:
+        for piece in hung(terminal.plain(line), max(20, terminal.width - _TITLE)):
+            yield f"{title:<{_TITLE}}{piece}"
+            title = ""
 
 
 def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
@@ -201,7 +206,7 @@ def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
             if told := untold(sim.get("unaccounted"), terminal):
                 yield f"    {styled(Cell('! ' + told, 'yellow'), terminal)}"
     if not phones:
-        yield "no phone connected"
+        yield "no SIM of yours" if data.get("phones") else "no phone connected"
 
 
 def _phone_lines(data: Row, terminal: Terminal) -> Iterator[str]:
@@ -209,14 +214,14 @@ def _phone_lines(data: Row, terminal: Terminal) -> Iterator[str]:
     for port in data.get("phones") or ():
         last = ago(port.get("last_sms_at"), terminal)
         told = [
-            called(port),
-            f"signal {signal(port)}" if port.get("signal") else "",
+            f"signal {bars(port, terminal)}" if port.get("signal") else "",
             f"last SMS {last}" if last else "",
             f"SIM holds {storage(port)}" if port.get("storage") else "",
         ]
         if not port.get("troubles") and port.get("state") != _READY:
             told += [clean(port.get("detail"))]
-        yield "  ".join(part for part in (styled(state(port), terminal), *told) if part)
+        head = f"{called(port)}  {styled(state(port), terminal)}"
+        yield "  ".join(part for part in (head, *told) if part)
         for line in trouble_lines(port, terminal):
             yield f"    {line}"
         if not port.get("troubles") and port.get("next"):
@@ -246,6 +251,9 @@ def _webhook_lines(data: Row, terminal: Terminal) -> Iterator[str]:
         yield f"{clean(endpoint.get('url'))} {styled(mark, terminal)}{waits}"
     queue = data.get("queue")
     if isinstance(queue, dict):
-        yield " · ".join(
-            f"{value} {clean(name).replace('_', ' ')}" for name, value in queue.items()
-        )
+        yield " · ".join(f"{value} {_kind(name, value)}" for name, value in queue.items())
+
+
+def _kind(name: str, number: object) -> str:
+    words = clean(name).replace("_", " ")
+    return words.removesuffix("s") if number == 1 else words

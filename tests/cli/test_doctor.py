@@ -38,12 +38,12 @@ def test_each_finding_is_a_line_with_what_to_type(api: FakeApi, momo: Momo) -> N
     ran = momo("doctor", "modem", "-o", "table")
     assert ran.code == 6
     assert ran.out.splitlines() == [
-        "✓ modem.usb           modem.usb is so",
-        "! modem.signal        modem.signal is so",
-        "                      fix: move it",
-        "✗ modem.busy          modem.busy is so",
-        "                      fix: kill 4312",
-        "— modem.answers       modem.answers is so",
+        "✓ modem.usb            modem.usb is so",
+        "! modem.signal         modem.signal is so",
+        "                       fix: move it",
+        "✗ modem.busy           modem.busy is so",
+        "                       fix: kill 4312",
+        "— modem.answers        modem.answers is so",
         "",
         "1 problem, 1 warning.",
     ]

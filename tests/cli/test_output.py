@@ -114,6 +114,14 @@ def test_all_pages_are_one_stream_with_a_summary(api: FakeApi, momo: Momo) -> No
     assert {(a.query["status"], a.query["sort"]) for a in api.asked} == {("SUCCESS", "oldest")}
 
 
+def test_order_of_the_sandbox_does_not_look_paid(api: FakeApi, momo: Momo) -> None:
+    rows = [samples.PAID, {**samples.PAID, "test": True}]
+    api.on("GET", wire.Path.TRANSACTIONS, ok(rows, pagination=samples.PAGE))
+    shown = momo("tx", "list", "-o", "table", COLUMNS="120").out.splitlines()
+    assert shown[3].startswith("✓ PAID        7KQ2MX")
+    assert shown[4].startswith("✓ PAID, TEST  7KQ2MX")
+
+
 def test_csv_of_a_list_holds_no_formula_and_plain_is_as_it_came(api: FakeApi, momo: Momo) -> None:
     row = {**samples.SHORT, "payer_name": '=HYPERLINK("http://x")'}
     api.on("GET", wire.Path.TRANSACTIONS, ok([row], pagination=samples.PAGE))

@@ -10,6 +10,7 @@ from momo_cli import table
 from momo_cli.answer import Answer, Cell, Head, View
 from momo_cli.flags import Flags, Output
 from momo_cli.terminal import Terminal, open_terminal
+from momo_cli.wrapping import hung, width, wrapped
 from tests.cli.conftest import Shop
 
 VIEW = View(
@@ -76,6 +77,24 @@ def test_narrow_terminal_gets_a_few_lines_for_each_row(terminal: Terminal) -> No
     ]
 
 
+def test_column_that_is_empty_in_every_row_makes_room(terminal: Terminal) -> None:
+    assert drawn(terminal, 30, {**PAID, "id": "x1"}) == [
+        "Showing orders",
+        "STATE   AMOUNT  WHY  ID",
+        "─" * 23,
+        "✓ PAID   12.50       x1",
+    ]
+    assert drawn(terminal, 20, {**PAID, "id": "x1"})[1:] == [
+        "STATE   AMOUNT  ID",
+        "─" * 18,
+        "✓ PAID   12.50  x1",
+    ]
+
+
+def test_id_of_a_record_is_whole_so_that_it_can_be_copied(terminal: Terminal) -> None:
+    assert drawn(terminal, 20, {**SHORT, "id": PAID["id"]})[-2:] == ["ID", "  0123456789abcdef"]
+
+
 def test_colour_takes_no_room(terminal: Terminal) -> None:
     plain = drawn(terminal, 60, PAID, SHORT)
     coloured = drawn(replace(terminal, color=True), 60, PAID, SHORT)
@@ -95,7 +114,7 @@ def test_terminal_without_symbols_gets_ascii(terminal: Terminal) -> None:
 
 def test_letters_that_take_two_columns_keep_the_columns_straight(terminal: Terminal) -> None:
     shown = drawn(terminal, 60, {**PAID, "why": "付款 A"}, {**PAID, "why": "Kofi Ɔsei"})
-    places = [table.width(line[: line.index("0123")]) for line in shown[3:]]
+    places = [width(line[: line.index("0123")]) for line in shown[3:]]
     assert len(set(places)) == 1
 
 
@@ -116,11 +135,40 @@ letters = st.text(st.sampled_from("ab付é "), max_size=40)
 def test_no_line_is_wider_than_its_terminal(rows: list[dict[str, str]], columns: int) -> None:
     bare = open_terminal(Flags(output=Output.TABLE), {"HOME": "/nowhere", "TERM": "xterm"})
     shown = drawn(replace(bare, symbols=True), columns, *rows)
-    assert max(map(table.width, shown)) <= columns
+    assert max(map(width, shown)) <= columns
 
 
 @given(text=letters, room=st.integers(2, 12))
 def test_wrapping_loses_no_letter(text: str, room: int) -> None:
-    found = table.wrapped(text, room)
+    found = wrapped(text, room)
     assert "".join(found).replace(" ", "") == text.replace(" ", "")
-    assert all(table.width(line) <= room for line in found)
+    assert all(width(line) <= room for line in found)
+
+
+def test_line_that_is_too_wide_goes_on_below_its_text() -> None:
+    assert hung("PHONES    ready  zte-front  last SMS 4m ago", 30) == [
+        "PHONES    ready  zte-front",
+        "          last SMS 4m ago",
+    ]
+    assert hung("TODAY     42 paid GHS 3,118.50 · 1 to review", 34) == [
+        "TODAY     42 paid GHS 3,118.50",
+        "          1 to review",
+    ]
+    assert hung("   nothing listens at that address", 20) == [
+        "   nothing listens",
+        "   at that address",
+    ]
+    assert hung("! \x1b[31msome webhooks\x1b[0m were given up", 18) == [
+        "! \x1b[31msome webhooks\x1b[0m",
+        "  were given up",
+    ]
+
+
+@given(line=st.text(st.sampled_from("ab付é ·-"), max_size=60), columns=st.integers(20, 60))
+def test_hanging_loses_no_word_and_is_never_wider_than_it_must_be(line: str, columns: int) -> None:
+    found = hung(line, columns)
+    assert "".join(found).replace(" ", "").replace("·", "").replace("-", "") == line.replace(
+        " ", ""
+    ).replace("·", "").replace("-", "")
+    widest = max(map(width, line.split(" ")))
+    assert all(width(piece) <= max(columns, widest + 16) for piece in found)
