@@ -165,6 +165,8 @@ async def test_a_redelivery_closes_the_dead_letter_and_a_second_failure_opens_it
 
 async def test_the_first_2xx_is_kept_when_it_is_sent_again(api: FakeApi) -> None:
     entry = await bring_to(api, DeliveryStatus.DELIVERED)
+    assert entry["delivered_at"] is not None
+    api.shop.clock.advance(60)
     await again(api.live, entry["id"])
     await attempt(api, answered(200))
     after = (await api.live.get(f"{PATH}/{entry['id']}")).json()["data"]

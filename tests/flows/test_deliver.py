@@ -555,6 +555,39 @@ async def test_what_did_not_begin_is_due_again_and_leaves_no_attempt(shop: FakeS
     assert (await lease_one(shop)).number == 1
 
 
+async def end(shop: FakeShop, status: int) -> None:
+    """Let the next one be answered, as the delivery loop writes it down; what has ended is sent again a minute later."""
+    leased = await lease_one(shop)
+    ended = Ended(leased, outcome(status), LINK, POLICY, shop.clock.now_us(), 0.5)
+    await deliver.turn(shop.env, ended=[ended])
+    shop.clock.advance(60)
+    again = await shop.env.store.read(lambda reader: deliveries.get(reader, leased.delivery.id))
+    assert again is not None
+    now = shop.clock.now_us()
+    await shop.env.store.write(lambda tx: deliveries.send_again(tx, again, now))
+
+
+async def test_what_arrives_again_keeps_its_first_2xx(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    first = shop.clock.now_us()
+    for _ in range(2):
+        await end(shop, 200)
+        assert (await only(shop)).delivered_at == first
+
+
+async def test_what_arrives_at_last_resolves_its_dead_letter(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await end(shop, 410)
+    assert await shop.values("SELECT resolved_at FROM dead_letters") == [None]
+    # Another one has arrived meanwhile: the endpoint has no streak.
+    await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET consecutive_failures = 0"))
+    now = shop.clock.now_us()
+    await end(shop, 200)
+    assert await shop.values("SELECT resolved_at FROM dead_letters") == [now]
+
+
 async def test_what_is_written_together_is_what_is_written_one_by_one(shop: FakeShop) -> None:
     for endpoint in ("e1", "e2"):
         await add_endpoint(shop, endpoint)
