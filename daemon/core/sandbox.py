@@ -18,8 +18,6 @@ DEVICE_ID: Final = device_id_of("sandbox")
 PROVIDERS: Final = ("momo_mtn", "momo_telecel")
 """Those whose receipts a genuine message has confirmed."""
 PAYER: Final = "KWEKU ANANSE"
-STRANGER: Final = "+233240000099"
-"""An ordinary number, for messages that pretend."""
 SMSC: Final = "+233240000000"
 WALLET_HELD_MINOR: Final = 10_000
 TELCO_IDS: Final = 10**8

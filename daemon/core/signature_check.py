@@ -26,7 +26,6 @@ from daemon.core.signing import (
 
 TOLERANCE_S: Final = 300
 """What receivers allow between `t` and their clock: five minutes, as Standard Webhooks 1.0 and Stripe do."""
-SCHEMES: Final = (SIGNATURE_HEADER, PREVIOUS_HEADER, STANDARD_SIGNATURE_HEADER)
 _STAMP: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _HEX: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 

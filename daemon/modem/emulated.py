@@ -45,7 +45,6 @@ __all__ = [
 ]
 
 COMMANDS_KEPT: Final = 10_000
-DEFAULT_CAPACITIES: Final = dict(GENERIC.storages)
 ACKNOWLEDGE_NS: Final = 15_000_000_000
 """How long the network waits for `AT+CNMA`; TS 24.011 clause 10 has 12 to 20 s for TR1N."""
 _TPDU_OCTETS_MAX: Final = 164  # of an SMS-SUBMIT, 27.005 clause 3.5.1

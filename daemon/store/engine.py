@@ -13,7 +13,7 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeVar
@@ -75,10 +75,6 @@ class Tx(Reader):
         seq = self._connection.execute(sql, params).lastrowid
         assert seq is not None, "it inserted a row"
         return seq
-
-    def run_many(self, sql: str, rows: Iterable[Params]) -> None:
-        """Execute one statement for each row of parameters."""
-        self._connection.executemany(sql, rows)
 
     def wake(self, topic: str) -> None:
         """Tell the subscribers of `topic` once this is committed."""
