@@ -3,8 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from daemon.core.model import Message
 from daemon.core.requests import ReadPart
@@ -14,9 +13,7 @@ from daemon.modem import pdu as codec
 from daemon.modem.pdu_values import Deliver, Garbled, StatusReport
 from daemon.store import messages, texts
 from daemon.wire import MessageState
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
+from parsers.when import to_us
 
 Stored = tuple[int, str, int | None]
 """Position, PDU and SMSC time of a stored part."""
@@ -136,7 +133,7 @@ def take_unread(desk: Desk, part: ReadPart, why: str) -> Unread | None:
 
 def microseconds(at: datetime | None) -> int | None:
     """Return an aware time as microseconds since 1970 in UTC."""
-    return None if at is None else (at - _EPOCH) // _MICROSECOND
+    return None if at is None else to_us(at)
 
 
 def _store_unread(desk: Desk, part: ReadPart, sha256: str, why: str) -> Unread:

@@ -7,25 +7,22 @@ part completes, or that it starts another.
 What a store row must keep of a part to do this later: `Deliver.pdu` (the PDU as normalised hex;
 all else can be decoded from it again), and as columns for the search the key's five fields, the
 position, the service centre's time in microseconds, and which message it was placed in. The text
-is made by `join_pdus` of the kept PDUs, in any order; joining the parts' own texts instead would
-break a surrogate pair that the sender cut in two.
+is made by `join` of the kept PDUs, decoded again, in any order; joining the parts' own texts
+instead would break a surrogate pair that the sender cut in two.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 
-from daemon.modem.pdu import decode, text_of
+from daemon.modem.pdu import text_of
 from daemon.modem.pdu_fields import Coding
-from daemon.modem.pdu_values import Deliver, Message, Submit
+from daemon.modem.pdu_values import Deliver, Message
+from parsers.when import to_us
 
 SPAN_US_MAX = 24 * 60 * 60 * 1_000_000
 """Parts whose service centre times lie further apart are of different messages."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def part_of(message: Deliver) -> Part:
     """Return what placing needs of a received message; a whole one is its own part 1."""
     sent_at_us = None
     if message.sent_at is not None:
-        sent_at_us = (message.sent_at - _EPOCH) // _MICROSECOND
+        sent_at_us = to_us(message.sent_at)
     position = message.concat.position if message.concat else 1
     return Part(position, sent_at_us, message.user_data)
 
@@ -139,16 +136,6 @@ def join(messages: Sequence[Message]) -> str:
         septets = b"".join(part.septets for part in parts)
         pieces.append(text_of(coding, octets, septets, locking, single))
     return "".join(pieces)
-
-
-def join_pdus(pdus: Sequence[str]) -> str:
-    """Return the text of the parts of one message from their PDUs (`Deliver.pdu`), in any order.
-
-    Each PDU that is no readable message shows as one U+FFFD at the end.
-    """
-    values = [decode(pdu) for pdu in pdus]
-    messages = [value for value in values if isinstance(value, Deliver | Submit)]
-    return join(messages) + "\ufffd" * (len(values) - len(messages))
 
 
 def _apart_us(one: Part, other: Part) -> int:
