@@ -10,7 +10,6 @@ from daemon.intake.parts import microseconds
 from daemon.intake.suggest import suggest
 from daemon.store import (
     approved_payers,
-    events,
     payments,
     reversals,
     reviews,
@@ -89,15 +88,6 @@ def ask(
         transaction_id=request_id,
         details=details,
         now=desk.now,
-    )
-    events.add(
-        desk.tx,
-        type="review.opened",
-        mode=desk.mode,
-        at=desk.now,
-        transaction_id=request_id,
-        message_id=message_id,
-        data={"reason": reason},
     )
     about = None if request_id is None else transactions.get(desk.tx, request_id)
     if about is not None:

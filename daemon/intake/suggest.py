@@ -7,7 +7,7 @@ from daemon.core import near_miss as core
 from daemon.core.model import Payment, Transaction
 from daemon.env import Env
 from daemon.intake.desk import Desk
-from daemon.store import events, near_miss, reviews, transactions
+from daemon.store import near_miss, reviews, transactions
 from daemon.store.engine import Tx
 from daemon.wire import ReviewReason
 
@@ -44,15 +44,7 @@ def open_if_near(tx: Tx, env: Env, payment: Payment, holder: Transaction, now: i
         message_id=payment.message_id,
         payment_id=payment.id,
         details={"suggested": suggested},
+        shown_with=holder.id,
+        told={"suggested": suggested},
         now=now,
-    )
-    events.add(
-        tx,
-        type="review.opened",
-        mode=payment.mode,
-        at=now,
-        transaction_id=holder.id,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-        data={"reason": ReviewReason.NEAR_MISS, "suggested": suggested},
     )

@@ -4,6 +4,7 @@ import json
 from typing import Any, Final
 
 from daemon.core.model import Review
+from daemon.store import events
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
 from daemon.wire import Mode, ReviewReason
@@ -25,8 +26,14 @@ def open_review(
     payment_id: str | None = None,
     transaction_id: str | None = None,
     details: dict[str, Any] | None = None,
+    shown_with: str | None = None,
+    told: dict[str, Any] | None = None,
 ) -> None:
-    """Put a message or payment before a person."""
+    """Put a message or payment before a person, and say so in the journal.
+
+    The journal's line stands with the review's own transaction, or with `shown_with` where the review has none, and
+    says the reason and what is `told` besides.
+    """
     tx.run(
         "INSERT INTO reviews (id, mode, reason, state, message_id, payment_id, transaction_id, details, created_at) "
         "VALUES (:id, :mode, :reason, 'open', :message_id, :payment_id, :transaction_id, :details, :now)",
@@ -40,6 +47,16 @@ def open_review(
             "details": _text(details or {}),
             "now": now,
         },
+    )
+    events.add(
+        tx,
+        type="review.opened",
+        mode=mode,
+        at=now,
+        transaction_id=transaction_id or shown_with,
+        payment_id=payment_id,
+        message_id=message_id,
+        data={"reason": reason, **(told or {})},
     )
 
 

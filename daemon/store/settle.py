@@ -250,16 +250,6 @@ def ask_person(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -
         transaction_id=request_id,
         now=now,
     )
-    events.add(
-        tx,
-        type="review.opened",
-        mode=payment.mode,
-        at=now,
-        transaction_id=request_id,
-        payment_id=payment.id,
-        message_id=payment.message_id,
-        data={"reason": hold.reason},
-    )
     if request_id is not None:
         about = transactions.get(tx, request_id)
         assert about is not None, "the caller has just read it"
