@@ -8,7 +8,7 @@ from daemon.core.delivery import DeliveryEvent, TransitionError, next_status
 from daemon.core.errors import Refusal
 from daemon.core.requests import Answer, CallMeta
 from daemon.env import Env
-from daemon.store import dead_letters, deliveries, events, idempotency
+from daemon.store import dead_letters, idempotency
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode
 
@@ -99,18 +99,7 @@ def _again(
         raise Refusal(ErrorCode.DEAD_LETTER_ALREADY_REPLAYED) from None
     if endpoint.deleted_at is not None:
         raise Refusal(ErrorCode.ENDPOINT_DELETED)
-    queued = deliveries.send_again(tx, delivery, now, bulk=bulk)
-    dead_letters.replayed(tx, delivery.id, now)
-    events.add(
-        tx,
-        type="delivery.requeued",
-        mode=endpoint.mode,
-        at=now,
-        actor=caller.name,
-        transaction_id=delivery.transaction_id,
-        endpoint_id=endpoint.id,
-        data={"delivery_id": delivery.id, "event": delivery.event, "run": queued.run},
-    )
+    dead_letters.queue_again(tx, delivery, endpoint, caller.name, now, bulk=bulk)
     after = dead_letters.one(tx, letter.id)
     assert after is not None
     return after

@@ -6,7 +6,7 @@ from daemon.core.delivery import DeliveryEvent, TransitionError, next_status
 from daemon.core.errors import Refusal
 from daemon.core.requests import Answer, CallMeta
 from daemon.env import Env
-from daemon.store import dead_letters, deliveries, delivery_log, events, idempotency
+from daemon.store import dead_letters, delivery_log, idempotency
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode
 
@@ -38,18 +38,7 @@ async def redeliver(env: Env, caller: Caller, delivery_id: str, meta: CallMeta) 
             raise Refusal(
                 ErrorCode.DELIVERY_NOT_REDELIVERABLE, delivery_status=delivery.status
             ) from None
-        queued = deliveries.send_again(tx, delivery, now)
-        dead_letters.replayed(tx, delivery.id, now)
-        events.add(
-            tx,
-            type="delivery.requeued",
-            mode=endpoint.mode,
-            at=now,
-            actor=caller.name,
-            transaction_id=delivery.transaction_id,
-            endpoint_id=endpoint.id,
-            data={"delivery_id": delivery.id, "event": delivery.event, "run": queued.run},
-        )
+        queued = dead_letters.queue_again(tx, delivery, endpoint, caller.name, now)
         warnings = () if endpoint.is_active else (PAUSED,)
         return Answer(
             200,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from daemon.core.delivery_rows import DeadLetter
 from daemon.core.model import Delivery, Endpoint
+from daemon.store import deliveries, events
 from daemon.store.engine import Reader, Tx
 from daemon.store.pages import Narrowed, page
 from daemon.store.rows import columns, load
@@ -56,6 +57,28 @@ def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> 
         "last_response_body = excluded.last_response_body, attempt_count = excluded.attempt_count",
         {"id": letter_id, "delivery_id": delivery_id, "reason": reason, "now": now},
     )
+
+
+def queue_again(
+    tx: Tx, delivery: Delivery, endpoint: Endpoint, actor: str, now: int, *, bulk: bool = False
+) -> Delivery:
+    """Queue a delivery that has ended again, close its dead letter, and say in the journal who asked for it.
+
+    With `bulk` it waits behind what is live.
+    """
+    queued = deliveries.send_again(tx, delivery, now, bulk=bulk)
+    replayed(tx, delivery.id, now)
+    events.add(
+        tx,
+        type="delivery.requeued",
+        mode=endpoint.mode,
+        at=now,
+        actor=actor,
+        transaction_id=delivery.transaction_id,
+        endpoint_id=endpoint.id,
+        data={"delivery_id": delivery.id, "event": delivery.event, "run": queued.run},
+    )
+    return queued
 
 
 def replayed(tx: Tx, delivery_id: str, now: int) -> None:
