@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     copies.add_argument("name", nargs="?")
     copies.add_argument("--to", metavar="FOLDER|FILE")
     copies.add_argument("--keep")
+    copies.add_argument("--drill", action="store_true")
     copies.add_argument("--dry-run", action="store_true")
     copies.add_argument("--json", action="store_true")
     edit = verbs.add_parser("config", help="show, change and check the settings")

@@ -6,21 +6,24 @@ in it, so a backup that gets lost gives nothing away; keep a copy of the key som
 
 import asyncio
 import shutil
+import sqlite3
+import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from daemon.core import keep as keeping
 from daemon.core.disk_room import FULL_BYTES, TIGHT_BYTES
+from daemon.core.errors import MomoError
 from daemon.disk import free_bytes
 from daemon.lock import HomeLock
 from daemon.store import backup, events
 from daemon.store.backup import BackupBad, Copy
 from daemon.store.engine import Store
 from daemon.wire import Mode, Places
-from parsers.when import render
+from parsers.when import render, to_us
 
 
 def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
@@ -105,6 +108,31 @@ def verify(places: Places, name: str | None) -> dict[str, Any]:
     """
     path = find(places, name)
     return {"id": backup.id_of(path), **_told(backup.look_through(path))}
+
+
+def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
+    """Put a backup back in a folder of its own, open it there as the daemon would, look through it, and remove it.
+
+    `verify` says that a copy is sound; this says that a shop comes out of it, also where it has to be brought to
+    today's schema first. The shop and the backup are as they were.
+
+    Raises:
+        BackupBad: No shop comes out of it, or there is no room to try.
+    """
+    source = find(places, name)
+    backup.look_through(source)
+    beside = backup.folder(places)
+    _leave_room(source, beside)
+    with tempfile.TemporaryDirectory(prefix=".drill-", dir=beside) as folder:
+        tried = Path(folder) / Path(places.database).name
+        backup.copy(str(source), tried)
+        try:
+            Store.open(str(tried), now_us=to_us(now)).close()
+        except (MomoError, sqlite3.Error) as error:
+            raise BackupBad(f"{source} was put back and could not be opened: {error}") from error
+        looked = backup.look_through(tried)
+    told = _told(replace(looked, path=str(source), size=source.stat().st_size))
+    return {"id": backup.id_of(source), **told, "drilled": True}
 
 
 def prune(places: Places, keep: str, *, dry_run: bool) -> dict[str, Any]:

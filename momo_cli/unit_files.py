@@ -40,6 +40,12 @@ JOBS: Final = (
         "*-*-* 02:00:00",
         (("backup", "create", "--quiet"), ("backup", "prune", "--quiet", "--yes")),
     ),
+    Job(
+        "drill",
+        "put the newest copy back somewhere else and open it",
+        "Sun *-*-* 04:20:00",
+        (("backup", "verify", "--drill", "--quiet"),),
+    ),
     Job("prune", "let go of what is too old to keep", "*-*-* 03:10:00", (("prune", "-q", "-y"),)),
     Job(
         "check",

@@ -30,7 +30,11 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
             case "list":
                 data = [entry.as_json() for entry in backup.entries(places)]
             case "verify":
-                data = backups.verify(places, options.name)
+                data = (
+                    backups.drill(places, options.name, now)
+                    if options.drill
+                    else backups.verify(places, options.name)
+                )
             case "prune":
                 data = backups.prune(places, options.keep or keep.DEFAULT, dry_run=options.dry_run)
             case _:

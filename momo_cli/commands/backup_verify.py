@@ -1,4 +1,8 @@
-"""Look through a copy from end to end: the newest, or the one that is named. Exit 6: it is not sound."""
+"""Look through a copy from end to end: the newest, or the one that is named. Exit 6: it is not sound.
+
+--drill also puts it back in a folder of its own, opens it there as the daemon would, and removes that again: the shop is not
+touched. momo service install --timers does so every week.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -12,6 +16,7 @@ from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
   momo backup verify
+  momo backup verify --drill
   momo backup verify /media/stick/momo-20261121T080000Z.db
 """
 
@@ -21,16 +26,26 @@ class Options:
     """The flags of `momo backup verify`; no name means the newest."""
 
     name: str | None
+    drill: bool
 
 
 def command(
     name: Annotated[str | None, typer.Argument(metavar="[ID|FILE]", help="The copy.")] = None,
+    drill: Annotated[
+        bool, typer.Option("--drill", help="Put it back somewhere else and open it, for practice.")
+    ] = False,
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(name), backups.VIEW)
+    return Call(run, Options(name, drill), backups.VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
     """Look through it."""
-    done = backups.run(terminal, "verify", *([] if options.name is None else [options.name]))
-    return backups.shown(done, terminal, "Sound.", [])
+    named = [] if options.name is None else [options.name]
+    done = backups.run(terminal, "verify", *named, *(["--drill"] if options.drill else []))
+    said = (
+        "Sound: put back in a folder of its own, opened, and removed."
+        if options.drill
+        else "Sound."
+    )
+    return backups.shown(done, terminal, said, [])

@@ -203,3 +203,33 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
             with pytest.raises(backup.BackupBad, match="100 MB must stay for payments"):
                 backups.create(shop, None, NOW)
         assert len(backup.entries(shop)) == made
+
+
+def test_a_drill_brings_a_shop_out_of_an_old_copy_and_leaves_everything_as_it_was(
+    places: Places,
+) -> None:
+    Path(places.home).mkdir(mode=0o700)
+    old_shop(places)
+    made = backups.create(places, None, NOW)
+    before = Path(made["path"]).read_bytes()
+    tried = backups.drill(places, None, NOW)
+    assert (tried["id"], tried["path"], tried["drilled"]) == (made["id"], made["path"], True)
+    # It was opened as the daemon would: with today's schema.
+    assert (made["schema"], tried["schema"]) == (1, len(migrations()))
+    assert tried["rows"]["payments"] == 1
+    assert Path(made["path"]).read_bytes() == before
+    assert [path.name for path in Path(made["path"]).parent.iterdir()] == [Path(made["path"]).name]
+
+
+def test_a_drill_fails_for_a_copy_that_is_sound_and_cannot_be_opened(
+    places: Places, shop: Places
+) -> None:
+    made = backups.create(places, None, NOW)
+    # Nothing in the file is damaged, but a step that has been done would be done again.
+    run_on = sqlite3.connect(made["path"])
+    run_on.execute("PRAGMA user_version = 1")
+    run_on.close()
+    assert backups.verify(places, None)["schema"] == 1
+    with pytest.raises(backup.BackupBad, match="could not be opened"):
+        backups.drill(places, None, NOW)
+    assert len(list(Path(made["path"]).parent.iterdir())) == 1
