@@ -19,6 +19,7 @@ from daemon.core.limits import SECOND_US
 from daemon.core.pacing import Key
 from daemon.env import Env
 from daemon.flows import deliver, own_link
+from daemon.flows.give_way import give_way
 from daemon.log import Log, fault
 from daemon.loops.lanes import Lanes
 from daemon.loops.own_link import OwnLink, reach_of
@@ -284,11 +285,7 @@ class DeliverLoop:
         clock = self._env.clock
         place_began = clock.monotonic()
         try:
-            while True:
-                await self._give_way(key)
-                leased = self._lanes.take(key, clock.monotonic())
-                if leased is None:
-                    break
+            while (leased := await self._next(key)) is not None:
                 if not await self._attempt(sender, leased, opened):
                     self._lanes.failed(key[0])
                     self._unsent += self._lanes.drop(key)
@@ -303,16 +300,13 @@ class DeliverLoop:
         finally:
             self._idle.append((key[0], sender))
 
-    async def _give_way(self, key: Key) -> None:
-        """Note that something live goes out, or let it go first."""
-        precedence, clock = self._env.precedence, self._env.clock
-        if not key[1]:
-            precedence.step(clock.monotonic())
-            return
-        waited_s = 0.0
-        while (wait_s := precedence.wait_s(clock.monotonic(), waited_s)) > 0:
-            await asyncio.sleep(wait_s)
-            waited_s += wait_s
+    async def _next(self, key: Key) -> Leased | None:
+        """Return what goes out next: of what is live at once, in bulk when nothing live is on its way."""
+        if key[1]:
+            await give_way(self._env)
+        else:
+            self._env.precedence.step(self._env.clock.monotonic())
+        return None if self._stopping else self._lanes.take(key, self._env.clock.monotonic())
 
     async def _attempt(self, sender: Target, leased: Leased, opened: dict[str, str]) -> bool:
         """Make one attempt; False when nothing else should follow it at once."""

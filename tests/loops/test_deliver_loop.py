@@ -324,3 +324,25 @@ async def test_nothing_in_bulk_begins_while_something_live_is_on_its_way(shop: F
         precedence.is_live = False
         await until(lambda: delivered(2))
         assert posts == [new.webhook_id, old.webhook_id]
+
+
+async def test_a_stop_begins_nothing_more_in_bulk(shop: FakeShop) -> None:
+    asked = asyncio.Event()
+
+    class Busy(Precedence):
+        def wait_s(self, now: float, waited_s: float) -> float:
+            if asked.is_set():
+                return 0.0
+            asked.set()
+            return 0.001
+
+    shop.env = replace(shop.env, precedence=Busy())
+    await add_endpoint(shop, "e1")
+    await owe(shop, 1)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
+    async with running(shop, lambda url: answered(200)) as (loop, posts, _senders):
+        await asyncio.wait_for(asked.wait(), 10)
+        await loop.stop()
+        assert posts == []
+    (row,) = await shop.rows(Delivery, "deliveries")
+    assert (row.status, row.leased_until) == (DeliveryStatus.PENDING, None)
