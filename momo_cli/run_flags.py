@@ -1,6 +1,24 @@
-"""The flags of `daemon run`, which `daemon start` takes too."""
+"""The flags of `daemon run`, which `daemon start` and `daemon restart` take too."""
 
 from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+Http = Annotated[str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")]
+InsecureHttp = Annotated[
+    bool,
+    typer.Option("--insecure-http", help="--http may be reached by other machines, in the clear."),
+]
+Modems = Annotated[
+    list[str] | None, typer.Option(metavar="PATH", help="A modem's tty; may be repeated.")
+]
+SimulatedPhone = Annotated[
+    bool,
+    typer.Option(
+        "--simulated-phone", help="Attach a simulated phone, for momo simulate: test mode only."
+    ),
+]
 
 
 def run_flags(

@@ -8,13 +8,16 @@ from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exits, system
+from momo_cli.answer import Answer, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.process import spawn
 from momo_cli.services import do, supervisor_of
 from momo_cli.terminal import Terminal
+from momo_cli.values import dumps
 
 PAUSE_S: Final = 0.05
+VIEW: Final = View(fields=(Field("status"), Field("pid"), Field("log")), id="pid")
 _TAIL_BYTES: Final = 2000
 _ERROR: Final = "error: "
 _LAST_WORDS: Final = 10
@@ -85,6 +88,26 @@ def start(client: Client, terminal: Terminal, flags: Sequence[str], wait_s: floa
         client.pause(PAUSE_S)
     pid = _let_go(child) or (client.get(Path.LOCAL_STATUS).data or {}).get("pid")
     return Started("started", pid, log, system.monotonic() - started, keeper)
+
+
+def told(started: Started, terminal: Terminal, *, again: bool = False) -> Answer:
+    """Say what came of a start, or with `again` of a restart; exit 8 when it does not answer yet."""
+    waits = started.status == "starting"
+    status = "restarted" if again and not waits else started.status
+    pid, took_s = started.pid, started.took_s
+    row = {"status": status, "pid": pid, "supervisor": started.supervisor, "log": started.log}
+    done = f"{terminal.style('✓', 'green')} Daemon {status} (pid {pid}) in {took_s:.1f} s."
+    lines = {
+        "already_running": f"The daemon already runs (pid {pid}).",
+        "starting": f"! The daemon did not answer within {took_s:g} s. Its log: {started.log}",
+    }
+    return Answer(
+        document=dumps({"success": not waits, "data": row}),
+        rows=[row],
+        lines=[lines.get(status, done)],
+        exit_code=exits.PENDING if waits else exits.OK,
+        next=["momo daemon status"] if waits else ["momo status"],
+    )
 
 
 def stop(client: Client, terminal: Terminal, wait_s: float) -> str:

@@ -1,6 +1,8 @@
 """What `endpoints reveal` and `endpoints rotate` share: whose secret, the password, and showing it."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from daemon.wire import ErrorCode, Path
 from momo_cli.answer import Answer, Field, View
@@ -12,6 +14,16 @@ from momo_cli.text import at, clean
 from momo_cli.values import dumps
 from momo_cli.words import clock
 
+EndpointId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The endpoint.")]
+OfAccount = Annotated[
+    bool, typer.Option("--account", help="The account's, for orders' own addresses.")
+]
+PasswordFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The owner's password; - = stdin.")
+]
+SecretFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write the secret there, not here.")
+]
 VIEW: Final = View(fields=(Field("secret"), Field("previous_secret_expires_at")), id="secret")
 
 

@@ -9,22 +9,19 @@ from typing import Annotated, Final
 import typer
 
 from daemon.wire import ErrorCode
-from momo_cli import exits
-from momo_cli.answer import Answer, Call, Field, View
+from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.process import ask
-from momo_cli.run_flags import run_flags
-from momo_cli.running import start, stop
+from momo_cli.run_flags import Http, Modems, SimulatedPhone, run_flags
+from momo_cli.running import VIEW, start, stop, told
 from momo_cli.terminal import Terminal
 from momo_cli.times import duration_s
-from momo_cli.values import dumps
 
 EXAMPLES: Final = """\
   momo daemon restart
   momo daemon restart --wait 60s --json
 """
-VIEW: Final = View(fields=(Field("status"), Field("pid"), Field("log")), id="pid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +34,9 @@ class Options:
 
 def command(
     wait: Annotated[str, typer.Option(metavar="TIME", help="For how long, each way.")] = "30s",
-    http: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")
-    ] = None,
-    modem: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
-    ] = None,
-    simulated_phone: Annotated[
-        bool,
-        typer.Option(
-            "--simulated-phone", help="Attach a simulated phone, for momo simulate: test mode only."
-        ),
-    ] = False,
+    http: Http = None,
+    modem: Modems = None,
+    simulated_phone: SimulatedPhone = False,
 ) -> Call:
     """Read the flags."""
     flags = run_flags(http, modem or [], simulated_phone=simulated_phone)
@@ -67,20 +54,4 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             next=("momo daemon status",),
         )
     started = start(client, terminal, options.flags, options.wait_s)
-    waits = started.status == "starting"
-    row = {
-        "status": "starting" if waits else "restarted",
-        "pid": started.pid,
-        "supervisor": started.supervisor,
-        "log": started.log,
-    }
-    mark = terminal.style("✓", "green")
-    good = f"{mark} Daemon restarted (pid {started.pid}) in {started.took_s:.1f} s."
-    bad = f"! The daemon did not answer within {started.took_s:g} s. Its log: {started.log}"
-    return Answer(
-        document=dumps({"success": not waits, "data": row}),
-        rows=[row],
-        lines=[bad if waits else good],
-        exit_code=exits.PENDING if waits else exits.OK,
-        next=["momo daemon status"] if waits else ["momo status"],
-    )
+    return told(started, terminal, again=True)

@@ -12,7 +12,7 @@ import typer
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.process import become
-from momo_cli.run_flags import run_flags
+from momo_cli.run_flags import Http, InsecureHttp, Modems, SimulatedPhone, run_flags
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -31,25 +31,10 @@ class Options:
 
 
 def command(
-    http: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT|off", help="Where the API listens.")
-    ] = None,
-    insecure_http: Annotated[
-        bool,
-        typer.Option(
-            "--insecure-http", help="--http may be reached by other machines, in the clear."
-        ),
-    ] = False,
-    modem: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="A modem's tty; may be repeated."),
-    ] = None,
-    simulated_phone: Annotated[
-        bool,
-        typer.Option(
-            "--simulated-phone", help="Attach a simulated phone, for momo simulate: test mode only."
-        ),
-    ] = False,
+    http: Http = None,
+    insecure_http: InsecureHttp = False,
+    modem: Modems = None,
+    simulated_phone: SimulatedPhone = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
     supervised: Annotated[
         bool,

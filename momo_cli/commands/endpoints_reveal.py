@@ -4,16 +4,23 @@ It takes the owner's password; five attempts in 15 minutes. `-o id` prints only 
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.secret_file import secret_file as kept_in
 from momo_cli.terminal import Terminal
-from momo_cli.webhook_secrets import VIEW, ask, owner, shown
+from momo_cli.webhook_secrets import (
+    VIEW,
+    EndpointId,
+    OfAccount,
+    PasswordFile,
+    SecretFile,
+    ask,
+    owner,
+    shown,
+)
 
 EXAMPLES: Final = """\
   momo endpoints reveal b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
@@ -32,16 +39,10 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str | None, typer.Argument(metavar="[ID]", help="The endpoint.")] = None,
-    account: Annotated[
-        bool, typer.Option("--account", help="The account's, for orders' own addresses.")
-    ] = False,
-    password_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The owner's password; - = stdin.")
-    ] = None,
-    secret_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the secret there, not here.")
-    ] = None,
+    endpoint: EndpointId = None,
+    account: OfAccount = False,
+    password_file: PasswordFile = None,
+    secret_file: SecretFile = None,
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(owner(endpoint, account=account), password_file, secret_file), VIEW)

@@ -14,7 +14,16 @@ from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.secret_file import secret_file as kept_in
 from momo_cli.terminal import Terminal
-from momo_cli.webhook_secrets import VIEW, ask, owner, shown
+from momo_cli.webhook_secrets import (
+    VIEW,
+    EndpointId,
+    OfAccount,
+    PasswordFile,
+    SecretFile,
+    ask,
+    owner,
+    shown,
+)
 
 EXAMPLES: Final = """\
   momo endpoints rotate b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --secret-file hook.secret
@@ -34,19 +43,13 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str | None, typer.Argument(metavar="[ID]", help="The endpoint.")] = None,
-    account: Annotated[
-        bool, typer.Option("--account", help="The account's, for orders' own addresses.")
-    ] = False,
+    endpoint: EndpointId = None,
+    account: OfAccount = False,
     expire_previous: Annotated[
         bool, typer.Option("--expire-previous", help="Old secrets sign no more, from now.")
     ] = False,
-    password_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The owner's password; - = stdin.")
-    ] = None,
-    secret_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the secret there, not here.")
-    ] = None,
+    password_file: PasswordFile = None,
+    secret_file: SecretFile = None,
 ) -> Call:
     """Read the flags."""
     whose = owner(endpoint, account=account)
