@@ -152,7 +152,9 @@ async def test_a_reversed_payment_is_not_sent(api: FakeApi) -> None:
     await pay(api, 1)
     target = await endpoint(api.live)
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET reversed_at = 1"))
-    assert await counted(api.live, target) == {"enqueued": 0, "skipped_reversed": 1}
+    skipped = {"enqueued": 0, "skipped_reversed": 1}
+    assert await counted(api.live, target, dry_run=True) == {**skipped, "dry_run": True}
+    assert await counted(api.live, target) == skipped
 
 
 async def test_a_rejected_payment_is_not_looked_at(api: FakeApi) -> None:
