@@ -16,6 +16,18 @@ from daemon.store.webhook_secrets import ACCOUNT
 from daemon.wire import ErrorCode
 
 UNTIL: Final = "previous_secret_expires_at"
+_PASSWORD: Final = (
+    ErrorCode.SESSION_REQUIRED,
+    ErrorCode.INVALID_PASSWORD,
+    ErrorCode.TOO_MANY_ATTEMPTS,
+    ErrorCode.NOT_SET_UP,
+)
+_ENDPOINT: Final = (
+    ErrorCode.OPEN_COLLECTIONS_DISABLED,
+    ErrorCode.ENDPOINT_NOT_FOUND,
+    ErrorCode.LIVE_KEY_REQUIRED,
+)
+_EXAMPLE: Final = {"password": "correct horse battery"}
 
 
 def read(fields: Fields) -> tuple[str | None, bool]:
@@ -30,16 +42,8 @@ def read(fields: Fields) -> tuple[str | None, bool]:
     "Reveal an endpoint's secret",
     "secret",
     reads=read,
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-    ),
-    example={"password": "correct horse battery"},
+    errors=(*_PASSWORD, *_ENDPOINT),
+    example=_EXAMPLE,
 )
 async def reveal_endpoint(call: Call) -> Reply:
     """Show an endpoint's signing secret."""
@@ -52,13 +56,8 @@ async def reveal_endpoint(call: Call) -> Reply:
     "Reveal the account's webhook secret",
     "secret",
     reads=read,
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-    ),
-    example={"password": "correct horse battery"},
+    errors=_PASSWORD,
+    example=_EXAMPLE,
 )
 async def reveal_account(call: Call) -> Reply:
     """Show the secret that signs for requests' own webhooks and the default one."""
@@ -70,17 +69,8 @@ async def reveal_account(call: Call) -> Reply:
     "Rotate an endpoint's secret",
     "rotated endpoint secret",
     reads=read,
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.ROTATION_LIMIT,
-    ),
-    example={"password": "correct horse battery"},
+    errors=(*_PASSWORD, *_ENDPOINT, ErrorCode.ROTATION_LIMIT),
+    example=_EXAMPLE,
 )
 async def rotate_endpoint(call: Call) -> Reply:
     """Give an endpoint a new secret, shown this once."""
@@ -94,14 +84,8 @@ async def rotate_endpoint(call: Call) -> Reply:
     "Rotate the account's webhook secret",
     "rotated account secret",
     reads=read,
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-        ErrorCode.ROTATION_LIMIT,
-    ),
-    example={"password": "correct horse battery"},
+    errors=(*_PASSWORD, ErrorCode.ROTATION_LIMIT),
+    example=_EXAMPLE,
 )
 async def rotate_account(call: Call) -> Reply:
     """Give the account a new webhook secret, shown this once."""
