@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from daemon.api.read_json import Number, compact
 from daemon.core.errors import FieldError, invalid
-from daemon.core.providers import canonical, known
+from daemon.core.provider_names import canonical, known
 from parsers import when
 from parsers.money import read_api_amount
 from parsers.phone import read_phone

@@ -13,7 +13,7 @@ from daemon.api.service import Call, Reply, finished
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.limits import IDEMPOTENCY_US, META_BYTES_MAX
-from daemon.core.providers import CURRENCIES
+from daemon.core.provider_names import CURRENCIES
 from daemon.core.requests import Idempotency, InitializeRequest
 from daemon.flows.initialize import initialize as flow
 from daemon.store import idempotency as answers

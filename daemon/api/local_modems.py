@@ -12,7 +12,7 @@ from daemon.core import phones
 from daemon.core.errors import Refusal
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.phones import Condition
-from daemon.core.providers import network_name
+from daemon.core.provider_names import network_name
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
 from daemon.core.silence import Rhythm
 from daemon.flows.name_modem import name_modem

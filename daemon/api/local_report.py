@@ -15,7 +15,7 @@ from daemon.api.service import Call, Reply, ok
 from daemon.core import day_sheet, transaction_shapes
 from daemon.core.limits import BODY_BYTES_MAX, DAY_US, HOUR_US
 from daemon.core.model import Shop
-from daemon.core.providers import network_of
+from daemon.core.provider_names import network_of
 from daemon.core.shapes import Json, timestamp
 from daemon.flows import mail_report
 from daemon.store import day_sheet as sheet_rows

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from daemon.api.fields import TEXT_CHARACTERS_MAX, Fields, Query
-from daemon.core.providers import aliases, canonical, known
+from daemon.core.provider_names import aliases, canonical, known
 from daemon.core.schema import Schema
 
 _ISO: Final = (

@@ -14,7 +14,7 @@ from daemon.core.limits import LINES_AWAY_US, RECEIPT_SHOWN_US, SECOND_US
 from daemon.core.masking import masked, short_name
 from daemon.core.matching import VERIFIED
 from daemon.core.model import Payment, PaymentMethod, Transaction
-from daemon.core.providers import NETWORK_NAMES, network_of, provider_name
+from daemon.core.provider_names import NETWORK_NAMES, network_of, provider_name
 from daemon.core.texting import local, network_of_number
 from daemon.core.verdict import judge
 from daemon.wire import Mode, TransactionStatus

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
 
-from daemon.core.providers import network_name, network_of
+from daemon.core.provider_names import network_name, network_of
 from daemon.core.shapes import Json, timestamp
 from parsers.money import render
 from parsers.when import from_us, to_us

@@ -7,7 +7,7 @@ import msgspec
 
 from daemon.core.ids import reference_of
 from daemon.core.model import Event, Message, Payment, Transaction
-from daemon.core.providers import network_of
+from daemon.core.provider_names import network_of
 from daemon.core.shapes import Json, amount_or_none, timestamp, timestamp_or_none
 from daemon.core.transaction_shapes import amounts, payer_of, status_at
 from daemon.wire import MessageState, Mode

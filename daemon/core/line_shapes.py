@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from daemon.core.model import Device, PaymentMethod, Sim
-from daemon.core.providers import network_name, provider_name
+from daemon.core.provider_names import network_name, provider_name
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
 
 

@@ -7,7 +7,7 @@ from daemon.core.balance import Unaccounted
 from daemon.core.limits import DAY_US
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.phones import Condition
-from daemon.core.providers import currency_of, network_name, provider_name
+from daemon.core.provider_names import currency_of, network_name, provider_name
 from daemon.core.shapes import timestamp_or_none
 from parsers.money import render
 

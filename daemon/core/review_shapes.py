@@ -9,7 +9,7 @@ from daemon.core.balance_line import Standing
 from daemon.core.chain_shapes import Place, balance_chain
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.near_miss import Suggestion
-from daemon.core.providers import network_of
+from daemon.core.provider_names import network_of
 from daemon.core.reviews import NEEDS_PASSWORD, Explanation, explain_message
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
 from daemon.core.transaction_shapes import list_item

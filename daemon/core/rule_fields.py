@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from daemon.core.limits import MILLISECOND_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
-from daemon.core.providers import canonical, known, network_of
+from daemon.core.provider_names import canonical, known, network_of
 from daemon.core.shapes import timestamp
 from daemon.core.transaction_shapes import VERIFIED, payer_of
 from daemon.core.verdict import judge

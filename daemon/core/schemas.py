@@ -11,7 +11,7 @@ from typing import Final
 from daemon.core.access import KeyKind
 from daemon.core.balance_line import Standing, Why
 from daemon.core.delivery import DeadLetterReason, DeliveryError
-from daemon.core.providers import known
+from daemon.core.provider_names import known
 from daemon.core.schema import Schema, flag, free, listed, maybe, ref, shape, text, whole, word
 from daemon.wire import (
     DeliveryStatus,

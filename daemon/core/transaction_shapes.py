@@ -6,7 +6,7 @@ import msgspec
 
 from daemon.core.ids import reference_of
 from daemon.core.model import Payment, Transaction
-from daemon.core.providers import network_of
+from daemon.core.provider_names import network_of
 from daemon.core.shapes import Json, amount_or_none, timestamp, timestamp_or_none
 from daemon.core.verdict import Verdict, judge
 from daemon.wire import Mode, TransactionStatus

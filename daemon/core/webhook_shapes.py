@@ -6,7 +6,7 @@ import msgspec
 
 from daemon.core.limits import PAYLOAD_BYTES_MAX
 from daemon.core.model import Payment, PaymentMethod, Reversal, Transaction
-from daemon.core.providers import network_of
+from daemon.core.provider_names import network_of
 from daemon.core.shapes import Json, amount_or_none, dump, timestamp, timestamp_or_none
 from daemon.core.transaction_shapes import amounts, payer_of, single
 from daemon.wire import API_VERSION, EventKind, Mode

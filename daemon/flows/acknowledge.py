@@ -4,7 +4,7 @@ from daemon.core.access import Caller
 from daemon.core.balance_line import Entry
 from daemon.core.errors import Refusal
 from daemon.core.lines import UNACCOUNTED_WINDOW_US
-from daemon.core.providers import currency_of
+from daemon.core.provider_names import currency_of
 from daemon.env import Env
 from daemon.store import balances, devices, events
 from daemon.store.engine import Tx

@@ -7,7 +7,7 @@ from daemon.core import line_shapes, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import PaymentMethod, Sim
-from daemon.core.providers import network_of
+from daemon.core.provider_names import network_of
 from daemon.core.requests import Answer, Idempotency
 from daemon.env import Env
 from daemon.store import devices, events, idempotency, payment_methods

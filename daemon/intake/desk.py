@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from daemon.core import sandbox
 from daemon.core.model import Message, PaymentMethod, Sim
-from daemon.core.providers import network_of
+from daemon.core.provider_names import network_of
 from daemon.core.requests import Source
 from daemon.env import Env
 from daemon.store import payment_methods, presence

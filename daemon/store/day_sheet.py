@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from daemon.core.day_sheet import Bucket, Kind, Line, Sums, Wallet
 from daemon.core.model import Payment, Transaction
-from daemon.core.providers import known
+from daemon.core.provider_names import known
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load, load_optional
 from daemon.wire import Mode

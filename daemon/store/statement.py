@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from daemon.core.providers import known
+from daemon.core.provider_names import known
 from daemon.store.engine import Reader, Tx
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in known())
