@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from daemon.wire import ErrorCode
 from momo_cli import exits
+from momo_cli.text import at
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         exits.AUTH, "forwarding to endpoints is switched off for this shop", _SETTINGS
     ),
     _E.TRANSACTION_NOT_FOUND: Row(
-        exits.NOT_FOUND, "there is no such payment request", ("momo tx list",)
+        exits.NOT_FOUND, "there is no order with that reference or code", ("momo tx list",)
     ),
     _E.NO_MATCHING_TRANSACTION: Row(
         exits.NOT_FOUND,
@@ -170,9 +171,11 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     ),
     _E.URL_NOT_ALLOWED: Row(
         exits.REFUSED,
-        "that address may not receive webhooks: it must be https and public, or its host must "
-        "stand in `[webhooks] allow_private_hosts` of config.toml",
-        _SETTINGS,
+        "that address may not receive webhooks",
+        (
+            "momo endpoints add https://HOST/PATH",
+            "momo config set webhooks.allow_private_hosts '[\"HOST\"]'",
+        ),
     ),
     _E.SIM_NOT_FOUND: Row(exits.REFUSED, "there is no such SIM", ("momo sims list",)),
     _E.NETWORK_MISMATCH: Row(
@@ -226,6 +229,24 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     ),
 }
 """Every code that there is."""
+
+SAID: Final = frozenset(
+    (
+        "No payment with that transaction ID has arrived.",
+        "This payment request can no longer be cancelled.",
+        "There is no such payment method.",
+        "There is no such payment request.",
+        "There is no such phone.",
+    )
+)
+"""What the daemon says where the dictionary says the same in a shop's words."""
+
+_LISTS: Final[Mapping[str, str]] = {
+    "endpoint_id": "momo endpoints list",
+    "payment_method_id": "momo methods list",
+    "line": "momo methods list",
+}
+"""Where the right value of a field is found, better than in the command's help."""
 
 RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
     _E.TRANSACTION_NOT_FOUND: exits.REFUSED,
@@ -301,7 +322,16 @@ def next_of(failure: Failure) -> list[str]:
     theirs = error.get("next") if isinstance(error, dict) else None
     if not failure.next and isinstance(theirs, list) and theirs:
         return [str(command) for command in theirs]
+    if found := [] if failure.next else _where(failure):
+        return found
     return [command.format_map(known) for command in failure.next or row_for(failure).next]
+
+
+def _where(failure: Failure) -> list[str]:
+    """Return the lists in which the right values of the fields that are wrong are found."""
+    details = at(failure.body, "error.details") or failure.body.get("details")
+    fields = [at(detail, "field") for detail in details] if isinstance(details, list) else []
+    return list(dict.fromkeys(_LISTS[field] for field in fields if field in _LISTS))
 
 
 def document(failure: Failure) -> dict[str, Any]:

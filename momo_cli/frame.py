@@ -100,6 +100,8 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
 def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     if flags.problem:
         raise errors.usage(flags.problem)
+    if flags.tz:
+        _ = terminal.zone  # one that there is not is refused, whether or not a time will be shown
     words = ["version"] if flags.version else _helped(words)
     try:
         call = root().main(args=words, prog_name="momo", standalone_mode=False)
@@ -153,6 +155,10 @@ def _told(terminal: Terminal, failure: Failure) -> list[str]:
     sentence, proof = row.sentence, clean(failure.message)
     if failure.code in (ErrorCode.USAGE, ErrorCode.DAEMON_DOWN) and proof:
         sentence, proof = proof, ""
+    elif proof in errors.SAID:
+        proof = ""
+    elif proof.casefold().startswith(f"{sentence}:".casefold()):  # the same, with the reason
+        sentence, proof = f"{sentence}{proof[len(sentence) :].rstrip('.')}", ""
     code = terminal.style(f"[{clean(failure.code) or 'unknown'}]", "dim", message=True)
     lines = [f"{terminal.style('error:', 'red', message=True)} {sentence}  {code}"]
     details = at(failure.body, "error.details")

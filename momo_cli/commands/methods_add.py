@@ -28,7 +28,9 @@ class Options:
 
 
 def command(
-    provider: Annotated[str, typer.Option(help="momo_mtn, momo_telecel or momo_at.")],
+    provider: Annotated[
+        str, typer.Option(help="momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")
+    ],
     phone: Annotated[str, typer.Option(help="The number, local or +233...")],
     name: Annotated[str, typer.Option(help="The account's name, as customers see it.")],
     sim: Annotated[
@@ -38,7 +40,7 @@ def command(
 ) -> Call:
     """Read the flags."""
     body: dict[str, Any] = {
-        "provider": provider,
+        "provider": provider if provider.startswith("momo_") else f"momo_{provider.lower()}",
         "phone_number": phone,
         "account_name": name,
     }

@@ -30,6 +30,16 @@ SORTS: Final = ("newest", "oldest", "largest", "smallest")
 _PER_PAGE_MAX: Final = 100
 
 
+_AS_SHOWN: Final = {
+    "WAITING": TransactionStatus.PENDING,
+    "PAID": TransactionStatus.SUCCESS,
+    "SHORT": TransactionStatus.PARTIAL,
+    "OVER": TransactionStatus.OVERPAID,
+    "REVIEW": TransactionStatus.MANUAL_REVIEW,
+}
+"""The words of the list itself, for the API's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The flags of `momo tx list`."""
@@ -47,7 +57,10 @@ class Options:
 
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     status: Annotated[
-        str | None, typer.Option(help="Only this status, such as PENDING or SUCCESS.")
+        str | None,
+        typer.Option(
+            help="Only this status: waiting, paid, short, over, review, or the API's word."
+        ),
     ] = None,
     since: Annotated[
         str | None,
@@ -73,11 +86,13 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     ] = SORTS[0],
 ) -> Call:
     """Read the flags."""
-    if status is not None and status.upper() not in set(TransactionStatus):
-        raise usage(f"--status: {status!r} is not one of {', '.join(TransactionStatus)}")
+    wanted = status.upper() if status else None
+    wanted = _AS_SHOWN.get(wanted or "", wanted)
+    if wanted is not None and wanted not in set(TransactionStatus):
+        told = ", ".join((*map(str.lower, _AS_SHOWN), *TransactionStatus))
+        raise usage(f"--status: {status!r} is not one of {told}")
     if sort not in SORTS:
         raise usage(f"--sort: {sort!r} is not one of {', '.join(SORTS)}")
-    wanted = status.upper() if status else None
     options = Options(wanted, since, until, phone, page, per_page, every, search, sort)
     return Call(run, options, LIST_VIEW)
 

@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 from typer.exceptions import TyperException
 
-from daemon.wire import ErrorCode
+from daemon.core.errors import ERRORS as SPECS
+from daemon.wire import ErrorCode, Path
 from momo_cli import exits
 from momo_cli.answer import Call
-from momo_cli.errors import ERRORS, Failure, document, exit_code_of, next_of
+from momo_cli.errors import ERRORS, SAID, Failure, document, exit_code_of, next_of
 from momo_cli.flags import lift
 from momo_cli.group import root
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok, refusal
 
 
 def parses(command: str) -> bool:
@@ -85,3 +89,35 @@ def test_document_keeps_the_body_and_adds_to_it() -> None:
         "exit_code": 5,
     }
     assert "next" not in body["error"]
+
+
+def test_what_the_daemon_says_twice_it_still_says() -> None:
+    assert {spec.message for spec in SPECS.values()} >= SAID
+
+
+def test_reason_is_told_once_behind_what_happened(api: FakeApi, momo: Momo) -> None:
+    said = "That address may not receive webhooks: a webhook URL starts with https://."
+    api.on("POST", Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED", said))
+    told = momo("endpoints", "add", "http://shop.example/hook").err.splitlines()
+    assert told == [
+        "error: that address may not receive webhooks: a webhook URL starts with https://  [URL_NOT_ALLOWED]",
+        "  next:  momo endpoints add https://HOST/PATH",
+        "         momo config set webhooks.allow_private_hosts '[\"HOST\"]'",
+    ]
+
+
+def test_wrong_id_of_an_endpoint_leads_to_their_list() -> None:
+    details = [{"field": "endpoint_id", "message": "must be a UUID"}]
+    failure = Failure(ErrorCode.VALIDATION_ERROR, body={"error": {"details": details}})
+    assert next_of(failure) == ["momo endpoints list"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"), [("paid", "SUCCESS"), ("Short", "PARTIAL"), ("EXPIRED", "EXPIRED")]
+)
+def test_a_status_is_given_as_the_list_shows_it(
+    typed: str, asked: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
+    assert momo("tx", "list", "--status", typed).code == 0
+    assert api.asked[-1].query["status"] == asked

@@ -83,7 +83,9 @@ def test_not_found_is_3_or_for_reconcile_5(name: str, api: FakeApi, momo: Momo) 
     ran = momo(*case.argv, "--json")
     assert ran.code == ran.json["exit_code"] == (5 if name == "reconcile" else 3)
     assert ran.json["error"]["next"] == ["momo tx list"]
-    assert ran.err.startswith("error: there is no such payment request  [TRANSACTION_NOT_FOUND]\n")
+    assert ran.err.startswith(
+        "error: there is no order with that reference or code  [TRANSACTION_NOT_FOUND]\n"
+    )
 
 
 @EACH
