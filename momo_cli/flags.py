@@ -5,12 +5,13 @@ as `momo --json lines`. So `lift` walks the words once, takes the flags of the t
 leaves the rest to the command. Everything after `--` is left alone.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from momo_cli.errors import Failure
+from momo_cli.errors import Failure, usage
 from momo_cli.times import duration_s, is_duration
 
 
@@ -97,6 +98,9 @@ _WATCHES: Final = ("lines", "status")
 _WATCH_EVERY: Final = "2s"
 """The same of `--watch`."""
 
+_PROFILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+"""It becomes the name of a folder."""
+
 _SHOP_ZONE_COMMAND: Final = "setup"
 """`momo setup --tz` is the shop's zone, not the display's; setup reads it itself."""
 
@@ -141,6 +145,10 @@ def _environment(words: _Words, environ: Mapping[str, str]) -> None:
     ):
         if environ.get(variable):
             _set(words, name, variable, environ[variable])
+    if environ.get("MOMO_PROFILE") and not environ.get("MOMO_HOME"):
+        # It is read where the folders are looked up; only what is wrong with it is told here.
+        problem = _problem_of_profile("MOMO_PROFILE", environ["MOMO_PROFILE"])
+        words.problem = words.problem or problem
     for variable, name in (
         ("MOMO_NO_INPUT", "no_input"),
         ("MOMO_NO_COLOR", "no_color"),
@@ -208,4 +216,13 @@ def _read(key: str, flag: str, value: str) -> object:
         return tuple(name.strip() for name in value.split(",") if name.strip())
     if key in ("timeout_s", "wait_lock_s"):
         return duration_s(value, flag)
+    if key == "profile" and (problem := _problem_of_profile(flag, value)):
+        raise usage(problem)
     return value
+
+
+def _problem_of_profile(flag: str, value: str) -> str:
+    """Say why a name cannot be that of a profile; empty when it can."""
+    if _PROFILE.fullmatch(value):
+        return ""
+    return f"{flag}: {value!r} is no name of a profile; letters, digits, and . _ - between them"

@@ -27,7 +27,9 @@ class Options:
 
 def command(
     keep: Annotated[str, typer.Option(metavar="7d,4w,12m", help="What to keep.")] = "7d,4w,12m",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("-n", "--dry-run", help="Only say what would go.")
+    ] = False,
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(keep, dry_run), VIEW)

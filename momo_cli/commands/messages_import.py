@@ -57,7 +57,8 @@ def command(
         str | None, typer.Option("--format", metavar="|".join(FORMS), help="Of the file.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would become of each, and store nothing.")
+        bool,
+        typer.Option("-n", "--dry-run", help="Say what would become of each, and store nothing."),
     ] = False,
 ) -> Call:
     """Read the flags."""

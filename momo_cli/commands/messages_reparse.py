@@ -42,7 +42,7 @@ def command(
         bool, typer.Option("--all-unparsed", help="Every message that nothing could read.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be read, and change nothing.")
+        bool, typer.Option("-n", "--dry-run", help="Say what would be read, and change nothing.")
     ] = False,
 ) -> Call:
     """Read the flags."""

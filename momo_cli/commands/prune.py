@@ -43,7 +43,9 @@ class Options:
 
 
 def command(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, and change nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("-n", "--dry-run", help="Count, and change nothing.")
+    ] = False,
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(dry_run), VIEW)

@@ -53,7 +53,7 @@ class Options:
 
 def command(
     name: Annotated[str | None, typer.Argument(metavar="[ID|FILE]", help="The copy.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look at it.")] = False,
+    dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Only look at it.")] = False,
     confirm: Annotated[str | None, typer.Option(metavar="SHOP", help="The shop's name.")] = None,
     to: Annotated[
         str | None, typer.Option(metavar="FILE", help="Put a copy there instead.")

@@ -94,7 +94,7 @@ def command(
         typer.Option("--column", metavar="FIELD=NAME", help=f"A column: {', '.join(FIELDS)}."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Compare, and note nothing in the journal.")
+        bool, typer.Option("-n", "--dry-run", help="Compare, and note nothing in the journal.")
     ] = False,
 ) -> Call:
     """Read the flags."""

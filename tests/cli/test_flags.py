@@ -5,7 +5,9 @@ import itertools
 import pytest
 
 from daemon.wire import Path
+from momo_cli.commands import COMMANDS
 from momo_cli.flags import Flags, Output, lift
+from momo_cli.group import load
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok
@@ -138,3 +140,25 @@ def test_absolute_shows_the_time_instead_of_how_long_ago(api: FakeApi, momo: Mom
     shown = momo(*argv, "--absolute").out
     assert "today 09:14" in shown
     assert "ago" not in shown
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b", "a b", ".hidden", "x" * 65])
+def test_a_profile_that_is_no_name_of_a_folder_is_refused(name: str) -> None:
+    assert "no name of a profile" in lift(["lines", "--profile", name], {})[0].problem
+    told = lift(["lines"], {"MOMO_PROFILE": name})[0].problem
+    assert ("no name of a profile" in told) is bool(name)
+    assert not lift(["lines"], {"MOMO_PROFILE": name, "MOMO_HOME": "/x"})[0].problem
+    assert not lift(["lines", "--profile", "shop-2.a_b"], {})[0].problem
+
+
+@pytest.mark.parametrize("form", ["json", "plain", "table"])
+def test_a_zone_that_there_is_not_is_refused_in_every_form(form: str, momo: Momo) -> None:
+    ran = momo("tx", "list", "--tz", "Nowhere/X", "-o", form)
+    assert (ran.code, "there is no time zone 'Nowhere/X'" in ran.err) == (2, True)
+
+
+def test_every_dry_run_has_its_letter() -> None:
+    for name in COMMANDS:
+        flags = [option.opts for option in load(name).params]
+        dry = [opts for opts in flags if "--dry-run" in opts]
+        assert all("-n" in opts for opts in dry), name
