@@ -19,10 +19,10 @@ from daemon.core.errors import Refusal
 from daemon.core.limits import SECOND_US
 from daemon.core.requests import ReadPart, Source
 from daemon.env import Env
-from daemon.flows.ingest import OUR_FAULTS
 from daemon.intake import parts as intake
 from daemon.intake.conclude import conclude, doubts_of_sender
 from daemon.intake.desk import Desk
+from daemon.intake.outcome import OUR_FAULTS
 from daemon.modem import pdu as codec
 from daemon.modem.pdu_encode import encode_deliver
 from daemon.modem.pdu_values import Deliver

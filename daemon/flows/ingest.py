@@ -6,19 +6,16 @@ trips a fault of ours is stored raw and shown as unparsed: it must neither be lo
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from daemon.core.requests import ReadPart, Source
 from daemon.env import Env
 from daemon.intake import parts as intake
 from daemon.intake.conclude import conclude, conclude_unread
 from daemon.intake.desk import Desk
+from daemon.intake.outcome import OUR_FAULTS
 from daemon.log import fault as described
 from daemon.store.engine import Tx
 from daemon.wire import MessageState
-
-OUR_FAULTS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
-"""What a bug of ours raises. Not what the disk raises: that is nobody's message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,16 @@
 """A whole message as it was stored, and what it turned out to be."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from daemon.core.model import Message
 from daemon.intake.desk import Desk
 from daemon.intake.parts import Whole
 from daemon.store.balances import Chain
 from daemon.wire import MessageState
+
+OUR_FAULTS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
+"""What a bug of ours raises. Not what the disk raises: that is nobody's message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
