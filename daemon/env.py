@@ -1,5 +1,6 @@
 """What every flow is given: the doors it may use. Nothing here decides anything."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -63,6 +64,13 @@ class Env:
     def home(self) -> str:
         """The folder of the database."""
         return os.path.dirname(self.store.path)  # noqa: PTH120 - pathlib is not needed here
+
+    async def give_way(self) -> None:
+        """Wait before the next step of what is sent again in bulk: while something live is on its way, not for ever."""
+        waited_s = 0.0
+        while (wait_s := self.precedence.wait_s(self.clock.monotonic(), waited_s)) > 0:
+            await asyncio.sleep(wait_s)
+            waited_s += wait_s
 
     @property
     def public_base_url(self) -> str:

@@ -18,7 +18,6 @@ from daemon.core.model import Delivery, Endpoint, PaymentMethod
 from daemon.core.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, Fate
 from daemon.core.requests import Answer, CallMeta
 from daemon.env import Env
-from daemon.flows.give_way import give_way
 from daemon.store import dead_letters, deliveries, endpoints, events, idempotency, routings
 from daemon.store.engine import Reader, Tx
 from daemon.store.outbox import Forwarded, Outbox
@@ -95,7 +94,7 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
         return queue(tx, piece)
 
     for piece in pieces[:-1]:
-        await give_way(env)
+        await env.give_way()
         done = await env.store.write(functools.partial(unless_answered, piece=piece))
         if done is None:
             break

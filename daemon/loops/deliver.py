@@ -19,7 +19,6 @@ from daemon.core.limits import SECOND_US
 from daemon.core.pacing import Key
 from daemon.env import Env
 from daemon.flows import deliver, own_link
-from daemon.flows.give_way import give_way
 from daemon.log import Log, fault
 from daemon.loops.lanes import Lanes
 from daemon.loops.own_link import OwnLink, reach_of
@@ -303,7 +302,7 @@ class DeliverLoop:
     async def _next(self, key: Key) -> Leased | None:
         """Return what goes out next: of what is live at once, in bulk when nothing live is on its way."""
         if key[1]:
-            await give_way(self._env)
+            await self._env.give_way()
         else:
             self._env.precedence.step(self._env.clock.monotonic())
         return None if self._stopping else self._lanes.take(key, self._env.clock.monotonic())
