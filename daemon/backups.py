@@ -26,6 +26,10 @@ from daemon.wire import Mode, Places
 from parsers.when import render, to_us
 
 
+class NoRoom(MomoError):
+    """A copy would take room on the disk that payments need; nothing was begun."""
+
+
 def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
     """Make a backup and look through it.
 
@@ -39,6 +43,7 @@ def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
 
     Raises:
         BackupBad: It could not be made, or is not sound; then it is removed.
+        NoRoom: It was not begun.
     """
     if not Path(places.database).is_file():
         raise BackupBad("there is no shop here yet")
@@ -63,7 +68,7 @@ def _leave_room(database: Path, folder: Path) -> None:
     """Refuse a copy that would fill the disk: payments need what is left.
 
     Raises:
-        BackupBad: With how much there is and how much is needed.
+        NoRoom: With how much there is and how much is needed.
     """
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -75,7 +80,7 @@ def _leave_room(database: Path, folder: Path) -> None:
     reserve = TIGHT_BYTES if shares else FULL_BYTES
     free = free_bytes(str(folder))
     if free < needed + reserve:
-        raise BackupBad(
+        raise NoRoom(
             f"the disk of {folder} has {free // 1_000_000} MB left; a copy needs {needed // 1_000_000 + 1} MB and "
             f"{reserve // 1_000_000} MB must stay" + (" for payments" if shares else "")
         )
@@ -117,7 +122,8 @@ def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
     today's schema first. The shop and the backup are as they were.
 
     Raises:
-        BackupBad: No shop comes out of it, or there is no room to try.
+        BackupBad: No shop comes out of it.
+        NoRoom: It was not tried.
     """
     source = find(places, name)
     backup.look_through(source)

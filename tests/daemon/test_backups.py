@@ -1,11 +1,13 @@
 """Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all."""
 
+import json
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from daemon import __main__ as program
 from daemon import backups, wire
 from daemon.core.disk_room import TIGHT_BYTES
 from daemon.doors import StartError, open_doors
@@ -200,7 +202,7 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
         if made:
             backups.create(shop, None, NOW)
         else:
-            with pytest.raises(backup.BackupBad, match="100 MB must stay for payments"):
+            with pytest.raises(backups.NoRoom, match="100 MB must stay for payments"):
                 backups.create(shop, None, NOW)
         assert len(backup.entries(shop)) == made
 
@@ -233,3 +235,13 @@ def test_a_drill_fails_for_a_copy_that_is_sound_and_cannot_be_opened(
     with pytest.raises(backup.BackupBad, match="could not be opened"):
         backups.drill(places, None, NOW)
     assert len(list(Path(made["path"]).parent.iterdir())) == 1
+
+
+def test_a_disk_without_room_for_a_copy_is_not_called_a_damaged_database(
+    shop: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("daemon.backups.free_bytes", lambda _folder: 0)
+    monkeypatch.setenv("MOMO_HOME", shop.home)
+    assert program.main(["backup", "create", "--json"]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["next"]) == ("DISK_FULL", ["momo backup prune"])
