@@ -149,23 +149,25 @@ def _sheet(sheet: Row, data: Row, terminal: Terminal) -> list[str]:
     left_out = len(shown) > room
     if left_out:
         shown = shown[-1:]
-    width = _LABEL + _COUNT + _AMOUNT * len(shown)
+    # An upright phone has no room for how many there were.
+    counts = _COUNT if terminal.width >= _LABEL + _COUNT + _AMOUNT else 0
+    width = _LABEL + counts + _AMOUNT * len(shown)
     head = f"{title(data, terminal.zone)}"
     names = "".join(f"{name:>{_AMOUNT}}" for name, _ in shown)
     found = (
-        [f"{head:<{_LABEL + _COUNT}}{names}"]
-        if len(head) < _LABEL + _COUNT
-        else [head, " " * (_LABEL + _COUNT) + names]
+        [f"{head:<{_LABEL + counts}}{names}"]
+        if len(head) < _LABEL + counts
+        else [head, " " * (_LABEL + counts) + names]
     )
     found = [terminal.style(line, "bold") for line in found]
     every = sheet["all"]
     for kind, label in _kinds(every):
         amounts = "".join(f"{_money(line, kind):>{_AMOUNT}}" for _, line in shown)
-        found.append(f"{label:<{_LABEL}}{every[kind]['count']:>{_COUNT}}{amounts}")
+        found.append(f"{label:<{_LABEL}}{_count(every[kind], counts)}{amounts}")
     found.append(("─" if terminal.symbols else "-") * width)
     total = "".join(f"{_money(line, 'money_in'):>{_AMOUNT}}" for _, line in shown)
     label = f"Money in {sheet['currency']}"
-    counted = f"{label:<{_LABEL}}{every['money_in']['count']:>{_COUNT}}"
+    counted = f"{label:<{_LABEL}}{_count(every['money_in'], counts)}"
     found.append(terminal.style(f"{counted}{total}", "bold"))
     said = _says(every["wallet"], sheet["currency"], terminal)
     if said and terminal.width >= width + 3 + len(said[0]):
@@ -181,6 +183,10 @@ def _sheet(sheet: Row, data: Row, terminal: Terminal) -> list[str]:
     return found
 
 
+def _count(counted: Row, room: int) -> str:
+    return f"{counted['count']:>{room}}" if room else ""
+
+
 def _by_line(sheet: Row) -> Iterator[str]:
     """Return the sums of each wallet below each other, where they do not fit side by side."""
     for line in sheet["lines"]:
@@ -194,7 +200,7 @@ def _kinds(every: Row) -> Iterator[tuple[str, str]]:
         if kind == "short":
             label = f"Short (still owed {money(every[kind]['owed'])})"  # noqa: PLW2901 -- its own words
         elif kind == "over":
-            label = f"Over (to give back {money(every[kind]['to_give_back'])})"  # noqa: PLW2901
+            label = f"Over (to give back {money(every[kind]['to_give_back'])})"  # noqa: PLW2901 -- its own words
         yield kind, label
 
 

@@ -82,7 +82,7 @@ def _owner(path: str) -> str:
     """Name who owns the socket, or the nearest folder that we may look at."""
     while path not in ("", "/"):
         try:
-            return _user(os.stat(path).st_uid)  # noqa: PTH116
+            return _user(os.stat(path).st_uid)  # noqa: PTH116 -- pathlib is not needed here
         except OSError:
             path = os.path.dirname(path)  # noqa: PTH120  # pathlib is not worth its import here
     return "root"

@@ -33,7 +33,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         # Cron's LANG=C must not turn a name with an open o into a crash.
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a stream of text has it
     if len(argv) == 3 and argv[0] == ASK:
         return _completed(argv[1], argv[2], environ)
     flags, words = lift(argv, environ)

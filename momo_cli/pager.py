@@ -16,7 +16,7 @@ _FLAGS: Final = "FIRX"
 def command_of(terminal: Terminal) -> list[str]:
     """Return the pager's words: `MOMO_PAGER`, `PAGER`, else `less`; empty for none."""
     import shlex  # noqa: PLC0415  # only long lists need a pager
-    import shutil  # noqa: PLC0415
+    import shutil  # noqa: PLC0415 -- loaded only when it is needed
 
     environ = terminal.located.environ
     if environ.get("TERM", "dumb") == "dumb" or terminal.flags.no_input:

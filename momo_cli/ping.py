@@ -29,7 +29,7 @@ def checked(url: str) -> str:
 def ping(url: str, step: str, warn: Callable[[str], None], exit_code: int = 0) -> None:
     """Tell the watcher one thing: `start` or `end`."""
     import urllib.error  # noqa: PLC0415  # only this flag needs HTTP over TCP
-    import urllib.request  # noqa: PLC0415
+    import urllib.request  # noqa: PLC0415 -- loaded only when it is needed
 
     parts = urlsplit(url)
     path, query = parts.path.rstrip("/"), parts.query
@@ -41,7 +41,7 @@ def ping(url: str, step: str, warn: Callable[[str], None], exit_code: int = 0) -
     target = urlunsplit((parts.scheme, parts.netloc, path, query, ""))
     request = urllib.request.Request(target, headers={"User-Agent": "momo-cli"})  # noqa: S310  # http(s), see checked
     try:
-        with contextlib.closing(urllib.request.urlopen(request, timeout=PING_S)) as answer:  # noqa: S310
+        with contextlib.closing(urllib.request.urlopen(request, timeout=PING_S)) as answer:  # noqa: S310 -- http(s) only, see above
             answer.read(1024)
     except (OSError, ValueError, urllib.error.URLError) as problem:
         why = getattr(problem, "reason", problem)

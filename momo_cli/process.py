@@ -77,7 +77,7 @@ def ask(terminal: Terminal, verb: str, *flags: str, stdin: str | None = None) ->
 def spawn(terminal: Terminal, log: str, flags: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start `daemon run` in its own session, writing to the log, and do not wait for it."""
     folder = os.path.dirname(log)  # noqa: PTH120  # pathlib is not needed here
-    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 -- pathlib is not needed here
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(  # noqa: S603  # our own program

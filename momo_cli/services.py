@@ -189,10 +189,10 @@ def write(file: UnitFile) -> None:
     draft = f"{file.path}.new"
     try:
         os.makedirs(os.path.dirname(file.path), exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib here
-        with open(draft, "w", encoding="utf-8") as out:  # noqa: PTH123
+        with open(draft, "w", encoding="utf-8") as out:  # noqa: PTH123 -- pathlib is not needed here
             out.write(file.text)
-        os.chmod(draft, 0o644)  # noqa: PTH101
-        os.replace(draft, file.path)  # noqa: PTH105
+        os.chmod(draft, 0o644)  # noqa: PTH101 -- pathlib is not needed here
+        os.replace(draft, file.path)  # noqa: PTH105 -- pathlib is not needed here
     except OSError as problem:
         raise _denied(file.path, problem) from None
 

@@ -23,5 +23,5 @@ def remember(state: str, name: str, *, later: bool) -> None:
     if not later:
         kept.pop(name)
     os.makedirs(state, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
-    with open(f"{state}/{_NAME}", "w", encoding="utf-8") as file:  # noqa: PTH123
+    with open(f"{state}/{_NAME}", "w", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib is not needed here
         json.dump(kept, file)

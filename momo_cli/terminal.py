@@ -121,7 +121,7 @@ class Terminal:
         """Ask for one key, without a line end; without a terminal, name the flag that says it (exit 2)."""
         self._may_ask(flag)
         import termios  # noqa: PLC0415  # only one question is answered with a key
-        import tty  # noqa: PLC0415
+        import tty  # noqa: PLC0415 -- loaded only when it is needed
 
         descriptor = self.stdin.fileno()
         before = termios.tcgetattr(descriptor)

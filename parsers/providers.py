@@ -86,15 +86,15 @@ class _Network(Protocol):
     @property
     def NETWORK(self) -> str: ...  # noqa: N802 - a constant of a module
     @property
-    def DISPLAY_NAME(self) -> str: ...  # noqa: N802
+    def DISPLAY_NAME(self) -> str: ...  # noqa: N802 -- a constant of a module
     @property
-    def SENDERS(self) -> tuple[str, ...]: ...  # noqa: N802
+    def SENDERS(self) -> tuple[str, ...]: ...  # noqa: N802 -- a constant of a module
     @property
-    def PLMNS(self) -> tuple[str, ...]: ...  # noqa: N802
+    def PLMNS(self) -> tuple[str, ...]: ...  # noqa: N802 -- a constant of a module
     @property
-    def COUNTRY(self) -> Country: ...  # noqa: N802
+    def COUNTRY(self) -> Country: ...  # noqa: N802 -- a constant of a module
     @property
-    def WORDINGS(self) -> tuple[Wording, ...]: ...  # noqa: N802
+    def WORDINGS(self) -> tuple[Wording, ...]: ...  # noqa: N802 -- a constant of a module
 
 
 PROVIDERS: Final = {

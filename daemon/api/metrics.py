@@ -91,8 +91,8 @@ def _is_from_here(call: Call) -> bool:
 
 def _render(facts: _Facts) -> tuple[bytes, bytes]:
     from prometheus_client import CollectorRegistry  # noqa: PLC0415 -- costs 30 ms and some MB
-    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415
-    from prometheus_client.registry import Collector  # noqa: PLC0415
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415 -- prometheus_client is heavy: loaded at the first question
+    from prometheus_client.registry import Collector  # noqa: PLC0415 -- prometheus_client is heavy: loaded at the first question
 
     class Shop(Collector):
         """Collects the facts of one call; nothing is kept between calls."""
@@ -108,7 +108,7 @@ def _render(facts: _Facts) -> tuple[bytes, bytes]:
 
 
 def _shop(facts: _Facts) -> Iterator[Any]:
-    from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415
+    from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415 -- prometheus_client is heavy: loaded at the first question
 
     yield InfoMetricFamily("momo", "The running program", {"version": VERSION})
     yield GaugeMetricFamily("momo_uptime_seconds", "Since the daemon started", facts.uptime_s)
@@ -171,6 +171,6 @@ def _sims(facts: _Facts) -> Iterator[Any]:
 
 
 def _gauge(name: str, text: str, *more: str) -> Any:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 -- prometheus_client is heavy: loaded at the first question
 
     return GaugeMetricFamily(f"momo_{name}", text, labels=["device_id", *more])

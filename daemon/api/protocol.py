@@ -54,7 +54,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = True
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio.Protocol takes any transport
         """Learn who calls: the kernel's word on the Unix socket (unix(7), SO_PEERCRED)."""
         super().connection_made(transport)
         self._limits.connections.add(self)

@@ -58,8 +58,8 @@ class SimulatedPhone:
             OSError: There is no pty, or the link cannot be made.
         """
         # Not needed by a daemon without the flag.
-        from daemon.modem.emulated import Identity, Phone  # noqa: PLC0415
-        from daemon.modem.emulated_pty import PhonePort  # noqa: PLC0415
+        from daemon.modem.emulated import Identity, Phone  # noqa: PLC0415 -- loaded only when it is needed
+        from daemon.modem.emulated_pty import PhonePort  # noqa: PLC0415 -- loaded only when it is needed
 
         self._link.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with contextlib.suppress(FileNotFoundError):

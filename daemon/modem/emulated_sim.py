@@ -124,9 +124,9 @@ class Sim:
         for name in (*texts, *counts):
             setattr(sim, name, data[name])
         try:
-            for record, pdu, status in data.get("records", ()):  # type: ignore[attr-defined]
+            for record, pdu, status in data.get("records", ()):  # type: ignore[attr-defined]  # JSON; what is no list raises below
                 sim.records[int(record)] = Slot(checked(pdu), Status(status))
-            for pdu, storage in data.get("waiting", ()):  # type: ignore[attr-defined]
+            for pdu, storage in data.get("waiting", ()):  # type: ignore[attr-defined]  # JSON; what is no list raises below
                 sim.waiting.append((checked(pdu), storage))
         except (TypeError, ValueError) as error:
             raise ValueError(f"no SIM: {error}") from error

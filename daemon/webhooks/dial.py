@@ -62,8 +62,8 @@ class Dialer:
         host: str,
         port: int,
         timeout: float | None = None,  # noqa: ARG002, ASYNC109 - ours is given once
-        local_address: str | None = None,  # noqa: ARG002
-        socket_options: Iterable[Any] | None = None,  # noqa: ARG002
+        local_address: str | None = None,  # noqa: ARG002 -- httpcore's own signature
+        socket_options: Iterable[Any] | None = None,  # noqa: ARG002 -- httpcore's own signature
     ) -> PlainStream:
         """Connect to a checked address of `host`.
 

@@ -78,7 +78,7 @@ def _load(ca_file: str | None) -> ssl.SSLContext:
         # rich along: 6 MiB and half of the time that the first delivery waits.
         sys.modules.setdefault("httpx._main", _NOT_THERE)
         import httpcore  # noqa: F401, PLC0415 - on first use: see above
-        import httpx  # noqa: F401, PLC0415
+        import httpx  # noqa: F401, PLC0415 -- httpx is heavy: loaded with the first post
 
         if importlib.util.find_spec("sniffio") is None:
             # httpcore tries to import it four times in each post, and looks through the whole path each time: a
@@ -119,7 +119,7 @@ class Sender:
             return
         context = await asyncio.to_thread(_load, self._ca_file)
         import httpcore  # noqa: PLC0415 - `_load` has imported them
-        import httpx  # noqa: PLC0415
+        import httpx  # noqa: PLC0415 -- httpx is heavy: loaded with the first post
 
         if self._client is None:
             self._client = _make_client(context, self._dialer)
@@ -217,7 +217,7 @@ class Sender:
 def _make_client(context: ssl.SSLContext, dialer: Dialer) -> "httpx.AsyncClient":
     """Make an httpx client that connects through `dialer` and keeps nothing between two posts but connections."""
     import httpcore  # noqa: PLC0415 - `_load` has imported it
-    import httpx  # noqa: PLC0415
+    import httpx  # noqa: PLC0415 -- httpx is heavy: loaded with the first post
 
     pool = httpcore.AsyncConnectionPool(
         ssl_context=context,

@@ -143,7 +143,7 @@ class TlsStream(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002, ASYNC109
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002, ASYNC109 -- httpcore's own signature
         """Take bytes of the request; they leave together at the next `read`."""
         trace = TRACE.get()
         if self._trace is not trace:
@@ -152,7 +152,7 @@ class TlsStream(asyncio.Protocol):
             self._trace = trace
         self._out += buffer
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002, ASYNC109
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002, ASYNC109 -- httpcore's own signature
         """Return what came, b"" at the end.
 
         Raises:

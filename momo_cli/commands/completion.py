@@ -72,7 +72,7 @@ def _install(terminal: Terminal, shell: str, script: str) -> str:
     path = f"{base}/{name}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib needed
-        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib is not needed here
             file.write(script)
     except OSError as problem:
         raise Failure(

@@ -44,7 +44,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     before = _read(path)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib
-        with open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:  # noqa: PTH123
+        with open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:  # noqa: PTH123 -- pathlib is not needed here
             out.write(before or _EMPTY)
     except OSError as problem:
         raise Failure(ErrorCode.INTERNAL_ERROR, f"{copy}: {problem.strerror}") from None
@@ -60,13 +60,13 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
                 raise
             terminal.complain(f"✗ {failure.message}")
             if terminal.ask("Edit it again? [Y/n] ", "a right one").lower() in ("n", "no"):
-                os.unlink(copy)  # noqa: PTH108
+                os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
                 return _answer(terminal, path, "cancelled", restart=False)
     changed = _read(copy) != (before or _EMPTY)
     if not changed:
-        os.unlink(copy)  # noqa: PTH108
+        os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
         return _answer(terminal, path, "unchanged", restart=False)
-    os.replace(copy, path)  # noqa: PTH105
+    os.replace(copy, path)  # noqa: PTH105 -- pathlib is not needed here
     return _answer(terminal, path, "changed", restart=client.alive())
 
 

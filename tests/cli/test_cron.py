@@ -42,7 +42,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"OK")
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the protocol's own name
         """Say nothing."""
 
 

@@ -93,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
     def address_string(self) -> str:
         return "unix"
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the protocol's own name
         """Say nothing."""
 
     def _serve(self) -> None:

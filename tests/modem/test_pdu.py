@@ -424,7 +424,7 @@ def test_long_texts_are_cut_where_the_standard_allows(
         ),
         ({"smsc": "network"}, "not a number of 1 to 20 digits"),
         ({"smsc": ""}, "not a number of 1 to 20 digits"),
-        ({"sent_at": datetime(2026, 1, 1)}, "needs a zone"),  # noqa: DTZ001
+        ({"sent_at": datetime(2026, 1, 1)}, "needs a zone"),  # noqa: DTZ001 -- that is the fault
         ({"sent_at": datetime(1989, 1, 1, tzinfo=UTC)}, "cannot hold the year 1989"),
         ({"sent_at": datetime(2090, 1, 1, tzinfo=UTC)}, "cannot hold the year 2090"),
         ({"reference": 256}, "reference 256 does not fit 8 bits"),
