@@ -54,6 +54,7 @@ class Path(StrEnum):
     PASSWORD = "/v1/auth/password"
     KEYS = "/v1/keys"
     KEY = "/v1/keys/{id}"
+    KEY_ROTATE = "/v1/keys/{id}/rotate"
     REVIEWS = "/v1/reviews"
     REVIEW = "/v1/reviews/{id}"
     REVIEW_APPROVE = "/v1/reviews/{id}/approve"

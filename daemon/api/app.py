@@ -132,6 +132,7 @@ def _add_access(routes: Routes) -> None:
     routes.add(Path.PASSWORD, {"POST": op(login.change_password)})
     routes.add(Path.KEYS, {"GET": op(keys.get_list), "POST": op(keys.create)})
     routes.add(Path.KEY, {"GET": op(keys.get_one), "DELETE": op(keys.revoke)})
+    routes.add(Path.KEY_ROTATE, {"POST": op(keys.rotate)})
     routes.add(Path.LOCAL_PASSWORD, {"POST": op(login.set_password)}, local=True)
 
 

@@ -84,6 +84,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "list_deliveries.kind": ("`all` lists the webhooks of requests and the default one too", "all"),
     "scopes": ("what the key may do; everything when absent", ["transactions:read"]),
     "expires_in_days": ("never when absent", 365),
+    "overlap_hours": ("for so long the old key goes on; 24 when absent, 0 ends it at once", 24),
     "password": ("the account password", "correct horse battery"),
     "change_the_password.password": ("the new one, at least 8 characters", "staple the correct horse"),
     "current_password": ("the one until now", "correct horse battery"),

@@ -1,4 +1,4 @@
-"""API keys: create, list, show, revoke. For dashboard sessions and the local socket only (decisions.md section 8)."""
+"""API keys: create, list, show, rotate, revoke. For dashboard sessions and the local socket only (decisions.md section 8)."""
 
 from typing import Any, Final
 
@@ -6,12 +6,12 @@ from daemon.api.auth import needs_person
 from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
-from daemon.api.read_json import read_object
+from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core.access import KEY_SCOPES, KeyKind
 from daemon.core.errors import Refusal
 from daemon.core.key_shapes import api_key
-from daemon.core.limits import DAY_US
+from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
 from daemon.flows import keys
 from daemon.store import api_keys
@@ -20,6 +20,8 @@ from daemon.wire import ErrorCode, Mode, Scope
 KNOWN: Final = ("name", "mode", "kind", "scopes", "expires_in_days")
 NAME_CHARACTERS_MAX: Final = 100
 DAYS_MAX: Final = 3650
+OVERLAP_HOURS: Final = 24
+OVERLAP_HOURS_MAX: Final = 720
 
 
 def read(fields: Fields, now: int = 0) -> keys.NewKey:
@@ -96,6 +98,44 @@ async def get_one(call: Call) -> Reply:
     if row is None:
         raise Refusal(ErrorCode.KEY_NOT_FOUND)
     return ok(_shape(call, row))
+
+
+def read_overlap(fields: Fields) -> int:
+    """Read for how many hours the old key goes on.
+
+    Raises:
+        Refusal: VALIDATION_ERROR.
+    """
+    hours = fields.integer("overlap_hours", 0, OVERLAP_HOURS_MAX)
+    fields.done()
+    return OVERLAP_HOURS if hours is None else hours
+
+
+@described(
+    "Rotate a key",
+    "rotated key",
+    status=201,
+    reads=read_overlap,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.KEY_NOT_FOUND,
+    ),
+    example={"overlap_hours": 24},
+    idempotent=True,
+)
+async def rotate(call: Call) -> Reply:
+    """Make a key that may do what this one may; 201. Both work until the overlap is over. The new one is shown once."""
+    needs_person(call.caller)
+    body = await read_object_if_any(call.scope, call.receive)
+    asked = claim(call, body)
+    fields = Fields(body)
+    hours = read_overlap(fields)
+    warnings = ignored(fields.unknown(("overlap_hours",)))
+    async with call.service.inflight.alone(asked):
+        made = await keys.rotate(
+            call.env, call.caller, _id(call), hours * HOUR_US, claim=asked, warnings=warnings
+        )
+    return finished(made, NO_STORE)
 
 
 @described(

@@ -692,6 +692,11 @@ ANSWERS: Final[dict[str, Schema]] = {
     "new key": answer(
         ref("ApiKey"), key=text("svc_live_sk_...", "the key itself, shown this once")
     ),
+    "rotated key": answer(
+        ref("ApiKey"),
+        key=text("svc_live_sk_...", "the new key itself, shown this once"),
+        previous=ref("ApiKey"),
+    ),
     "phones": answer(listed(ref("Phone"))),
     "payment methods": answer(listed(ref("PaymentMethod"))),
     "payment method": answer(ref("PaymentMethod")),

@@ -1,7 +1,8 @@
-"""Make and revoke API keys (decisions.md section 8)."""
+"""Make, rotate and revoke API keys (decisions.md section 8)."""
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from daemon.core import shapes
 from daemon.core.access import Caller, KeyKind, hash_key, make_key, parse_key
@@ -40,12 +41,78 @@ async def create(
         Unavailable: The answer cannot be kept for a repeat, or nothing can be written.
     """
     now = env.clock.now_us()
+    text, row = _made(env, new, now)
+
+    def add(tx: Tx) -> Answer:
+        made = _add(tx, row, caller, now)
+        return Answer(201, shapes.success(api_key(made, now), shapes.warned(warnings), key=text))
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
+    )
+
+
+async def rotate(
+    env: Env,
+    caller: Caller,
+    key_id: str,
+    overlap_us: int,
+    *,
+    claim: Idempotency | None,
+    warnings: list[str],
+) -> Answer:
+    """Make a key that may do what this one may, and let this one end after the overlap; 201.
+
+    One that was to end by itself is followed by one that lives as long.
+
+    Raises:
+        Refusal: KEY_NOT_FOUND, also for one that has ended; IDEMPOTENCY_KEY_REUSED.
+        Unavailable: The answer cannot be kept for a repeat, or nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Answer:
+        old = api_keys.get(tx, key_id)
+        if old is None:
+            raise Refusal(ErrorCode.KEY_NOT_FOUND)
+        if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
+            raise Refusal(ErrorCode.KEY_NOT_FOUND, "This key has ended; make a new one.")
+        lives_us = None if old.expires_at is None else old.expires_at - old.created_at
+        expires_at = None if lives_us is None else now + lives_us
+        scopes = frozenset(Scope(scope) for scope in json.loads(old.scopes))
+        text, row = _made(
+            env, NewKey(old.name, old.mode, KeyKind(old.kind), scopes, expires_at), now
+        )
+        made = _add(tx, row, caller, now)
+        if overlap_us:
+            api_keys.expire(tx, old.id, now + overlap_us)
+        else:
+            api_keys.revoke(tx, old.id, now)
+        _note(tx, "api_key.rotated", old.id, caller, now)
+        ending = api_keys.get(tx, old.id)
+        assert ending is not None, "keys are never deleted"
+        return Answer(
+            201,
+            shapes.success(
+                api_key(made, now),
+                shapes.warned(warnings),
+                key=text,
+                previous=api_key(ending, now),
+            ),
+        )
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, claim, now, lambda: job(tx), env.vault)
+    )
+
+
+def _made(env: Env, new: NewKey, now: int) -> tuple[str, dict[str, Any]]:
+    """Return a new key and its row."""
     text = make_key(new.mode, new.kind, env.entropy.below)
     parts = parse_key(text)
     assert parts is not None, "we have just made it"
-    key_id = env.new_id()
     row = {
-        "id": key_id,
+        "id": env.new_id(),
         "name": new.name,
         "mode": new.mode,
         "kind": new.kind,
@@ -57,17 +124,15 @@ async def create(
         "revoked_at": None,
         "last_used_at": None,
     }
+    return text, row
 
-    def add(tx: Tx) -> Answer:
-        api_keys.add(tx, row)
-        _note(tx, "api_key.created", key_id, caller, now)
-        made = api_keys.get(tx, key_id)
-        assert made is not None, "we have just stored it"
-        return Answer(201, shapes.success(api_key(made, now), shapes.warned(warnings), key=text))
 
-    return await env.store.write(
-        lambda tx: idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
-    )
+def _add(tx: Tx, row: dict[str, Any], caller: Caller, now: int) -> ApiKey:
+    api_keys.add(tx, row)
+    _note(tx, "api_key.created", row["id"], caller, now)
+    made = api_keys.get(tx, row["id"])
+    assert made is not None, "we have just stored it"
+    return made
 
 
 async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:

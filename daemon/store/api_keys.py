@@ -54,6 +54,15 @@ def revoke(tx: Tx, key_id: str, now: int) -> None:
     tx.wake(TOPIC)
 
 
+def expire(tx: Tx, key_id: str, at: int) -> None:
+    """Let a key end then, unless it ends before."""
+    tx.run(
+        "UPDATE api_keys SET expires_at = :at WHERE id = :id AND (expires_at IS NULL OR expires_at > :at)",
+        {"id": key_id, "at": at},
+    )
+    tx.wake(TOPIC)
+
+
 def used(tx: Tx, latest: dict[str, int]) -> None:
     """Note when keys were last used. Nobody remembers that of a key, so nobody is woken."""
     for key_id, at in latest.items():

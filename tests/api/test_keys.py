@@ -142,3 +142,48 @@ async def test_a_repeat_shows_the_same_key_which_was_kept_sealed(api: FakeApi) -
     assert [one["name"] for one in (await api.local.get(KEYS)).json()["data"]].count("till") == 1
     other = await api.local.post(KEYS, json={"name": "other"}, headers=headers)
     assert other.json()["error"]["code"] == "IDEMPOTENCY_KEY_REUSED"
+
+
+async def test_a_rotated_key_goes_on_until_the_overlap_is_over(api: FakeApi) -> None:
+    old = await made(api, scopes=["transactions:read"], mode="test")
+    path = f"{KEYS}/{old['data']['id']}"
+    answer = await api.local.post(f"{path}/rotate", json={"overlap_hours": 2})
+    assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
+    new = answer.json()
+    same = ("name", "mode", "kind", "scopes", "expires_at")
+    assert [new["data"][name] for name in same] == [old["data"][name] for name in same]
+    assert new["previous"]["id"] == old["data"]["id"]
+    clients = [await api.client(one["key"]) for one in (old, new)]
+    assert [(await one.get(LIST)).status_code for one in clients] == [200, 200]
+    api.shop.clock.advance(seconds=2 * 3600)
+    assert [(await one.get(LIST)).status_code for one in clients] == [401, 200]
+    assert (await api.local.get(path)).json()["data"]["state"] == "expired"
+    again = await api.local.post(f"{path}/rotate")
+    assert (again.status_code, again.json()["error"]["code"]) == (404, "KEY_NOT_FOUND")
+
+
+async def test_a_key_rotated_without_overlap_ends_at_once(api: FakeApi) -> None:
+    old = await made(api, expires_in_days=30)
+    api.shop.clock.advance(seconds=10 * DAY_S)
+    path = f"{KEYS}/{old['data']['id']}/rotate"
+    headers = {"Idempotency-Key": "k1"}
+    new = await api.local.post(path, json={"overlap_hours": 0}, headers=headers)
+    assert (await (await api.client(old["key"])).get(LIST)).status_code == 401
+    assert (await (await api.client(new.json()["key"])).get(LIST)).status_code == 200
+    assert new.json()["previous"]["state"] == "revoked"
+    # It lives as long as the one before it was to.
+    assert new.json()["data"]["expires_at"].startswith("2026-12-31")
+    repeated = await api.local.post(path, json={"overlap_hours": 0}, headers=headers)
+    assert repeated.content == new.content
+
+
+async def test_rotating_is_for_people_and_refuses_what_it_cannot_read(api: FakeApi) -> None:
+    old = await made(api)
+    path = f"{KEYS}/{old['data']['id']}/rotate"
+    assert details(await api.local.post(path, json={"overlap_hours": 721})) == {
+        "overlap_hours": "out_of_range"
+    }
+    refused = await api.live.post(path, json={})
+    assert refused.json()["error"]["code"] == "SESSION_REQUIRED"
+    unknown = await api.local.post(f"{KEYS}/0f3c0000-0000-4000-8000-000000000009/rotate")
+    assert unknown.status_code == 404

@@ -259,6 +259,9 @@ CASES = {
     ),
     "keys list": Case(("keys", "list"), ("GET", wire.Path.KEYS), ok([samples.KEY]), ok([])),
     "keys show": Case(("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY)),
+    "keys rotate": Case(
+        ("keys", "rotate", samples.KEY["id"]), ("POST", f"{KEY}/rotate"), Says(samples.ROTATED, 201)
+    ),
     "keys revoke": Case(
         ("keys", "revoke", samples.KEY["id"], "--yes"),
         ("DELETE", KEY),

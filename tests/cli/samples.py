@@ -554,6 +554,12 @@ KEY: dict[str, Any] = {
     "revoked_at": None,
     "last_used_at": "2026-11-20T09:16:00.000Z",
 }
+ROTATED: dict[str, Any] = {
+    "success": True,
+    "data": KEY,
+    "key": "svc_live_sk_new",
+    "previous": {**KEY, "hint": "svc_live_sk_...oLd1", "expires_at": "2026-11-21T09:18:00.000Z"},
+}
 
 SIMULATED: dict[str, Any] = {
     "message": {

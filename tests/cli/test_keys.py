@@ -85,3 +85,24 @@ def test_a_new_password_with_the_daemon_and_without(tmp_path: Path) -> None:
             if not shop.running():
                 shop.start()
         assert shop.rows("SELECT COUNT(*) FROM events WHERE type = 'password.changed'") == [(2,)]
+
+
+def test_a_rotated_key_says_when_the_old_one_ends(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
+    api.on("POST", f"{KEY}/rotate", Says(samples.ROTATED, 201))
+    ran = momo("keys", "rotate", samples.KEY["id"], "-o", "table", "--utc")
+    assert (api.asked[0].body, "svc_live_sk_new" in ran.out) == ({"overlap_hours": 24}, True)
+    assert "old  svc_live_sk_...oLd1 ends 21 Nov 09:18" in ran.out
+    file = tmp_path / "shop.key"
+    words = ("keys", "rotate", samples.KEY["id"], "--overlap", "48h", "--key-file", str(file))
+    ran = momo(*words, "--json")
+    assert (api.asked[1].body, ran.json["key"]) == ({"overlap_hours": 48}, None)
+    assert file.read_text() == "svc_live_sk_new\n"
+
+
+def test_ending_the_old_key_at_once_asks_first(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", f"{KEY}/rotate", Says(samples.ROTATED, 201))
+    assert momo("keys", "rotate", samples.KEY["id"], "--overlap", "0").code == 2
+    assert momo("keys", "rotate", samples.KEY["id"], "--overlap", "90m").code == 2
+    assert api.asked == []
+    ran = momo("keys", "rotate", samples.KEY["id"], "--overlap", "0", "--yes", "-o", "table")
+    assert (ran.code, "ends now" in ran.out) == (0, True)
