@@ -6,7 +6,7 @@ answers, the commit, the posts) behind posts that nobody is in a hurry for.
 
 from typing import Final
 
-STEP_S: Final = 0.03
+STEP_S: Final = 0.05
 """From one step of what is live to the next; whatever makes none for so long (a receiver that does not answer) holds
 up nothing."""
 

@@ -210,22 +210,10 @@ class PortLoop:
 
     async def _serve(self) -> bool:
         """Serve one opening of the port; True when the phone got as far as being ready."""
-        settings = self._env.config.modems
         port = self._open(self._path)
         started = self._env.clock.monotonic()
         restart = self._restart_now(started)
-        session = Session(
-            said.SessionSettings(
-                poll_s=settings.poll_s,
-                sweep_s=settings.sweep_s,
-                heartbeat_s=settings.heartbeat_s,
-                command_timeout_s=settings.command_timeout_s,
-                delete=settings.delete,
-                role=role_of(self._path),
-                restart=restart,
-            ),
-            started,
-        )
+        session = Session(self._session_settings(restart=restart), started)
         if restart:
             self._log.warning("modem.restart", port=self._path)
             self._say("restarting", "the phone hangs and was told to restart")
@@ -270,6 +258,18 @@ class PortLoop:
             if device_id is not None:
                 with contextlib.suppress(Unavailable):
                     await identify.leave(self._env, device_id)
+
+    def _session_settings(self, *, restart: bool) -> said.SessionSettings:
+        settings = self._env.config.modems
+        return said.SessionSettings(
+            poll_s=settings.poll_s,
+            sweep_s=settings.sweep_s,
+            heartbeat_s=settings.heartbeat_s,
+            command_timeout_s=settings.command_timeout_s,
+            delete=settings.delete,
+            role=role_of(self._path),
+            restart=restart,
+        )
 
     async def _tell_hung(self, why: object) -> None:
         """Write down that the phone hangs, once until it answers again."""
@@ -330,7 +330,7 @@ class PortLoop:
                 case said.PartsRead(parts=parts):
                     if self.state.state == "hilink":
                         self._say("ready")  # it can be read after all
-                    self._env.precedence.step(self._env.clock.monotonic())
+                    self._live_step()
                     self._queue.extend(parts)
                     self.state.last_sms_at_us = self._env.clock.now_us()
                     self._queued.set()
@@ -366,6 +366,9 @@ class PortLoop:
                     self._note(line, f"{what}: {line}")
                 case _:
                     pass
+
+    def _live_step(self) -> None:
+        self._env.precedence.step(self._env.clock.monotonic())
 
     def _offer_pin(self, owner: str, pin: str) -> None:
         """Hand a PIN to the session; on a link that is closed it is lost, and never typed."""
@@ -459,6 +462,7 @@ class PortLoop:
             self._say("not_storing", error.why)
             await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
             return False
+        self._live_step()
         for fault in taken.faults:
             self._log.error("ingest.fault", error=fault)
         if taken.concluded:
