@@ -361,8 +361,7 @@ def _chooser(options: argparse.Namespace) -> Callable[[Request], Answer] | None:
     return None
 
 
-def main() -> None:
-    """Run as a program until SIGTERM or SIGINT."""
+def _flags() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fakes.receiver")
     parser.add_argument("--directory", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
@@ -372,7 +371,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="append here instead of stdout")
     parser.add_argument("--bodies", action="store_true", help="put the body into each line")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run as a program until SIGTERM or SIGINT."""
+    options = _flags()
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     handle = os.open(options.output, flags) if options.output else sys.stdout.fileno()
 
