@@ -179,7 +179,7 @@ def _sheet(sheet: Row, data: Row, terminal: Terminal) -> list[str]:
             f"{'Not believed, not counted':<{_LABEL}}{every['doubted']['count']:>{_COUNT}}"
         )
     if left_out:
-        found += ["", *_by_line(sheet)]
+        found += ["", *_by_line(sheet, counts)]
     return found
 
 
@@ -187,10 +187,10 @@ def _count(counted: Row, room: int) -> str:
     return f"{counted['count']:>{room}}" if room else ""
 
 
-def _by_line(sheet: Row) -> Iterator[str]:
+def _by_line(sheet: Row, counts: int) -> Iterator[str]:
     """Return the sums of each wallet below each other, where they do not fit side by side."""
     for line in sheet["lines"]:
-        yield f"{_name(line):<{_LABEL}}{line['money_in']['count']:>{_COUNT}}{_money(line, 'money_in'):>{_AMOUNT}}"
+        yield f"{_name(line):<{_LABEL}}{_count(line['money_in'], counts)}{_money(line, 'money_in'):>{_AMOUNT}}"
 
 
 def _kinds(every: Row) -> Iterator[tuple[str, str]]:

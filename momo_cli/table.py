@@ -16,6 +16,7 @@ from momo_cli.wrapping import hung, width, wrapped
 
 _CUT_WIDTH_MIN: Final = 9
 _WRAP_WIDTH_MIN: Final = 10
+_WORD_MAX: Final = 24
 _GAP: Final = "  "
 _BLOCK: Final = 500
 """Rows that are measured together; the first block decides how wide the columns are at least."""
@@ -51,13 +52,13 @@ def lines(terminal: Terminal, view: View, answer: Answer, fields: Sequence[Field
         widths = [
             max(least, *(width(row[i].text) for row in cells)) for i, least in enumerate(widths)
         ]
-        fitted, fits = _fitted(columns, widths, terminal.width)
+        fitted, fits = _fitted(columns, widths, _floors(columns, cells), terminal.width)
         if not fits and first and len(block) < _BLOCK:
             # All rows are here, so what is empty in each of them says nothing.
             told = [i for i in range(len(columns)) if any(row[i].text for row in cells)]
             columns, widths = [columns[i] for i in told], [widths[i] for i in told]
             cells = [[row[i] for i in told] for row in cells]
-            fitted, fits = _fitted(columns, widths, terminal.width)
+            fitted, fits = _fitted(columns, widths, _floors(columns, cells), terminal.width)
         widths = fitted
         upright = upright or (first and not fits)
         if upright:
@@ -87,7 +88,21 @@ def _cells(
     return [Cell(terminal.plain(clean(cell.text)), cell.style) for cell in cells]
 
 
-def _fitted(columns: Sequence[_Column], widths: list[int], room: int) -> tuple[list[int], bool]:
+def _floors(columns: Sequence[_Column], cells: Sequence[Sequence[Cell]]) -> list[int]:
+    """Return how narrow each column may become: no word is broken, unless it is a very long one."""
+    longest = (
+        max(width(word) for row in cells for word in row[i].text.split(" "))
+        for i in range(len(columns))
+    )
+    return [
+        max(_WRAP_WIDTH_MIN, width(column.title), min(word, _WORD_MAX))
+        for column, word in zip(columns, longest, strict=True)
+    ]
+
+
+def _fitted(
+    columns: Sequence[_Column], widths: list[int], floors: Sequence[int], room: int
+) -> tuple[list[int], bool]:
     """Return the widths of columns that together take at most `room`, and whether that could be."""
     widths = list(widths)
     over = sum(widths) + len(_GAP) * (len(widths) - 1) - room
@@ -100,9 +115,7 @@ def _fitted(columns: Sequence[_Column], widths: list[int], room: int) -> tuple[l
         left = [
             (widths[i], i)
             for i, column in enumerate(columns)
-            if not column.right
-            and not column.cut
-            and widths[i] > max(_WRAP_WIDTH_MIN, width(column.title))
+            if not column.right and not column.cut and widths[i] > floors[i]
         ]
         if not left:
             return widths, False
@@ -162,7 +175,8 @@ def _records(
             title = terminal.style(column.title, "bold")
             if column.cut and width(cell.text) > room:  # an id is there to be copied
                 yield title
-                yield f"{_GAP}{terminal.style(cell.text, cell.style)}"
+                space = " " * min(len(_GAP), max(0, terminal.width - width(cell.text)))
+                yield f"{space}{terminal.style(cell.text, cell.style)}"
                 continue
             title += " " * (edge - width(column.title))
             upright = column._replace(right=False, cut=False)

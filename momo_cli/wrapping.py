@@ -38,14 +38,14 @@ def wrapped(text: str, room: int) -> list[str]:
     return [*found, line]
 
 
-def hung(line: str, columns: int) -> list[str]:
+def hung(line: str, columns: int, *, labels: bool = True) -> list[str]:
     """Return a line as lines of at most `columns`, the later ones set in: below its text when it begins with a label.
 
-    A word that is wider than that stays whole, because ids and addresses are copied. Colour may stand in it.
+    Without `labels` they are set in by two. A word that is wider than that stays whole, because ids and addresses are copied. Colour may stand in it.
     """
     if width(line) <= columns:
         return [line]
-    label, indent = _indent(line, columns)
+    label, indent = _indent(line, columns if labels else 0)
     found, here = [], ""
     apart = ""
     for number, part in enumerate(_PARTS.split(line.strip(" "))):
@@ -70,6 +70,9 @@ def hung(line: str, columns: int) -> list[str]:
 def _indent(line: str, columns: int) -> tuple[bool, int]:
     """Return whether a line begins with a label, and where its later lines begin."""
     label = _LABEL.match(_COLOUR.sub("", line))
+    own = len(line) - len(line.lstrip(" "))
+    if columns == 0:
+        return False, own + 2
     if label is not None and label.end() <= max(_LABEL_MAX, columns // 3):
         return True, label.end()
-    return False, len(line) - len(line.lstrip(" ")) or 2
+    return False, own or 2

@@ -190,7 +190,7 @@ def _titled(title: str, lines: list[str], terminal: Terminal) -> Iterator[str]:
     from momo_cli.wrapping import hung  # noqa: PLC0415  # only people get lines
 
     for line in lines:
-        for piece in hung(terminal.plain(line), max(20, terminal.width - _TITLE)):
+        for piece in hung(terminal.plain(line), max(20, terminal.width - _TITLE), labels=False):
             yield f"{title:<{_TITLE}}{piece}"
             title = ""
 

@@ -53,6 +53,16 @@ def test_a_narrow_screen_puts_the_lines_below_each_other(api: FakeApi, momo: Mom
     ]
 
 
+def test_an_upright_phone_has_the_sheet_without_the_counts(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    shown = momo("today", "-o", "table", COLUMNS="40").out.splitlines()
+    assert max(map(len, shown)) <= 40
+    assert shown[-2:] == [
+        "MTN 024 412 4567                3,030.50",
+        "Telecel no number                 314.00",
+    ]
+
+
 def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(
     api: FakeApi, momo: Momo
 ) -> None:

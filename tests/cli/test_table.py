@@ -164,6 +164,23 @@ def test_line_that_is_too_wide_goes_on_below_its_text() -> None:
     ]
 
 
+def test_facts_about_one_thing_are_set_in_below_it() -> None:
+    assert hung("zte-front  ready  last SMS 4m ago", 20, labels=False) == [
+        "zte-front  ready",
+        "  last SMS 4m ago",
+    ]
+
+
+def test_no_word_is_broken_where_another_column_can_give_way(terminal: Terminal) -> None:
+    key = {**SHORT, "state": "svc_live_sk_...Sui1"}
+    assert drawn(terminal, 50, key)[3:] == [
+        "svc_live_sk_...Sui1  1,012.50  paid from 055    x1",
+        "                               000 0099,",
+        "                               expected 024",
+        "                               412 4567",
+    ]
+
+
 @given(line=st.text(st.sampled_from("ab付é ·-"), max_size=60), columns=st.integers(20, 60))
 def test_hanging_loses_no_word_and_is_never_wider_than_it_must_be(line: str, columns: int) -> None:
     found = hung(line, columns)
