@@ -330,7 +330,7 @@ class PortLoop:
                 case said.PartsRead(parts=parts):
                     if self.state.state == "hilink":
                         self._say("ready")  # it can be read after all
-                    self._env.precedence.step(self._env.clock.monotonic())
+                    self._live_step()
                     self._queue.extend(parts)
                     self.state.last_sms_at_us = self._env.clock.now_us()
                     self._queued.set()
@@ -366,6 +366,9 @@ class PortLoop:
                     self._note(line, f"{what}: {line}")
                 case _:
                     pass
+
+    def _live_step(self) -> None:
+        self._env.precedence.step(self._env.clock.monotonic())
 
     def _offer_pin(self, owner: str, pin: str) -> None:
         """Hand a PIN to the session; on a link that is closed it is lost, and never typed."""
@@ -459,6 +462,7 @@ class PortLoop:
             self._say("not_storing", error.why)
             await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
             return False
+        self._live_step()
         for fault in taken.faults:
             self._log.error("ingest.fault", error=fault)
         if taken.concluded:
