@@ -26,6 +26,7 @@ from tests.fakes.rows_of_the_interface import (
     field_rows,
     other_rows,
 )
+from tests.house.doc_schemas import schemas
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
@@ -197,11 +198,18 @@ def filled(text: str) -> str:
 
 
 def write() -> None:
-    """Bring all documents up to date."""
+    """Bring all documents and the JSON Schemas up to date."""
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text()
         if filled(text) != text:
             path.write_text(filled(text))
+    folder = DOCS / "schema"
+    made = schemas()
+    for name, text in made.items():
+        (folder / name).write_text(text)
+    for path in folder.glob("*.json"):
+        if path.name not in made:
+            path.unlink()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,38 @@
+"""The JSON Schemas of the commands: up to date, whole, and what the commands print fits them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from tests.cli import samples
+from tests.house.doc_schemas import SHARED, schemas
+
+FOLDER = Path(__file__).parents[2] / "docs" / "schema"
+MADE = schemas()
+
+
+def test_they_are_up_to_date() -> None:
+    there = {path.name: path.read_text() for path in FOLDER.glob("*.json")}
+    assert there == MADE, "run: make docs"
+
+
+def whole(name: str) -> dict[str, Any]:
+    """Return a schema with what it refers to inside."""
+    inside = MADE[name].replace(f"{SHARED}#", "#")
+    made: dict[str, Any] = json.loads(inside)
+    return {**made, "$defs": json.loads(MADE[SHARED])["$defs"]}
+
+
+@pytest.mark.parametrize("name", sorted(set(MADE) - {SHARED}))
+def test_each_is_a_schema_and_refers_to_what_is_there(name: str) -> None:
+    validator = jsonschema_rs.Draft202012Validator(whole(name))
+    assert not validator.is_valid({"success": False})
+
+
+def test_what_is_printed_fits_and_what_is_not_does_not() -> None:
+    validator = jsonschema_rs.Draft202012Validator(whole("keys-rotate.json"))
+    validator.validate(samples.ROTATED)
+    assert not validator.is_valid({**samples.ROTATED, "previous": None})
