@@ -8,7 +8,7 @@ from typing import Final
 
 from daemon import wire
 from momo_cli.errors import Failure
-from momo_cli.locate import Located
+from momo_cli.locate import Located, is_there
 
 RETRY_S: Final = 2.0
 """A refused dial is tried again for so long: a starting daemon has bound but does not listen yet."""
@@ -50,7 +50,7 @@ def dial(path: str, *, retry_s: float, pause: Callable[[float], None]) -> socket
 
 def unreachable(located: Located, problem: OSError) -> Failure:
     """Say which of the ways of not being there it is; not being set up comes first."""
-    if not _there(located.places.database) and not isinstance(problem, PermissionError):
+    if not is_there(located.places.database) and not isinstance(problem, PermissionError):
         return Failure(wire.ErrorCode.NOT_SET_UP)
     return Failure(wire.ErrorCode.DAEMON_DOWN, _why(located.socket, problem))
 
@@ -66,16 +66,6 @@ def _why(path: str, problem: OSError) -> str:
             f"({path}); the owner can name you in `[access] socket_users` of config.toml"
         )
     return f"{path}: {problem.strerror or problem}"
-
-
-def _there(path: str) -> bool:
-    try:
-        os.stat(path)  # noqa: PTH116  # pathlib is not worth its import here
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 def _owner(path: str) -> str:

@@ -46,11 +46,11 @@ def locate(flags: Flags, environ: Mapping[str, str], uid: int) -> Located:
         candidates.append(_places(bare, uid).socket)
         if own.get("MOMO_PROFILE", "default") in ("", "default"):
             candidates.append(_SYSTEM_SOCKET)
-    found = next((path for path in candidates if _exists(path)), candidates[0])
+    found = next((path for path in candidates if is_there(path)), candidates[0])
     return Located(places, found, own)
 
 
-def _exists(path: str) -> bool:
+def is_there(path: str) -> bool:
     """Say whether the path is there, also when we may not look at it."""
     try:
         os.stat(path)  # noqa: PTH116  # pathlib is not worth its import here

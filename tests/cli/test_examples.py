@@ -45,11 +45,10 @@ def code_of(line: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One `momo` of an example: its words, what it reads, and whether the next one reads it."""
+    """One `momo` of an example: its words, and what it reads."""
 
     words: tuple[str, ...]
     reads: str | None = None
-    piped: bool = False
 
 
 def examples(name: str) -> list[str]:
@@ -71,7 +70,7 @@ def steps(line: str) -> Iterator[Step]:
             while words and "=" in words[0]:
                 words.pop(0)
             if words and words[0] == "momo":
-                yield Step(tuple(words[1:]), reads, token == "|")
+                yield Step(tuple(words[1:]), reads)
             words, reads = [], None
         elif token == "<":
             reads = next(tokens)
