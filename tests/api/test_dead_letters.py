@@ -129,7 +129,7 @@ async def test_the_list_is_narrowed(api: FakeApi, query: str, found: int) -> Non
         ("error_code=bad", "error_code"),
     ],
 )
-async def test_wrong_queries(api: FakeApi, query: str, named: str) -> None:
+async def test_each_wrong_query_is_refused_by_name(api: FakeApi, query: str, named: str) -> None:
     answer = await api.live.get(f"{PATH}?{query}")
     assert code(answer) == (422, "VALIDATION_ERROR")
     assert [entry["field"] for entry in answer.json()["details"]] == [named]
@@ -301,7 +301,7 @@ async def test_the_same_key_replays_once(api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("wrong", [NOBODY, "1"])
-async def test_an_unknown_letter(api: FakeApi, wrong: str) -> None:
+async def test_an_unknown_letter_is_not_found(api: FakeApi, wrong: str) -> None:
     for answer in (await api.live.get(f"{PATH}/{wrong}"), await again(api, wrong)):
         assert code(answer) == (404, "DEAD_LETTER_NOT_FOUND")
 

@@ -121,7 +121,7 @@ async def test_a_test_key_sees_sandbox_deliveries_only(api: FakeApi) -> None:
         ("kind=some", "kind"),
     ],
 )
-async def test_wrong_queries(api: FakeApi, query: str, named: str) -> None:
+async def test_each_wrong_query_is_refused_by_name(api: FakeApi, query: str, named: str) -> None:
     answer = await api.live.get(f"{PATH}?{query}")
     assert answer.status_code == 422
     assert [entry["field"] for entry in answer.json()["details"]] == [named]

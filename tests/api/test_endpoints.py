@@ -67,7 +67,7 @@ async def test_the_secret_is_kept_sealed(api: FakeApi) -> None:
     assert api.shop.env.vault.unseal(sealed, PURPOSE).decode() == body["secret"]
 
 
-async def test_every_optional_field(api: FakeApi) -> None:
+async def test_every_optional_field_is_kept_and_shown(api: FakeApi) -> None:
     body = {
         "url": URL,
         "description": "web shop",
@@ -95,7 +95,9 @@ async def test_every_optional_field(api: FakeApi) -> None:
         ),
     ],
 )
-async def test_wrong_fields(api: FakeApi, body: Any, named: list[tuple[str, str]]) -> None:
+async def test_each_wrong_field_is_refused_by_name(
+    api: FakeApi, body: Any, named: list[tuple[str, str]]
+) -> None:
     answer = await post(api.live, body)
     assert answer.status_code == 422
     assert [(entry["field"], entry["code"]) for entry in answer.json()["details"]] == named

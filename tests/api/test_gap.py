@@ -115,7 +115,9 @@ async def test_a_long_gap_is_told_a_page_at_a_time(api: FakeApi) -> None:
         ({"cursor": Cursor(NOBODY, 1, 2, 3).write()}, "cursor"),
     ],
 )
-async def test_wrong_queries(api: FakeApi, changes: dict[str, Any], named: str) -> None:
+async def test_each_wrong_query_is_refused_by_name(
+    api: FakeApi, changes: dict[str, Any], named: str
+) -> None:
     answer = await gap(api.live, NOBODY, **changes)
     assert code(answer) == (422, "VALIDATION_ERROR")
     assert [entry["field"] for entry in answer.json()["details"]] == [named]
@@ -126,7 +128,7 @@ async def test_more_than_31_days_are_refused(api: FakeApi) -> None:
     assert code(answer) == (422, "REPLAY_WINDOW_TOO_LARGE")
 
 
-async def test_who_may_look(api: FakeApi) -> None:
+async def test_only_who_may_look_is_answered(api: FakeApi) -> None:
     live = await endpoint(api.live)
     sandbox = await endpoint(api.test, is_sandbox=True)
     assert code(await gap(api.live, NOBODY)) == (404, "ENDPOINT_NOT_FOUND")

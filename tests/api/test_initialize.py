@@ -281,7 +281,7 @@ async def test_header_and_field_are_equivalent_and_order_does_not_matter(api: Fa
         (PLAIN, "", "IDEMPOTENCY_KEY_INVALID"),
     ],
 )
-async def test_wrong_idempotency_keys(
+async def test_each_wrong_idempotency_key_is_refused(
     api: FakeApi, body: dict[str, Any], header: str | None, code: str
 ) -> None:
     headers = {} if header is None else {"Idempotency-Key": header}

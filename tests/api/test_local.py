@@ -176,7 +176,9 @@ async def test_messages_are_filtered(api: FakeApi) -> None:
         ("show_body=perhaps", "show_body"),
     ],
 )
-async def test_wrong_message_queries(api: FakeApi, query: str, named: str) -> None:
+async def test_each_wrong_message_query_is_refused_by_name(
+    api: FakeApi, query: str, named: str
+) -> None:
     answer = await api.local.get(f"/local/v1/messages?{query}")
     assert answer.status_code == 422
     assert [entry["field"] for entry in answer.json()["details"]] == [named]

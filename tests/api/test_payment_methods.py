@@ -108,7 +108,9 @@ async def test_an_alias_is_stored_canonical(api: FakeApi) -> None:
         ),
     ],
 )
-async def test_wrong_fields(api: FakeApi, body: Any, named: list[tuple[str, str]]) -> None:
+async def test_each_wrong_field_is_refused_by_name(
+    api: FakeApi, body: Any, named: list[tuple[str, str]]
+) -> None:
     answer = await post(api.live, body)
     assert answer.status_code == 422
     assert [(entry["field"], entry["code"]) for entry in answer.json()["details"]] == named

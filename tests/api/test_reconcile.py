@@ -105,7 +105,9 @@ async def test_a_number_is_judged_by_how_it_is_written(api: FakeApi) -> None:
         ({"transaction_id": ID, "ammount": "24"}, [("ammount", "unknown_field")]),
     ],
 )
-async def test_wrong_fields(api: FakeApi, body: Any, named: list[tuple[str, str]]) -> None:
+async def test_each_wrong_field_is_refused_by_name(
+    api: FakeApi, body: Any, named: list[tuple[str, str]]
+) -> None:
     answer = await post(api, await order(api), body)
     assert answer.status_code == 422
     assert [(entry["field"], entry["code"]) for entry in answer.json()["details"]] == named

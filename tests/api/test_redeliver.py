@@ -203,7 +203,7 @@ async def test_the_delivery_of_a_deleted_endpoint_is_readable_and_not_sent_again
 
 
 @pytest.mark.parametrize("wrong", [NOBODY, "1", "ocl_0123456789abcdefghijklmn"])
-async def test_an_unknown_delivery(api: FakeApi, wrong: str) -> None:
+async def test_an_unknown_delivery_is_not_found(api: FakeApi, wrong: str) -> None:
     for answer in (
         await api.live.get(f"{PATH}/{wrong}"),
         await api.live.get(f"{PATH}/{wrong}/attempts"),

@@ -264,7 +264,9 @@ async def test_a_cursor_goes_on_in_its_own_window_only(api: FakeApi) -> None:
         ({"include_historical": "no"}, "include_historical"),
     ],
 )
-async def test_wrong_fields(api: FakeApi, changes: dict[str, Any], named: str) -> None:
+async def test_each_wrong_field_is_refused_by_name(
+    api: FakeApi, changes: dict[str, Any], named: str
+) -> None:
     target = await endpoint(api.live)
     answer = await api.live.post(PATH, json={"endpoint_id": target, **DAY, **changes})
     assert code(answer) == (422, "VALIDATION_ERROR")

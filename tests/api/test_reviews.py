@@ -143,7 +143,7 @@ async def test_decided_ones_are_listed_only_when_asked_for(api: FakeApi) -> None
         ("limit=x", "limit"),
     ],
 )
-async def test_wrong_queries(api: FakeApi, query: str, field: str) -> None:
+async def test_each_wrong_query_is_refused_by_name(api: FakeApi, query: str, field: str) -> None:
     answer = await api.live.get(f"/v1/reviews?{query}")
     assert answer.status_code == 422
     assert [entry["field"] for entry in answer.json()["details"]] == [field]

@@ -147,7 +147,7 @@ async def test_a_request_is_expired_on_read_and_in_filters_before_any_sweep(api:
 # The list -------------------------------------------------------------------------------------------------
 
 
-async def test_an_empty_list(api: FakeApi) -> None:
+async def test_a_list_of_nothing_is_empty(api: FakeApi) -> None:
     answer = await api.live.get("/v1/transactions")
     assert answer.json() == {"success": True, "data": [], "pagination": EMPTY_PAGE}
 
@@ -193,7 +193,7 @@ async def test_an_item_has_the_fields_of_the_specification(api: FakeApi) -> None
     }
 
 
-async def test_filters(api: FakeApi) -> None:
+async def test_each_filter_narrows_the_list(api: FakeApi) -> None:
     early = await api.shop.request(2500)
     api.shop.clock.advance(60)
     late = await api.shop.request(2500)

@@ -201,7 +201,9 @@ async def test_five_attempts_in_15_minutes_are_shared_by_reveal_and_rotate(api: 
         ({"password": PASSWORD, "expire_previous": "y"}, "expire_previous"),
     ],
 )
-async def test_wrong_fields(api: FakeApi, body: dict[str, Any], named: str) -> None:
+async def test_each_wrong_field_is_refused_by_name(
+    api: FakeApi, body: dict[str, Any], named: str
+) -> None:
     answer = await api.local.post("/v1/webhooks/rotate-secret", json=body)
     assert code(answer) == (422, "VALIDATION_ERROR")
     assert [entry["field"] for entry in answer.json()["details"]] == [named]
