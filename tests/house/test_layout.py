@@ -1,5 +1,6 @@
 """The house has no room without a floor."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -107,6 +108,15 @@ def test_long_file_says_why_it_is_long(package: str) -> None:
         if text.count("\n") > 300:
             head = text.partition('"""\n')[0].lower()
             assert re.search(r"lines|table|length|longer", head), path
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_function_is_longer_than_sixty_lines(package: str) -> None:
+    for path in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                last = node.end_lineno or node.lineno
+                assert last - node.lineno < 60, f"{path}: {node.name}"
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
