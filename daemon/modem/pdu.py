@@ -17,6 +17,8 @@ from daemon.modem import gsm7
 from daemon.modem.pdu_encode import SubmitPdu, encode_deliver, encode_submit
 from daemon.modem.pdu_fields import (
     CODINGS,
+    HEADER,
+    STATUS_REPORT_REQUEST,
     Coding,
     Concat,
     Element,
@@ -63,8 +65,6 @@ _SMSC_OCTETS_MAX = 11  # TS 24.011 clause 8.2.5: 12 with the length octet
 _ADDRESS_SEMI_OCTETS_MAX = 20  # clause 9.1.2.5
 _SINGLE_SHIFT = 0x24
 _LOCKING_SHIFT = 0x25
-_HEADER = 0x40  # TP-UDHI, clause 9.2.3.23
-_STATUS_REPORT_REQUEST = 0x20  # TP-SRR, clause 9.2.3.5
 _RELATIVE = 2  # TP-VPF, clause 9.2.3.3
 
 
@@ -217,7 +217,7 @@ def _read_deliver(reader: _Reader, first: int, smsc: str | None) -> Deliver:
         sender_type=sender_type,
         sent_at=sent_at,
         pid=pid,
-        **_read_body(reader, dcs, header=bool(first & _HEADER)),
+        **_read_body(reader, dcs, header=bool(first & HEADER)),
     )
 
 
@@ -233,10 +233,10 @@ def _read_submit(reader: _Reader, first: int, smsc: str | None) -> Submit:
         recipient=recipient,
         recipient_type=recipient_type,
         reference=reference,
-        status_report=bool(first & _STATUS_REPORT_REQUEST),
+        status_report=bool(first & STATUS_REPORT_REQUEST),
         validity=validity,
         pid=pid,
-        **_read_body(reader, dcs, header=bool(first & _HEADER)),
+        **_read_body(reader, dcs, header=bool(first & HEADER)),
     )
 
 

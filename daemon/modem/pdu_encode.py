@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from daemon.modem import gsm7
-from daemon.modem.pdu_fields import SenderType, write_address, write_concat, write_time
+from daemon.modem.pdu_fields import (
+    HEADER,
+    STATUS_REPORT_REQUEST,
+    SenderType,
+    write_address,
+    write_concat,
+    write_time,
+)
 
 _USER_DATA_OCTETS_MAX = 140  # clause 9.2.3.16
 _USER_DATA_SEPTETS_MAX = 160
@@ -20,8 +27,6 @@ _DELIVER = 0x00
 _SUBMIT = 0x01
 _NO_MORE_MESSAGES = 0x04  # TP-MMS, clause 9.2.3.2
 _RELATIVE_VALIDITY = 0x10  # TP-VPF, clause 9.2.3.3
-_STATUS_REPORT_REQUEST = 0x20  # TP-SRR, clause 9.2.3.5
-_HEADER = 0x40  # TP-UDHI, clause 9.2.3.23
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ def encode_deliver(  # noqa: PLR0913 - the fields of the PDU, all but three opti
     prefix = _smsc(smsc)
     pdus = []
     for body in bodies:
-        first = _DELIVER | _NO_MORE_MESSAGES | (_HEADER if body.header else 0)
+        first = _DELIVER | _NO_MORE_MESSAGES | (HEADER if body.header else 0)
         tpdu = bytes((first,)) + address + bytes((0, dcs)) + stamp + body.octets
         pdus.append((prefix + tpdu).hex().upper())
     return tuple(pdus)
@@ -115,10 +120,10 @@ def encode_submit(  # noqa: PLR0913 - the fields of the PDU, all but three optio
     prefix = _smsc(smsc)
     flags = _SUBMIT
     flags |= _RELATIVE_VALIDITY if validity_octet else 0
-    flags |= _STATUS_REPORT_REQUEST if status_report else 0
+    flags |= STATUS_REPORT_REQUEST if status_report else 0
     pdus = []
     for body in bodies:
-        first = flags | (_HEADER if body.header else 0)
+        first = flags | (HEADER if body.header else 0)
         tpdu = bytes((first, 0)) + address + bytes((0, dcs)) + validity_octet + body.octets
         pdus.append(SubmitPdu((prefix + tpdu).hex().upper(), len(tpdu)))
     return tuple(pdus)

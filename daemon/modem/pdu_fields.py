@@ -65,6 +65,8 @@ class Ports:
     source: int
 
 
+HEADER = 0x40  # TP-UDHI, clause 9.2.3.23
+STATUS_REPORT_REQUEST = 0x20  # TP-SRR, clause 9.2.3.5
 SENDER_TYPES = tuple(SenderType)
 _ISDN_PLAN = 0x81  # bit 7 always set, numbering plan 1 (E.164)
 _ADDRESS_DIGITS_MAX = 20
