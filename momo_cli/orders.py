@@ -9,7 +9,7 @@ from daemon.wire import Path, TransactionStatus
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Cell, Field, Head, Row, View
 from momo_cli.client import Client, Reply, path_of
-from momo_cli.errors import Failure
+from momo_cli.errors import Failure, usage
 from momo_cli.event_stream import Event
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -106,6 +106,29 @@ def find(client: Client, order: str) -> Reply:
 def reference_of(client: Client, order: str) -> str:
     """Return the reference; asks the daemon only when a code was given."""
     return str(find(client, order).data["reference"]) if _CODE.fullmatch(order) else order
+
+
+AS_SHOWN: Final = {
+    "WAITING": TransactionStatus.PENDING,
+    "PAID": TransactionStatus.SUCCESS,
+    "SHORT": TransactionStatus.PARTIAL,
+    "OVER": TransactionStatus.OVERPAID,
+    "REVIEW": TransactionStatus.MANUAL_REVIEW,
+}
+"""The words of the lists, for the API's."""
+
+
+def status_named(word: str) -> str:
+    """Read the value of `--status`: the API's word, or the one that lists show.
+
+    Raises:
+        Failure: USAGE, naming all of them.
+    """
+    found = str(AS_SHOWN.get(word.upper(), word.upper()))
+    if found not in set(TransactionStatus):
+        told = ", ".join((*map(str.lower, AS_SHOWN), *TransactionStatus))
+        raise usage(f"--status: {word!r} is not one of {told}")
+    return found
 
 
 def shown(reply: Reply, terminal: Terminal, *, exit_code: int = exits.OK) -> Answer:

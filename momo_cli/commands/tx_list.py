@@ -10,11 +10,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from daemon.wire import Path, TransactionStatus
+from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Row
 from momo_cli.client import Client, Reply
 from momo_cli.errors import usage
-from momo_cli.orders import LIST_VIEW
+from momo_cli.orders import LIST_VIEW, status_named
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
 from momo_cli.times import moment
@@ -28,16 +28,6 @@ EXAMPLES: Final = """\
 """
 SORTS: Final = ("newest", "oldest", "largest", "smallest")
 _PER_PAGE_MAX: Final = 100
-
-
-_AS_SHOWN: Final = {
-    "WAITING": TransactionStatus.PENDING,
-    "PAID": TransactionStatus.SUCCESS,
-    "SHORT": TransactionStatus.PARTIAL,
-    "OVER": TransactionStatus.OVERPAID,
-    "REVIEW": TransactionStatus.MANUAL_REVIEW,
-}
-"""The words of the list itself, for the API's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +76,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     ] = SORTS[0],
 ) -> Call:
     """Read the flags."""
-    wanted = status.upper() if status else None
-    wanted = _AS_SHOWN.get(wanted or "", wanted)
-    if wanted is not None and wanted not in set(TransactionStatus):
-        told = ", ".join((*map(str.lower, _AS_SHOWN), *TransactionStatus))
-        raise usage(f"--status: {status!r} is not one of {told}")
+    wanted = None if status is None else status_named(status)
     if sort not in SORTS:
         raise usage(f"--sort: {sort!r} is not one of {', '.join(SORTS)}")
     options = Options(wanted, since, until, phone, page, per_page, every, search, sort)

@@ -9,12 +9,10 @@ from typing import Annotated, Final
 
 import typer
 
-from daemon.wire import TransactionStatus
 from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
 from momo_cli.client import Client
-from momo_cli.errors import usage
 from momo_cli.noticing import notifier
-from momo_cli.orders import follow, reference_of
+from momo_cli.orders import follow, reference_of, status_named
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.words import clock, money, person, state
@@ -22,7 +20,7 @@ from momo_cli.words import clock, money, person, state
 EXAMPLES: Final = """\
   momo tx watch
   momo tx watch 7KQ2MX
-  momo tx watch --status SUCCESS --status OVERPAID --notify
+  momo tx watch --status paid --status over --notify
   momo tx watch --json --since-event 4120
 """
 
@@ -81,18 +79,14 @@ def command(
     ] = None,
     status: Annotated[
         list[str] | None,
-        typer.Option(help="Only orders with this status, such as SUCCESS; may be repeated."),
+        typer.Option(help="Only orders with this status, such as paid; may be repeated."),
     ] = None,
     notify: Annotated[
         bool, typer.Option("--notify", help="Ring the bell and tell the desktop of each.")
     ] = False,
 ) -> Call:
     """Read the flags."""
-    statuses = frozenset(one.upper() for one in status or ())
-    if unknown := statuses - set(TransactionStatus):
-        raise usage(
-            f"--status: {', '.join(sorted(unknown))}: not one of {', '.join(TransactionStatus)}"
-        )
+    statuses = frozenset(status_named(one) for one in status or ())
     return Call(run, Options(order, since, statuses, notify), VIEW)
 
 

@@ -99,7 +99,7 @@ def test_only_orders_of_a_status_are_shown_and_told_to_the_desktop(
 ) -> None:
     api.on("GET", wire.Path.EVENTS, stream(VERIFIED, SHORT), refusal(503, "UNAVAILABLE"))
     ran = momo(
-        "tx", "watch", "--status", "success", "--notify", "--json", PATH=f"{desktop}:/usr/bin:/bin"
+        "tx", "watch", "--status", "paid", "--notify", "--json", PATH=f"{desktop}:/usr/bin:/bin"
     )
     *items, _ = [json.loads(line) for line in ran.out.splitlines()]
     assert [each["data"]["status"] for each in items] == ["SUCCESS"]

@@ -72,7 +72,7 @@ def test_flag_wins_over_environment() -> None:
         (("init", "12"), "Missing option '--phone'."),
         (("init", "12", "--phone", "1", "--meta", "[]"), "--meta must be a JSON object"),
         (("init", "12", "--phone", "1", "--meta", "@/nonexistent"), "--meta: /nonexistent: "),
-        (("tx", "list", "--status", "PAID"), "--status: 'PAID' is not one of PENDING"),
+        (("tx", "list", "--status", "ODD"), "--status: 'ODD' is not one of waiting, paid"),
         (("tx", "list", "--per-page", "0"), "--per-page"),
         (("tx", "list", "--from", "soon"), "--from: 'soon' is not a time"),
         (("tx", "show"), "give one of REF, CODE and --client-ref"),
