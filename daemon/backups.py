@@ -26,6 +26,10 @@ from daemon.wire import Mode, Places
 from parsers.when import render, to_us
 
 
+class NoBackup(BackupBad):
+    """There is no backup of that name, or none at all."""
+
+
 class NoRoom(MomoError):
     """A copy would take room on the disk that payments need; nothing was begun."""
 
@@ -90,18 +94,18 @@ def find(places: Places, name: str | None) -> Path:
     """Return the file of a backup: an id, a path, or None for the newest.
 
     Raises:
-        BackupBad: There is none.
+        NoBackup: There is none.
     """
     known = backup.entries(places)
     if name is None:
         if not known:
-            raise BackupBad("there is no backup yet")
+            raise NoBackup("there is no backup yet")
         return Path(known[0].path)
     for entry in known:
         if name == entry.id:
             return Path(entry.path)
     if not Path(name).is_file():
-        raise BackupBad(f"there is no backup {name}")
+        raise NoBackup(f"there is no backup {name}")
     return Path(name)
 
 

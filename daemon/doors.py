@@ -19,6 +19,7 @@ from parsers.when import from_us
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+EXIT_NOT_FOUND = 3
 EXIT_FINDINGS = 6
 EXIT_DAMAGED = 74
 EXIT_LOCKED = 75

@@ -227,6 +227,12 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         "the database was written by a newer momo",
         ("momo version",),
     ),
+    _E.BACKUP_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such backup", ("momo backup list",)),
+    _E.BACKUP_FAILED: Row(
+        exits.FINDINGS,
+        "that backup cannot be made or used; the shop was not touched",
+        ("momo backup list",),
+    ),
 }
 """Every code that there is."""
 

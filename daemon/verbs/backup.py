@@ -6,7 +6,15 @@ from typing import Any
 from daemon import backups, wire
 from daemon.core import keep
 from daemon.core.errors import MomoError
-from daemon.doors import EXIT_FAILED, EXIT_FINDINGS, EXIT_LOCKED, EXIT_OK, EXIT_USAGE, StartError
+from daemon.doors import (
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    EXIT_LOCKED,
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_USAGE,
+    StartError,
+)
 from daemon.lock import Locked
 from daemon.store import backup
 from daemon.store.backup import BackupBad
@@ -27,9 +35,13 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
         raise StartError(
             wire.ErrorCode.DISK_FULL, EXIT_FAILED, str(error), "momo backup prune"
         ) from error
+    except backups.NoBackup as error:
+        raise StartError(
+            wire.ErrorCode.BACKUP_NOT_FOUND, EXIT_NOT_FOUND, str(error), "momo backup list"
+        ) from error
     except BackupBad as error:
         raise StartError(
-            wire.ErrorCode.DATABASE_DAMAGED, EXIT_FINDINGS, str(error), "momo backup list"
+            wire.ErrorCode.BACKUP_FAILED, EXIT_FINDINGS, str(error), "momo backup list"
         ) from error
     except Locked as error:
         raise StartError(

@@ -95,7 +95,7 @@ def test_a_copy_that_is_not_sound_is_named_and_never_put_back(shop: RealShop) ->
     ):
         copy.write_bytes(broken)
         refused = momo(shop, "backup", "verify", code=6)
-        assert refused["error"]["code"] == "DATABASE_DAMAGED"
+        assert refused["error"]["code"] == "BACKUP_FAILED"
     momo(shop, "restore", "--yes", code=6)
     assert Path(shop.places.database).read_bytes() == before
 
@@ -106,7 +106,8 @@ def test_a_copy_of_nothing_and_over_something_is_refused(shop: RealShop, tmp_pat
     taken.write_text("mine")
     momo(shop, "backup", "create", "--to", str(taken), code=6)
     assert taken.read_text() == "mine"
-    momo(shop, "restore", "nowhere.db", "--yes", code=6)
+    refused = momo(shop, "restore", "nowhere.db", "--yes", code=3)
+    assert refused["error"]["code"] == "BACKUP_NOT_FOUND"
 
 
 @pytest.mark.slow
