@@ -7,6 +7,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-deps --require-hashes --no-compile
 SOURCES := momo_cli daemon parsers tests
 
+# Python may keep what it has compiled: the tests and the demo start it hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A stamp stands for "these requirements are installed"; it is older than the file it was made from
 # exactly when they have changed.
 RUNTIME := $(VENV)/.runtime

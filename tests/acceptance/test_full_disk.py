@@ -16,7 +16,8 @@ from tests.fakes.real_shop import RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 from tests.fakes.receiver import Receiver
 
-DISK_BYTES = 4 << 20
+DISK_BYTES = 64 << 20
+"""More than what an order needs to find free (operations.md): here what writes is to meet the end of the disk itself."""
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_a_full_disk_loses_nothing_and_heals(
             "POST", wire.Path.INITIALIZE, {"amount": "1.00", "phone_number": "0244123456"}
         )
         assert (status, answer["error"]["code"]) == (503, wire.ErrorCode.UNAVAILABLE)
-        assert "disk is full" in answer["error"]["message"]
+        assert "the disk is" in answer["error"]["message"]
         # Reading needs no room.
         assert shop.transaction(order["reference"])["status"] == "PENDING"
 
@@ -84,14 +85,15 @@ def test_a_full_disk_loses_nothing_and_heals(
         ]
         receiver.wait_for(3, 60)
         wait_until(lambda: _not_storing(shop) is None, 10, "the status is well again")
-        assert shop.request("1.00")["status"] == "PENDING"
+        # Where the look of the minute fell into that time, orders wait for the next one.
+        wait_until(lambda: _takes_orders(shop), 90, "orders are taken again")
         shop.stop()
 
 
 def _fill(disk: Path) -> list[Path]:
     """Take all room, in the end byte by byte."""
     made: list[Path] = []
-    for size in (1 << 20, 4096, 1):
+    for size in (16 << 20, 1 << 20, 4096, 1):
         with contextlib.suppress(OSError):
             while True:
                 path = disk / f"ballast-{len(made)}"
@@ -99,6 +101,11 @@ def _fill(disk: Path) -> list[Path]:
                 with path.open("wb") as file:
                     file.write(b"x" * size)
     return [path for path in made if path.exists()]
+
+
+def _takes_orders(shop: RealShop) -> bool:
+    asked = {"amount": "1.00", "phone_number": "0244123456"}
+    return shop.api("POST", wire.Path.INITIALIZE, asked)[0] == 201
 
 
 def _not_storing(shop: RealShop) -> str | None:
