@@ -31,6 +31,7 @@ def healthy(shop: RealShop) -> dict[str, Any]:
     return wait_until(look, 20, "the phone has said how it fares")
 
 
+@pytest.mark.slow
 def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
     scene.open_for_business()
     phone = healthy(scene.shop)

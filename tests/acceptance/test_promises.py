@@ -18,6 +18,7 @@ CALLERS = 8
 ROUNDS = 50
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_an_order_that_was_answered_is_there_after_a_kill_and_a_repeat_makes_no_second(
     shop: RealShop,

@@ -72,6 +72,7 @@ def test_many_at_once_are_each_answered_with_their_own_message(shop: RealShop) -
     assert counts(shop, "payments", "messages") == {"payments": 6, "messages": 6}
 
 
+@pytest.mark.slow
 def test_it_is_shown_as_what_it_is_and_never_counts_as_live(shop: RealShop) -> None:
     begin(shop)
     said(shop, "simulate", "payment", "--amount", "5")

@@ -162,7 +162,7 @@ def lived(seed: int) -> tuple[Month, Shop]:
 
 
 @pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 21))]
+    "seed", [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 21)]
 )
 def test_a_busy_month(seed: int) -> None:
     month, shop = lived(seed)
