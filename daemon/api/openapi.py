@@ -3,6 +3,7 @@
 Paths, methods and scopes are those of the routes; bodies and queries come from running the readers (`recorder.py`);
 answers from `core/schemas.py`, refusals from the error table; what no code can say stands over each handler
 (`described.py`) and, for fields and tags, here. Built at the first request and kept as bytes: most shops never ask.
+Longer than 300 lines, because one document is put together here from top to bottom.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The rows of the shop's books as values: one frozen dataclass per table, in the columns' own names and order.
 
 Times are microseconds since 1970 in UTC, money is minor units, JSON stays the text it is stored as until a shape
-needs it. The store makes these from rows and nobody else builds SQL from them.
+needs it. The store makes these from rows and nobody else builds SQL from them. Longer than 300 lines, as a table is.
 """
 
 from dataclasses import dataclass

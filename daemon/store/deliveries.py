@@ -1,4 +1,4 @@
-"""The outbox and its log: what is owed to whom, and what came of it. A few lines over 300: one table's statements."""
+"""The outbox and its log: what is owed to whom, and what came of it."""
 
 from collections.abc import Sequence
 from typing import Any
