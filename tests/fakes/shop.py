@@ -22,6 +22,7 @@ from daemon.flows import identify, ingest, initialize, reconcile
 from daemon.secrets import Vault
 from daemon.store.engine import Store
 from daemon.store.rows import columns, load_all
+from tests.fakes import new_database
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.receipts import Receipt
@@ -50,6 +51,7 @@ class FakeShop:
     ) -> "FakeShop":
         clock, entropy = FakeClock(), FakeEntropy()
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
+        new_database.lay(folder / "momo.db")
         store = Store.open(str(folder / "momo.db"), now_us=clock.now_us())
         env = Env(
             store,
