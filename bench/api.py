@@ -2,7 +2,7 @@
 
     python bench/api.py [--rounds 5] [--lasts-s 1.5]
 
-Promises (issue "The /v1 API complete"): `initialize`, durable when it is answered, reaches at least 0.4 times a bare
+Promises: `initialize`, durable when it is answered, reaches at least 0.4 times a bare
 Starlette handler that does one group-committed insert, at 1, 8 and 32 callers; a single retrieval at least 0.4 times one
 that does one look-up. Rate limits are off. Daemon, bare server and callers are three programs on loopback; the two
 servers take turns, and the ratio is that of each round.

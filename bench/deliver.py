@@ -20,7 +20,7 @@ from _figures import Row, median, percentile, progress, report, spread
 
 GOAL_RATIO = 0.6
 GOAL_GROWTH_MS = 50.0
-LIVE = 20
+LIVE = 12
 WARM_UP = 3
 
 

@@ -1,6 +1,6 @@
 """A page of 100 transactions with its total: in a shop of 10,000 transactions and in one of 1,000,000.
 
-Promises (issue "The /v1 API complete"): an unfiltered page, or one by status, costs at most 1.5 times as much in the big
+Promises: an unfiltered page, or one by status, costs at most 1.5 times as much in the big
 shop; one narrowed by time or payer at most 1.5 times the bare count and page query there. A page in the middle of the
 list is told beside the bare OFFSET.
 
