@@ -66,7 +66,7 @@ class Faults:
         for phone in shop.phones:
             phone.phone.faults.change(mended())
             phone.phone.faults.silent = False
-            shop.plug(phone)
+            shop.rack.plug(phone)
             phone.carry()
         for number in shop.numbers:
             await self._people.put_back(number)
@@ -85,7 +85,7 @@ class Faults:
             self._broken.add(phone.name)
             phone.unplug()
             await self._a_while(300)
-            self._shop.plug(phone)
+            self._shop.rack.plug(phone)
             self._broken.discard(phone.name)
 
     async def _hang(self) -> None:
@@ -104,7 +104,7 @@ class Faults:
             phone.phone.faults.silent = False
             phone.unplug()
             await asyncio.sleep(10)
-            self._shop.plug(phone)
+            self._shop.rack.plug(phone)
             self._broken.discard(phone.name)
 
     async def _reboot(self) -> None:
@@ -124,7 +124,7 @@ class Faults:
         await self._a_while(120)
         for phone, sim in zip(phones, reversed(sims), strict=True):
             phone.phone.insert_sim(sim)
-            self._shop.plug(phone)
+            self._shop.rack.plug(phone)
         self._broken.clear()
 
     # --- the laptop --------------------------------------------------------------------------------

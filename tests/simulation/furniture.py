@@ -24,23 +24,28 @@ def endpoint_id(at: int) -> str:
     return f"eeeeeeee-eeee-4eee-8eee-{at:012d}"
 
 
+def give_line(tx: Tx, at: int, number: Number, now: int) -> None:
+    """Register a number, on its SIM, which is known."""
+    tx.run(
+        "INSERT INTO payment_methods (id, provider, phone_number, account_name, sim_seq, is_active, "
+        "line_created_at, created_at, updated_at) VALUES (:id, :provider, :phone, 'Ama', "
+        "(SELECT seq FROM sims WHERE sim_key = :sim), 1, :now, :now, :now)",
+        {
+            "id": number.line_id,
+            "provider": "momo_telecel" if number.telecel else "momo_mtn",
+            "phone": f"+2332441000{at:02d}",
+            "sim": number.sim.iccid,
+            "now": now,
+        },
+    )
+
+
 def furnish(
     tx: Tx, numbers: Sequence[Number], vault: Vault, entropy: Entropy, now: int
 ) -> dict[str, Receiver]:
     """Put the numbers on their SIMs, which are known, and make an endpoint for each host; returns the receivers."""
     for at, number in enumerate(numbers):
-        tx.run(
-            "INSERT INTO payment_methods (id, provider, phone_number, account_name, sim_seq, is_active, "
-            "line_created_at, created_at, updated_at) VALUES (:id, :provider, :phone, 'Ama', "
-            "(SELECT seq FROM sims WHERE sim_key = :sim), 1, :now, :now, :now)",
-            {
-                "id": number.line_id,
-                "provider": "momo_telecel" if number.telecel else "momo_mtn",
-                "phone": f"+2332441000{at:02d}",
-                "sim": number.sim.iccid,
-                "now": now,
-            },
-        )
+        give_line(tx, at, number, now)
     # Addresses that an order names for itself are signed for with the account's secret.
     account = _secret(tx, webhook_secrets.ACCOUNT, vault, entropy, now)
     receivers = {}

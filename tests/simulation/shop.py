@@ -29,8 +29,7 @@ from daemon.loops.deliver import DeliverLoop
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
 from daemon.loops.sweep import sweep
-from daemon.modem.emulated import FAMILIES, Deletion, Phone
-from daemon.modem.port import Port, PortError, PortTrouble
+from daemon.modem.emulated import Deletion
 from daemon.secrets import SecretsLocked, Vault
 from daemon.store import presence
 from daemon.webhooks.addresses import PUBLIC_ONLY
@@ -40,13 +39,13 @@ from tests.fakes.invariants import check_invariants
 from tests.simulation.furniture import furnish
 from tests.simulation.inline_store import FaultyStore
 from tests.simulation.internet import Internet, Receiver, Receivers
-from tests.simulation.simulated_phone import COMMAND_S, SimulatedPhone
+from tests.simulation.rack import IMEIS, Rack
+from tests.simulation.simulated_phone import SimulatedPhone
 from tests.simulation.simulated_time import SimulatedClock
 from tests.simulation.traffic import Number
 
 T = TypeVar("T")
 MODEMS: Final = ("huawei", "sim800")
-IMEIS: Final = ("356938035643809", "004401000000014")
 RESTART_S: Final = 20.0
 
 
@@ -105,17 +104,9 @@ class Shop:
         self._reviving: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
         self.numbers = [Number.make(at) for at in range(len(MODEMS))]
-        self.phones = [self._phone(at, name) for at, name in enumerate(MODEMS)]
-
-    def _phone(self, at: int, name: str) -> SimulatedPhone:
-        family = FAMILIES[name]
-        phone = Phone(family.identity(imei=IMEIS[at]), family=family)
-        phone.take_sim()
-        phone.insert_sim(self.numbers[at].sim)
-        command_s = self.dice.uniform(*COMMAND_S)
-        return SimulatedPhone(
-            name, phone, self.clock, command_s=command_s, on_deleted=self._deleted
-        )
+        sims = [number.sim for number in self.numbers]
+        self.rack = Rack(MODEMS, sims, 4, self.clock, self.dice, self._deleted)
+        self.phones = self.rack.phones
 
     # --- the daemon's life -------------------------------------------------------------------------
 
@@ -159,7 +150,7 @@ class Shop:
         log = Log(self.log)
         reach = Reach(PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect)
         self._deliver = DeliverLoop(self.env, lambda: self.posts, log, reach)
-        ports = Ports(self.env, log, (), find=self._find, door=self._port)
+        ports = Ports(self.env, log, (), find=self.rack.find, door=self.rack.open)
         self._loops = [
             asyncio.create_task(work)
             for work in (
@@ -253,15 +244,6 @@ class Shop:
 
     # --- the phones --------------------------------------------------------------------------------
 
-    def _find(self) -> list[str]:
-        return sorted(phone.path for phone in self.phones if phone.path is not None)
-
-    def _port(self, path: str) -> Port:
-        for phone in self.phones:
-            if phone.path == path:
-                return phone.open()
-        raise PortError(PortTrouble.MISSING, f"{path} is not there", "plug it in")
-
     def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
         """Look, at the moment a message leaves its slot, whether it is durable."""
         sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).hexdigest()
@@ -269,9 +251,3 @@ class Shop:
             sql = "SELECT count(*) FROM sms_parts WHERE sha256 = ?"
             if not file.execute(sql, (sha256,)).fetchone()[0]:
                 self.too_early.append(f"{phone.name} {deletion}")
-
-    def plug(self, phone: SimulatedPhone) -> None:
-        """Put it into a free port, often another one than before."""
-        if phone.path is None:
-            free = [f"/dev/ttyUSB{n}" for n in range(4) if f"/dev/ttyUSB{n}" not in self._find()]
-            phone.plug(self.dice.choice(free))

@@ -17,6 +17,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from daemon import wire
@@ -26,19 +27,18 @@ from daemon.env import Env
 from daemon.flows import identify
 from daemon.log import Log
 from daemon.loops.ports import Ports
-from daemon.modem.emulated import FAMILIES, Deletion, Phone, Sim
+from daemon.modem.emulated import Deletion, Sim
 from daemon.modem.emulated_faults import PRESETS, mended
-from daemon.modem.port import Port, PortError, PortTrouble
 from daemon.secrets import Vault
-from daemon.store.engine import Tx
 from tests.fakes.entropy import FakeEntropy
+from tests.simulation.furniture import give_line
 from tests.simulation.inline_store import InlineStore
-from tests.simulation.simulated_phone import COMMAND_S, SimulatedPhone
+from tests.simulation.rack import IMEIS, Rack
+from tests.simulation.simulated_phone import SimulatedPhone
 from tests.simulation.simulated_time import SimulatedClock
 from tests.simulation.traffic import Number, Sent, Writer
 
 MODEMS = ("huawei", "sim800", "quectel", "generic")
-IMEIS = ("356938035643809", "004401000000014", "353456789012348", "867322040000005")
 LAST_HOURS = 1.5
 """At the end nothing breaks any more for so long: a phone that hung is back, and each storage was swept."""
 QUIET_S = 600.0
@@ -107,23 +107,9 @@ class World:
             account_key=b"k" * 32,
         )
         self.numbers = [Number.make(at) for at in range(len(MODEMS))]
-        self.phones = [
-            SimulatedPhone(
-                name,
-                self._make_phone(at, name),
-                self.clock,
-                command_s=self.dice.uniform(*COMMAND_S),
-                on_deleted=self._deleted,
-            )
-            for at, name in enumerate(MODEMS)
-        ]
-
-    def _make_phone(self, at: int, name: str) -> Phone:
-        family = FAMILIES[name]
-        phone = Phone(family.identity(imei=IMEIS[at]), family=family)
-        phone.take_sim()
-        phone.insert_sim(self.numbers[at].sim)
-        return phone
+        sims = [number.sim for number in self.numbers]
+        self.rack = Rack(MODEMS, sims, 6, self.clock, self.dice, self._deleted)
+        self.phones = self.rack.phones
 
     # --- the day -----------------------------------------------------------------------------------
 
@@ -165,7 +151,7 @@ class World:
         phone.phone.insert_sim(second)
         other.phone.insert_sim(first)
         for it in (phone, other):
-            self._plug(it)
+            self.rack.plug(it)
             it.carry()
 
     async def _give_numbers_lines(self) -> None:
@@ -173,14 +159,11 @@ class World:
         for at, number in enumerate(self.numbers):
             sim = number.sim
             who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "")
-            source = await identify.identify(self.env, who)
-            provider = "momo_telecel" if number.telecel else "momo_mtn"
-            params = {"id": number.line_id, "provider": provider, "phone": f"+2332441000{at:02d}"}
-            params |= {"sim": source.sim_key}
-            await self.store.write(_line({**params, "now": now}))
+            await identify.identify(self.env, who)
+            await self.store.write(partial(give_line, at=at, number=number, now=now))
 
     def _start_daemon(self) -> None:
-        self._ports = Ports(self.env, Log(self.log), (), find=self._find, door=self._open)
+        self._ports = Ports(self.env, Log(self.log), (), find=self.rack.find, door=self.rack.open)
         self._task = asyncio.create_task(self._ports.run())
 
     async def _stop_daemon(self) -> None:
@@ -193,15 +176,6 @@ class World:
     def _watch_daemon(self) -> None:
         if self._task is not None and self._task.done():
             self._task.result()
-
-    def _find(self) -> list[str]:
-        return sorted(phone.path for phone in self.phones if phone.path is not None)
-
-    def _open(self, path: str) -> Port:
-        for phone in self.phones:
-            if phone.path == path:
-                return phone.open()
-        raise PortError(PortTrouble.MISSING, f"{path} is not there", "plug it in")
 
     # --- the network -------------------------------------------------------------------------------
 
@@ -287,13 +261,7 @@ class World:
         self.happened["unplug"] += 1
         phone.unplug()
         await asyncio.sleep(self.dice.expovariate(1 / 120))
-        self._plug(phone)
-
-    def _plug(self, phone: SimulatedPhone) -> None:
-        """Put it into a free port, often another one than before."""
-        if phone.path is None:
-            free = [f"/dev/ttyUSB{n}" for n in range(6) if f"/dev/ttyUSB{n}" not in self._find()]
-            phone.plug(self.dice.choice(free))
+        self.rack.plug(phone)
 
     async def _hang(self, phone: SimulatedPhone) -> None:
         kind = self.dice.choice(HANGS)
@@ -305,7 +273,7 @@ class World:
         if self.dice.random() < 0.5:
             phone.unplug()
             await asyncio.sleep(10)
-            self._plug(phone)
+            self.rack.plug(phone)
         phone.carry()
 
     async def _nag(self, phone: SimulatedPhone) -> None:
@@ -387,7 +355,7 @@ class World:
         self._watch_daemon()
         for phone in self.phones:
             phone.phone.faults.change(mended())
-            self._plug(phone)
+            self.rack.plug(phone)
             phone.carry()
 
     # --- what must hold ----------------------------------------------------------------------------
@@ -419,13 +387,3 @@ class World:
             len(phone.phone.stored()) + len(phone.phone.held()) for phone in self.phones
         )
         return verdict
-
-
-def _line(params: dict[str, object]) -> Callable[[Tx], int]:
-    """Return the job that gives a SIM's number to a payment method."""
-    return lambda tx: tx.run(
-        "INSERT INTO payment_methods (id, provider, phone_number, account_name, sim_seq, is_active, line_created_at, "
-        "created_at, updated_at) VALUES (:id, :provider, :phone, 'Ama', "
-        "(SELECT seq FROM sims WHERE sim_key = :sim), 1, :now, :now, :now)",
-        params,
-    )
