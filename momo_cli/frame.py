@@ -37,7 +37,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if len(argv) == 3 and argv[0] == ASK:
         return _completed(argv[1], argv[2], environ)
     flags, words = lift(argv, environ)
-    terminal = open_terminal(flags, environ)
+    terminal = open_terminal(flags, environ, COMMANDS)
     try:
         code = _watched(terminal, flags, words) if flags.ping else _guarded(terminal, flags, words)
         sys.stdout.flush()
@@ -137,6 +137,7 @@ def fail(terminal: Terminal, failure: Failure) -> int:
         from momo_cli.values import dumps  # noqa: PLC0415  # help needs no JSON
 
         body = errors.document(failure)
+        body["error"]["next"] = [terminal.reaching(each) for each in body["error"]["next"]]
         if terminal.output is Output.NDJSON or failure.streamed:
             body = {"type": "error", **body}
         terminal.stdout.write(dumps(body) + "\n")

@@ -6,7 +6,7 @@ for; everything said here goes to stderr.
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Final, TextIO
@@ -51,6 +51,7 @@ class Terminal:
         symbols: Characters outside ASCII may be shown.
         width: Columns of the terminal.
         now: Reads the clock.
+        commands: The words of every command, by which hints are known.
     """
 
     flags: Flags
@@ -65,6 +66,7 @@ class Terminal:
     symbols: bool
     width: int
     now: Callable[[], datetime] = system.now
+    commands: Container[str] = ()
 
     def note(self, text: str) -> None:
         """Say something on stderr, unless `-q`."""
@@ -81,8 +83,18 @@ class Terminal:
         self.stderr.write(text + "\n")
         self.stderr.flush()
 
+    def reaching(self, text: str) -> str:
+        """Return the text with each command that it names made to reach the shop of this run."""
+        if self.flags.profile is None and self.flags.socket is None:
+            return text
+        from momo_cli.hints import reaching  # noqa: PLC0415  # only a run with one of these flags needs it
+
+        alone = self.located.places.self_contained
+        return reaching(text, self.flags, self.commands, self_contained=alone)
+
     def plain(self, text: str) -> str:
-        """Return the text as this terminal can show it: ASCII where it must be."""
+        """Return the text as this terminal can show it, ASCII where it must be, its commands as they must be typed."""
+        text = self.reaching(text)
         if not self.symbols:
             for symbol, letter in _ASCII.items():
                 text = text.replace(symbol, letter)
@@ -155,7 +167,9 @@ class Terminal:
             raise usage(f"{flag} is missing, and there is nobody to ask")
 
 
-def open_terminal(flags: Flags, environ: Mapping[str, str]) -> Terminal:
+def open_terminal(
+    flags: Flags, environ: Mapping[str, str], commands: Container[str] = ()
+) -> Terminal:
     """Look at the process's streams and environment once, and decide how to speak."""
     stdin, stdout, stderr = sys.stdin, sys.stdout, sys.stderr
     on_screen = _is_tty(stdout)
@@ -173,6 +187,7 @@ def open_terminal(flags: Flags, environ: Mapping[str, str]) -> Terminal:
         symbols=_speaks_utf8(environ),
         width=_width(stdout, environ, on_screen=on_screen),
         now=system.now,
+        commands=commands,
     )
 
 
