@@ -28,14 +28,22 @@ EMPTY_LINES = {"ready": True, "unplaced_payments": 0, "phones": []}
 ON_SIM = {**samples.METHOD_ROW, "sim": {"device_id": samples.DEVICE, "slot_index": 0}}
 
 
+ONE_THING = "it names one thing, which is there or is not found"
+DOES = "it does something: it lists nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One command line, the call that it makes, and the good and empty answers."""
+    """One command line, the call that it makes, and the good and empty answers.
+
+    `empty` is a sentence where there is no such answer. What is not found, what is refused, no daemon
+    and no shop are the same for all of them.
+    """
 
     argv: tuple[str, ...]
     call: tuple[str, str]
     good: Says
-    empty: Says | None = None
+    empty: Says | str
 
 
 CASES = {
@@ -43,11 +51,13 @@ CASES = {
         ("init", "12.50", "--phone", "0244124567"),
         ("POST", wire.Path.INITIALIZE),
         Says({"success": True, "data": samples.CREATED, "meta": {}}, 201),
+        DOES,
     ),
     "reconcile": Case(
         ("reconcile", samples.REF, "0000012345"),
         ("POST", f"{TX}/reconcile"),
         ok(samples.RECONCILED),
+        DOES,
     ),
     "tx list": Case(
         ("tx", "list"),
@@ -55,24 +65,25 @@ CASES = {
         ok([samples.PAID], pagination=samples.PAGE),
         ok([], pagination={**samples.PAGE, "total": 0}),
     ),
-    "tx show": Case(("tx", "show", samples.REF), ("GET", TX), samples.one("PENDING")),
+    "tx show": Case(("tx", "show", samples.REF), ("GET", TX), samples.one("PENDING"), ONE_THING),
     "tx cancel": Case(
-        ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED")
+        ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED"), DOES
     ),
-    "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS")),
+    "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS"), ONE_THING),
     "review list": Case(
         ("review", "list"), ("GET", wire.Path.REVIEWS), ok([samples.REVIEW]), ok([])
     ),
     "review show": Case(
-        ("review", "show", samples.REVIEW["id"]), ("GET", REVIEW), ok(samples.REVIEW)
+        ("review", "show", samples.REVIEW["id"]), ("GET", REVIEW), ok(samples.REVIEW), ONE_THING
     ),
     "review approve": Case(
-        ("review", "approve", samples.REVIEW["id"]), ("POST", f"{REVIEW}/approve"), DECIDED
+        ("review", "approve", samples.REVIEW["id"]), ("POST", f"{REVIEW}/approve"), DECIDED, DOES
     ),
     "review reject": Case(
         ("review", "reject", samples.REVIEW["id"], "--notes", "no such money"),
         ("POST", f"{REVIEW}/reject"),
         DECIDED,
+        DOES,
     ),
     "payers list": Case(
         ("payers", "list"), ("GET", wire.Path.APPROVED_PAYERS), ok([samples.PAYER]), ok([])
@@ -81,6 +92,7 @@ CASES = {
         ("payers", "revoke", samples.PAYER["id"]),
         ("DELETE", f"/v1/approved-payers/{samples.PAYER['id']}"),
         ok({**samples.PAYER, "state": "revoked"}),
+        DOES,
     ),
     "messages list": Case(
         ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])
@@ -89,6 +101,7 @@ CASES = {
         ("messages", "show", samples.MESSAGE),
         ("GET", f"/local/v1/messages/{samples.MESSAGE}"),
         ok(samples.MESSAGE_ROW),
+        ONE_THING,
     ),
     "messages reparse": Case(
         ("messages", "reparse", "--all-unparsed"),
@@ -97,12 +110,16 @@ CASES = {
         ok({**samples.REPARSED, "read": [], "counts": {}}),
     ),
     "templates list": Case(
-        ("templates", "list"), ("GET", wire.Path.LOCAL_TEMPLATES), ok(samples.TEMPLATES)
+        ("templates", "list"),
+        ("GET", wire.Path.LOCAL_TEMPLATES),
+        ok(samples.TEMPLATES),
+        "it shows every network, with or without wordings",
     ),
     "templates confirm": Case(
         ("templates", "confirm", samples.MESSAGE, "--undo"),
         ("POST", f"/local/v1/messages/{samples.MESSAGE}/confirm-wording"),
         ok(samples.CONFIRMED),
+        DOES,
     ),
     "today": Case(("today",), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)),
     "report": Case(
@@ -113,22 +130,27 @@ CASES = {
     "modems list": Case(
         ("modems", "list"), ("GET", wire.Path.LOCAL_MODEMS), ok([samples.MODEM]), ok([])
     ),
-    "modems show": Case(("modems", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM)),
+    "modems show": Case(
+        ("modems", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM), ONE_THING
+    ),
     "modems test": Case(
         ("modems", "test", "zte-front"),
         ("POST", f"{MODEM}/test"),
         ok({**samples.MODEM, "answered": True, "took_ms": 42}),
+        DOES,
     ),
     "modems name": Case(
         ("modems", "name", "zte-front", "till"),
         ("PATCH", MODEM),
         ok({**samples.MODEM, "name": "till"}),
+        DOES,
     ),
     "sims list": Case(("sims", "list"), ("GET", wire.Path.SIMS), ok(samples.SIMS), ok([])),
     "sims assign": Case(
         ("sims", "assign", "zte-front:0", "--method", samples.METHOD),
         ("PATCH", f"/v1/payment-methods/{samples.METHOD}"),
         ok(samples.METHOD_ROW),
+        DOES,
     ),
     "sims acknowledge": Case(
         ("sims", "acknowledge", "zte-front:0"),
@@ -140,50 +162,65 @@ CASES = {
         ("methods", "add", "--provider", "momo_mtn", "--phone", "0244124567", "--name", "Ama"),
         ("POST", wire.Path.PAYMENT_METHODS),
         Says({"success": True, "data": samples.METHOD_ROW}, 201),
+        DOES,
     ),
     "methods list": Case(
         ("methods", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])
     ),
     "methods show": Case(
-        ("methods", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW)
+        ("methods", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW), ONE_THING
     ),
     "methods update": Case(
         ("methods", "update", samples.METHOD, "--sim", "none"),
         ("PATCH", METHOD),
         ok(samples.METHOD_ROW),
+        DOES,
     ),
     "methods remove": Case(
-        ("methods", "remove", samples.METHOD, "--yes"), ("DELETE", METHOD), ok(samples.METHOD_ROW)
+        ("methods", "remove", samples.METHOD, "--yes"),
+        ("DELETE", METHOD),
+        ok(samples.METHOD_ROW),
+        DOES,
     ),
-    "claim": Case(("claim", samples.METHOD), ("POST", f"{METHOD}/claim-unplaced"), CLAIMED),
+    "claim": Case(("claim", samples.METHOD), ("POST", f"{METHOD}/claim-unplaced"), CLAIMED, DOES),
     "endpoints add": Case(
         ("endpoints", "add", "https://shop.example/hook"),
         ("POST", wire.Path.ENDPOINTS),
         Says({"success": True, "data": samples.ENDPOINT, "secret": "whsec_x"}, 201),
+        DOES,
     ),
     "endpoints list": Case(
         ("endpoints", "list"), ("GET", wire.Path.ENDPOINTS), ok([samples.ENDPOINT]), ok([])
     ),
     "endpoints show": Case(
-        ("endpoints", "show", samples.ENDPOINT["id"]), ("GET", ENDPOINT), ok(samples.ENDPOINT)
+        ("endpoints", "show", samples.ENDPOINT["id"]),
+        ("GET", ENDPOINT),
+        ok(samples.ENDPOINT),
+        ONE_THING,
     ),
     "endpoints update": Case(
         ("endpoints", "update", samples.ENDPOINT["id"], "--description", "shop"),
         ("PUT", ENDPOINT),
         ok(samples.ENDPOINT),
+        DOES,
     ),
     "endpoints pause": Case(
         ("endpoints", "pause", samples.ENDPOINT["id"]),
         ("PUT", ENDPOINT),
         ok({**samples.ENDPOINT, "is_active": False}),
+        DOES,
     ),
     "endpoints resume": Case(
-        ("endpoints", "resume", samples.ENDPOINT["id"]), ("PUT", ENDPOINT), ok(samples.ENDPOINT)
+        ("endpoints", "resume", samples.ENDPOINT["id"]),
+        ("PUT", ENDPOINT),
+        ok(samples.ENDPOINT),
+        DOES,
     ),
     "endpoints delete": Case(
         ("endpoints", "delete", samples.ENDPOINT["id"], "--yes"),
         ("DELETE", ENDPOINT),
         Says({"success": True, "deleted": True, "undelivered": 0}),
+        DOES,
     ),
     "deliveries list": Case(
         ("deliveries", "list"), ("GET", wire.Path.DELIVERIES), ok([samples.DELIVERY]), ok([])
@@ -192,9 +229,13 @@ CASES = {
         ("simulate", "payment", "--amount", "5"),
         ("POST", wire.Path.TEST_PAYMENTS),
         ok(samples.SIMULATED),
+        DOES,
     ),
     "deliveries show": Case(
-        ("deliveries", "show", samples.DELIVERY["id"]), ("GET", DELIVERY), ok(samples.DELIVERED)
+        ("deliveries", "show", samples.DELIVERY["id"]),
+        ("GET", DELIVERY),
+        ok(samples.DELIVERED),
+        ONE_THING,
     ),
     "deliveries attempts": Case(
         ("deliveries", "attempts", samples.DELIVERY["id"]),
@@ -206,11 +247,13 @@ CASES = {
         ("deliveries", "curl", samples.DELIVERY["id"]),
         ("POST", f"/local/v1/deliveries/{samples.DELIVERY['id']}/signed"),
         ok(samples.SIGNED),
+        ONE_THING,
     ),
     "deliveries redeliver": Case(
         ("deliveries", "redeliver", samples.DELIVERY["id"]),
         ("POST", f"{DELIVERY}/redeliver"),
         ok({**samples.DELIVERY, "status": "pending", "run": 2}),
+        DOES,
     ),
     "dead-letters list": Case(
         ("dead-letters", "list"),
@@ -222,50 +265,62 @@ CASES = {
         ("dead-letters", "show", samples.DEAD_LETTER["id"]),
         ("GET", LETTER),
         ok(samples.DEAD_LETTER),
+        ONE_THING,
     ),
     "dead-letters replay": Case(
         ("dl", "replay", samples.DEAD_LETTER["id"]),
         ("POST", f"{LETTER}/replay"),
         ok(samples.DEAD_LETTER, delivery=samples.DELIVERY),
+        DOES,
     ),
     "replay": Case(
         ("replay", "--endpoint", samples.ENDPOINT["id"], "--from", "-25h", "--yes"),
         ("POST", wire.Path.REPLAY),
         Says(samples.REPLAYED),
+        DOES,
     ),
     "endpoints test": Case(
         ("endpoints", "test", samples.ENDPOINT["id"]),
         ("POST", f"{ENDPOINT}/test"),
         Says({"success": True, "status_code": 200, "response_body": "ok", "message": "200."}),
+        DOES,
     ),
     "notices list": Case(
         ("notices", "list"), ("GET", wire.Path.LOCAL_NOTICES), ok([samples.NOTICE]), ok([])
     ),
     "notices seen": Case(
-        ("notices", "seen"), ("POST", wire.Path.LOCAL_NOTICES_SEEN), ok({"seen": 2})
+        ("notices", "seen"), ("POST", wire.Path.LOCAL_NOTICES_SEEN), ok({"seen": 2}), DOES
     ),
     "notices test": Case(
-        ("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]})
+        ("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]}), DOES
     ),
     "notices password": Case(
         ("notices", "password", "--forget"),
         ("POST", wire.Path.LOCAL_SMTP_PASSWORD),
         ok({"set": False}),
+        DOES,
     ),
     "keys create": Case(
         ("keys", "create", "--name", "till"),
         ("POST", wire.Path.KEYS),
         Says({"success": True, "data": samples.KEY, "key": "svc_live_sk_x"}, 201),
+        DOES,
     ),
     "keys list": Case(("keys", "list"), ("GET", wire.Path.KEYS), ok([samples.KEY]), ok([])),
-    "keys show": Case(("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY)),
+    "keys show": Case(
+        ("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY), ONE_THING
+    ),
     "keys rotate": Case(
-        ("keys", "rotate", samples.KEY["id"]), ("POST", f"{KEY}/rotate"), Says(samples.ROTATED, 201)
+        ("keys", "rotate", samples.KEY["id"]),
+        ("POST", f"{KEY}/rotate"),
+        Says(samples.ROTATED, 201),
+        DOES,
     ),
     "keys revoke": Case(
         ("keys", "revoke", samples.KEY["id"], "--yes"),
         ("DELETE", KEY),
         ok({**samples.KEY, "state": "revoked"}),
+        DOES,
     ),
     "prune": Case(
         ("prune", "--dry-run"),
@@ -274,7 +329,10 @@ CASES = {
         ok({**samples.PRUNABLE, "counts": {}, "total": 0, "more": False}),
     ),
     "daemon status": Case(
-        ("daemon", "status"), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS)
+        ("daemon", "status"),
+        ("GET", wire.Path.LOCAL_STATUS),
+        ok(samples.STATUS),
+        "it says how the daemon is, or that there is none",
     ),
     "rules list": Case(
         ("rules", "list", samples.ENDPOINT["id"]),
@@ -286,46 +344,55 @@ CASES = {
         ("rules", "add", samples.ENDPOINT["id"], "amount", ">=", "50"),
         ("POST", f"{ENDPOINT}/rules"),
         Says({"success": True, "data": samples.RULE}, 201),
+        DOES,
     ),
     "rules update": Case(
         ("rules", "update", samples.ENDPOINT["id"], samples.RULE["id"], "--name", "rents"),
         ("PUT", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
         ok(samples.RULE),
+        DOES,
     ),
     "rules remove": Case(
         ("rules", "remove", samples.ENDPOINT["id"], samples.RULE["id"]),
         ("DELETE", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
         Says({"success": True, "deleted": True}),
+        DOES,
     ),
     "rules test": Case(
         ("rules", "test", "--sample", "{}"),
         ("POST", wire.Path.RULES_TEST),
         ok({"filter": None, **samples.ROUTED}),
+        "it says of every endpoint whether it gets it",
     ),
     "routes explain": Case(
         ("routes", "explain", samples.REF),
         ("GET", f"/v1/open-collections/payments/{samples.REF}/routing"),
         ok(samples.ROUTING),
+        ONE_THING,
     ),
     "simulate sms": Case(
         ("simulate", "sms", "--file", "receipt.txt"),
         ("POST", wire.Path.TEST_PAYMENTS),
         ok(samples.SIMULATED),
+        DOES,
     ),
     "sims pin": Case(
         ("sims", "pin", "zte-front:0", "--pin-file", "pin.txt"),
         ("POST", wire.Path.LOCAL_SIM_PIN),
         ok({"device_name": "zte-front", "slot_index": 0, "wants": None}),
+        DOES,
     ),
     "sims clear": Case(
         ("sims", "clear", "zte-front:0"),
         ("PATCH", METHOD),
         ok({**samples.METHOD_ROW, "sim": None}),
+        DOES,
     ),
     "api": Case(
         ("api", "GET", "/v1/payment-methods"),
         ("GET", wire.Path.PAYMENT_METHODS),
         ok([ON_SIM]),
+        "it prints what the API says, whatever it is",
     ),
 }
 """Commands that ask the daemon one thing and print its answer as it is."""

@@ -1,16 +1,19 @@
 """The rows of the matrix for every command that does more than ask the daemon one thing.
 
-A row says how the command is called, what the daemon and its program answer, and with which code it
-ends when all is well, when no daemon runs, and when there is no shop.
+A row says how the command is called, what the daemon and its program answer, and how it ends in each
+situation: all is well, there is nothing, the thing is not there, it is refused, no daemon, no shop.
+Longer than 300 lines because the table has a row for every command.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from daemon import wire
+from daemon.core.errors import ERRORS
+from daemon.wire import ErrorCode
 from tests.cli import samples
 from tests.cli.cases import ENDPOINT
-from tests.fakes.fake_api import Says, ok
+from tests.fakes.fake_api import Says, ok, refusal
 from tests.fakes.program import Document
 
 NO_SHOP: tuple[Document, int] = (
@@ -18,6 +21,7 @@ NO_SHOP: tuple[Document, int] = (
     11,
 )
 CHECK = {"id": "clock", "area": "clock", "status": "ok", "detail": "fine", "fix": ""}
+BAD_CHECK = {**CHECK, "status": "fail", "fix": "sudo timedatectl set-ntp true"}
 DOCTOR = {"success": True, "data": {"ok": True, "checks": [CHECK]}}
 COPY = {
     "id": "20261120T080000Z",
@@ -38,6 +42,10 @@ SETTING = {
 }
 SETUP = {"shop": {"name": "Ama"}, "steps": [{"id": "shop", "status": "done", "detail": "Ama"}]}
 VALID = {"valid": True, "timestamp": 1, "age_s": 5, "fresh": True, "problems": [], "fits": []}
+LOG_ROW = {"type": "item", "ts": "2026-11-20T09:14:00.000000Z", "level": "warning", "event": "x"}
+LOGS: Document = {"success": True, "data": [LOG_ROW], "meta": {"cursor": "7:9"}}
+NO_LOGS: Document = {**LOGS, "data": []}
+PLAN = {"state": "ready", "steps": []}
 
 
 def says(data: Any, code: int = 0) -> tuple[Document, int]:
@@ -46,178 +54,468 @@ def says(data: Any, code: int = 0) -> tuple[Document, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """One situation that is tried here.
+
+    Attributes:
+        code: The exit code.
+        error: The code of the error in the document; empty when the document is the command's own.
+        argv: Other words than the row's.
+        api: What the daemon answers then.
+        program: What `python -m daemon VERB` answers then.
+    """
+
+    code: int
+    error: str = ""
+    argv: tuple[str, ...] = ()
+    api: dict[tuple[str, str], Says] = field(default_factory=dict)
+    program: dict[str, tuple[Document, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """One situation that wants more than this table can give: `test` is `file.py::test_name` in tests/."""
+
+    test: str
+
+
+Tried = Cell | Elsewhere | str
+"""A situation; a sentence says why there is no such one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """One row.
 
     Attributes:
         argv: The command line.
+        good: The exit code when all is well; where it then takes over the terminal or goes on for
+            ever, the test of that.
+        empty: There is nothing to show or to do: exit 0.
+        missing: What it names is not there.
+        refused: The daemon, its program or the command itself refuses.
         api: What the daemon answers.
         program: What `python -m daemon VERB` answers; NOT_SET_UP for all of them without a shop.
-        good: The exit code when all is well; None when it then takes over the terminal or goes on
-            for ever: `tested` names the file that tests it.
-        down: The same without a daemon; None when it then starts one.
+        down: The exit code without a daemon.
         unset: The same without a shop.
         stream: --json writes one document a line, the last of type summary or after Ctrl-C none.
     """
 
     argv: tuple[str, ...]
+    good: int | Elsewhere
+    empty: Tried
+    missing: Tried
+    refused: Tried
     api: dict[tuple[str, str], Says] = field(default_factory=dict)
     program: dict[str, tuple[Document, int]] = field(default_factory=dict)
-    good: int | None = 0
-    down: int | None = 7
-    unset: int | None = 11
+    down: int | Elsewhere = 7
+    unset: int | Elsewhere = 11
     stream: bool = False
-    tested: str = ""
 
 
-def _alone(*argv: str, **said: Any) -> Other:
+def _no(code: ErrorCode, exit_code: int, call: tuple[str, str], *argv: str) -> Cell:
+    """Make the situation in which the daemon answers a call with an error."""
+    return Cell(exit_code, code, argv, api={call: refusal(ERRORS[code].http_status, code)})
+
+
+def _says_no(code: ErrorCode, exit_code: int, verb: str, *argv: str) -> Cell:
+    """Make the situation in which the daemon's program ends with an error."""
+    document: Document = {"success": False, "error": {"code": code, "message": "no"}}
+    return Cell(exit_code, code, argv, program={verb: (document, exit_code)})
+
+
+def _wrong(*argv: str) -> Cell:
+    """Make the situation in which a word of the command line names nothing: a file, a topic."""
+    return Cell(2, ErrorCode.USAGE, argv)
+
+
+E = ErrorCode
+GAP = ("GET", wire.Path.GAP)
+LISTEN = ("POST", wire.Path.LOCAL_LISTEN)
+LISTENER = samples.ENDPOINT["id"]
+LETTERS = ("POST", wire.Path.DEAD_LETTERS_REPLAY)
+NOT_DONE = {"id": samples.DEAD_LETTER["id"], "code": E.DEAD_LETTER_NOT_FOUND, "message": "no"}
+MESSAGE = ("GET", f"/local/v1/messages/{samples.MESSAGE}")
+EXPORT = ("GET", wire.Path.LOCAL_EXPORT.format(what="transactions"))
+IMPORT = ("POST", wire.Path.LOCAL_IMPORT)
+STATEMENT = ("POST", wire.Path.LOCAL_STATEMENT)
+NO_FILE = "no-such-file"
+
+ENDLESS = "it waits for what comes, and nothing is no end"
+ONE_THING = "it names one thing, which is there or is not found"
+DOES = "it does something: it lists nothing"
+TEXT = "it prints a text that is always there"
+WHOLE_SHOP = "it is about the whole shop: without one it is NOT_SET_UP"
+OWN_FILE = "it is about the shop's own settings, which are the defaults where there is no file"
+FILTER = "a filter that fits nothing shows nothing"
+_KEEPER = "test_what_the_keeper_of_the_service_refuses_is_told"
+NOBODY = "it asks nobody who could refuse"
+
+
+def _alone(*argv: str, missing: Tried, **cells: Any) -> Other:
     """Make the row of a command that needs neither daemon nor shop."""
-    return Other(argv, down=0, unset=0, **said)
+    return Other(argv, 0, missing=missing, down=0, unset=0, **cells)
 
 
-def _backup(verb: str, *argv: str) -> Other:
+def _backup(verb: str, *argv: str, missing: Tried, refused: Cell, empty: Tried = DOES) -> Other:
     data = [COPY] if verb == "list" else {"removed": [], "kept": [COPY]}
     answer = says(data if verb in ("list", "prune") else COPY)
-    return Other((*argv,), program={f"backup {verb}": answer}, down=0)
+    return Other(argv, 0, empty, missing, refused, program={f"backup {verb}": answer}, down=0)
+
+
+def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
+    data = {"show": [SETTING], "get": SETTING, "set": SETTING}.get(verb, {"path": "c"})
+    asked = "validate" if verb == "edit" else verb
+    return Other(
+        ("config", verb, *argv),
+        0,
+        DOES if verb != "show" else "there are always settings",
+        missing,
+        _says_no(E.CONFIG_INVALID, 78, f"config {asked}"),
+        program={f"config {asked}": says(data), "config unset": says(SETTING)},
+        down=0,
+    )
+
+
+def _service(verb: str, test: str, refused: str = _KEEPER) -> Other:
+    """Make the row of a command about the service; on this machine the shop is none."""
+    return Other(
+        ("service", verb),
+        Elsewhere(f"cli/test_service.py::{test}"),
+        DOES,
+        Cell(3, E.SERVICE_NOT_INSTALLED),
+        Elsewhere(f"cli/test_service.py::{refused}"),
+        down=3,
+        unset=3,
+    )
 
 
 OTHERS = {
-    "tx watch": Other(("tx", "watch"), good=None, stream=True, tested="test_orders.py"),
+    "tx watch": Other(
+        ("tx", "watch"),
+        Elsewhere("cli/test_orders.py::test_watch_writes_one_line_per_change_of_an_order"),
+        ENDLESS,
+        _no(
+            E.TRANSACTION_NOT_FOUND, 3,
+            ("GET", wire.Path.TRANSACTION_BY_CODE.format(svc_code="7KQ2MX")), "tx", "watch", "7KQ2MX",
+        ),
+        _no(E.VALIDATION_ERROR, 2, ("GET", wire.Path.EVENTS)),
+        stream=True,
+    ),
     "deliveries watch": Other(
-        ("deliveries", "watch"), good=None, stream=True, tested="test_deliveries_watch.py"
+        ("deliveries", "watch"),
+        Elsewhere("cli/test_deliveries_watch.py::test_each_end_and_each_try_in_vain_is_a_line"),
+        ENDLESS,
+        FILTER,
+        _no(E.VALIDATION_ERROR, 2, ("GET", wire.Path.DELIVERIES)),
+        stream=True,
     ),
     "endpoints reveal": Other(
         ("endpoints", "reveal", samples.ENDPOINT["id"], "--password-file", "pw.txt"),
+        0,
+        ONE_THING,
+        _no(E.ENDPOINT_NOT_FOUND, 3, ("POST", f"{ENDPOINT}/secret")),
+        _no(E.INVALID_PASSWORD, 4, ("POST", f"{ENDPOINT}/secret")),
         {("POST", f"{ENDPOINT}/secret"): Says({"success": True, "secret": "whsec_x"})},
     ),
     "endpoints rotate": Other(
         ("endpoints", "rotate", samples.ENDPOINT["id"], "--password-file", "pw.txt"),
+        0,
+        ONE_THING,
+        _no(E.ENDPOINT_NOT_FOUND, 3, ("POST", f"{ENDPOINT}/rotate-secret")),
+        _no(E.ROTATION_LIMIT, 5, ("POST", f"{ENDPOINT}/rotate-secret")),
         {("POST", f"{ENDPOINT}/rotate-secret"): Says({"success": True, "secret": "whsec_y"})},
     ),
     "deliveries gap": Other(
         ("deliveries", "gap", "--endpoint", samples.ENDPOINT["id"]),
-        {("GET", wire.Path.GAP): ok([], meta={"looked_at": 3, "has_more": False})},
+        0,
+        "that nothing is missing is the good answer: it is the row",
+        _no(E.ENDPOINT_NOT_FOUND, 3, GAP),
+        _no(E.REPLAY_WINDOW_TOO_LARGE, 5, GAP),
+        {GAP: ok([], meta={"looked_at": 3, "has_more": False})},
     ),
-    "watch": Other(("watch",), good=None, down=2, unset=2, tested="test_watch.py"),
+    "watch": Other(
+        ("watch",),
+        Elsewhere("cli/test_watch.py::test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace"),
+        ENDLESS,
+        WHOLE_SHOP,
+        Cell(2, E.USAGE),
+        down=2,
+        unset=2,
+    ),
     "messages sample": Other(
         ("messages", "sample", samples.MESSAGE, "--redact"),
-        {
-            ("GET", f"/local/v1/messages/{samples.MESSAGE}"): ok(
-                {**samples.MESSAGE_ROW, "body": "Cash In received"}
-            )
-        },
+        0,
+        ONE_THING,
+        _no(E.MESSAGE_NOT_FOUND, 3, MESSAGE),
+        _no(E.SESSION_REQUIRED, 4, MESSAGE),
+        {MESSAGE: ok({**samples.MESSAGE_ROW, "body": "Cash In received"})},
     ),
     "dead-letters replay-batch": Other(
         ("dead-letters", "replay-batch", samples.DEAD_LETTER["id"]),
-        {
-            ("POST", wire.Path.DEAD_LETTERS_REPLAY): ok(
-                {"replayed": [samples.DEAD_LETTER["id"]], "failed": []}
-            )
-        },
+        0,
+        Cell(
+            0,
+            argv=("dead-letters", "replay-batch", "--all", "--yes"),
+            api={("GET", wire.Path.DEAD_LETTERS): ok([])},
+        ),
+        Cell(9, api={LETTERS: ok({"replayed": [], "failed": [NOT_DONE]})}),
+        _no(E.OPEN_COLLECTIONS_DISABLED, 4, LETTERS),
+        {LETTERS: ok({"replayed": [samples.DEAD_LETTER["id"]], "failed": []})},
         stream=True,
     ),
-    "listen": Other(("listen", "--print"), good=None, tested="test_listen.py"),
+    "listen": Other(
+        ("listen", "--print"),
+        Elsewhere("acceptance/test_listening.py::test_a_made_up_payment_reaches_the_program_and_its_answer_is_in_the_log"),
+        ENDLESS,
+        _no(
+            E.ENDPOINT_NOT_FOUND, 3, ("POST", wire.Path.LOCAL_LISTENER.format(id=LISTENER)),
+            "listen", "--print", "--endpoint", LISTENER,
+        ),
+        _no(E.ENDPOINT_LIMIT, 5, LISTEN),
+        stream=True,
+    ),
     "simulate endpoint": Other(
-        ("simulate", "endpoint", "--fail", "500"), good=None, tested="test_listen.py"
+        ("simulate", "endpoint", "--fail", "500"),
+        Elsewhere("acceptance/test_listening.py::test_a_broken_receiver_to_practise_with"),
+        ENDLESS,
+        "it makes the endpoint itself",
+        _no(E.ENDPOINT_LIMIT, 5, LISTEN),
+        stream=True,
     ),
-    "parse": _alone("parse", "receipt.txt", program={"decode": says([])}),
-    "templates check": _alone("templates", "check", "wordings.toml"),
+    "parse": _alone(
+        "parse", "receipt.txt",
+        empty=Cell(0, argv=("parse", "dump.txt")),
+        missing=_wrong("parse", NO_FILE),
+        refused="it says of any text what it says, and why it is no receipt",
+        program={"decode": says([])},
+    ),
+    "templates check": _alone(
+        "templates", "check", "wordings.toml",
+        empty="a file without a wording is a file without a fault",
+        missing=_wrong("templates", "check", NO_FILE),
+        refused=Cell(6, argv=("templates", "check", "body.json")),
+    ),
     "templates learn": _alone(
-        "templates", "learn", "marked.txt", "--name", "receipt_2027", "--network", "mtn"
+        "templates", "learn", "marked.txt", "--name", "receipt_2027", "--network", "mtn",
+        empty=DOES,
+        missing=_wrong("templates", "learn", NO_FILE, "--name", "a", "--network", "mtn"),
+        refused=_wrong("templates", "learn", "marked.txt", "--name", "a", "--network", "mpesa"),
     ),
-    "completion": _alone("completion", "bash"),
-    "help": _alone("help", "exit-codes"),
-    "version": _alone("version"),
+    "completion": _alone(
+        "completion", "bash", empty=TEXT, missing=_wrong("completion", "tcsh"), refused=NOBODY
+    ),
+    "help": _alone(
+        "help", "exit-codes", empty=TEXT, missing=_wrong("help", "cooking"), refused=NOBODY
+    ),
+    "version": _alone("version", empty=TEXT, missing=TEXT, refused=NOBODY),
     "verify": _alone(
-        "verify",
-        "request.txt",
-        "--secret-file",
-        "hook.secret",
+        "verify", "request.txt", "--secret-file", "hook.secret",
+        empty=ONE_THING,
+        missing=_wrong("verify", "request.txt", "--secret-file", NO_FILE),
+        refused=Cell(6, program={"verify": says({**VALID, "valid": False, "problems": ["old"]})}),
         program={"verify": says(VALID)},
     ),
     "modems release": Other(
         ("modems", "release", "zte-front"),
+        0,
+        DOES,
+        Cell(3, E.DEVICE_NOT_FOUND, api={("GET", wire.Path.LOCAL_MODEMS): ok([])}),
+        Elsewhere("cli/test_modems_release.py::test_what_modem_manager_refuses_is_told"),
         {("GET", wire.Path.LOCAL_MODEMS): ok([samples.MODEM])},
     ),
     "messages import": Other(
         ("messages", "import", "inbox.csv", "--line", "0244124567"),
-        {("POST", wire.Path.LOCAL_IMPORT): ok({"messages": [samples.IMPORTED], "dry_run": False})},
+        0,
+        "a file without a message is read, and the sum of it says 0",
+        _no(E.PAYMENT_METHOD_NOT_FOUND, 3, IMPORT),
+        _no(E.METHOD_HAS_NO_SIM, 5, IMPORT),
+        {IMPORT: ok({"messages": [samples.IMPORTED], "dry_run": False})},
         stream=True,
     ),
     "statement import": Other(
         ("statement", "import", "mtn-november.csv"),
-        {("POST", wire.Path.LOCAL_STATEMENT): ok({"entries": [], "noted": True})},
+        0,
+        Elsewhere("cli/test_statement.py::test_where_nothing_differs_it_is_0"),
+        _wrong("statement", "import", NO_FILE),
+        _wrong("statement", "import", "other.csv"),
+        {STATEMENT: ok({"entries": [], "noted": True})},
     ),
     "export": Other(
         ("export", "transactions"),
-        {("GET", wire.Path.LOCAL_EXPORT.format(what="transactions")): ok([])},
+        0,
+        "the line of the columns stands alone",
+        _wrong("export", "cheques"),
+        _no(E.SESSION_REQUIRED, 4, EXPORT),
+        {EXPORT: ok([samples.PAID])},
         stream=True,
     ),
-    "backup create": _backup("create", "backup", "create"),
-    "backup list": _backup("list", "backup", "list"),
-    "backup verify": _backup("verify", "backup", "verify"),
-    "backup prune": _backup("prune", "backup", "prune", "--dry-run"),
-    "restore": Other(("restore", "--dry-run"), program={"backup restore": says(COPY)}, down=0),
+    "backup create": _backup(
+        "create", "backup", "create",
+        missing=WHOLE_SHOP, refused=_says_no(E.BACKUP_FAILED, 6, "backup create"),
+    ),
+    "backup list": _backup(
+        "list", "backup", "list",
+        empty=Cell(0, program={"backup list": says([])}),
+        missing="no copy is the empty list",
+        refused=_says_no(E.UNAVAILABLE, 1, "backup list"),
+    ),
+    "backup verify": _backup(
+        "verify", "backup", "verify",
+        missing=_says_no(E.BACKUP_NOT_FOUND, 3, "backup verify"),
+        refused=_says_no(E.BACKUP_FAILED, 6, "backup verify"),
+    ),
+    "backup prune": _backup(
+        "prune", "backup", "prune", "--dry-run",
+        missing="no copy is nothing to remove",
+        refused=_says_no(E.USAGE, 2, "backup prune"),
+    ),
+    "restore": Other(
+        ("restore", "--dry-run"),
+        0,
+        DOES,
+        _says_no(E.BACKUP_NOT_FOUND, 3, "backup restore"),
+        _says_no(E.LOCKED, 10, "backup restore"),
+        program={"backup restore": says(COPY)},
+        down=0,
+    ),
     "password set": Other(
         ("password", "set", "--password-file", "pw.txt"),
+        0,
+        DOES,
+        _wrong("password", "set", "--password-file", NO_FILE),
+        _no(E.VALIDATION_ERROR, 2, ("POST", wire.Path.LOCAL_PASSWORD)),
         {("POST", wire.Path.LOCAL_PASSWORD): ok({})},
         {"password-set": says({})},
         down=0,
     ),
     "doctor": Other(
         ("doctor",),
+        0,
+        "there are always checks",
+        _wrong("doctor", "plumbing"),
+        Cell(
+            6,
+            api={
+                ("GET", wire.Path.LOCAL_DOCTOR): Says(
+                    {"success": True, "data": {"ok": False, "checks": [BAD_CHECK]}}
+                )
+            },
+        ),
         {("GET", wire.Path.LOCAL_DOCTOR): Says(DOCTOR)},
         {"doctor": (DOCTOR, 0)},
         down=0,
     ),
     "setup": Other(
         ("setup", "--no-input", "--shop", "Ama", "--password-file", "pw.txt"),
+        0,
+        DOES,
+        _wrong("setup", "--no-input", "--shop", "Ama", "--password-file", NO_FILE),
+        _no(E.VALIDATION_ERROR, 2, ("POST", wire.Path.LOCAL_SETUP)),
         {("POST", wire.Path.LOCAL_SETUP): ok(SETUP)},
         {"setup": says(SETUP)},
         down=0,
     ),
-    "config show": Other(
-        ("config", "show"),
-        program={"config show": says([SETTING])},
+    "config show": _setting("show"),
+    "config get": _setting("get", "http.bind", missing=_says_no(E.USAGE, 2, "config get")),
+    "config set": _setting(
+        "set", "http.bind", "127.0.0.1:0", missing=_says_no(E.USAGE, 2, "config set")
+    ),
+    "config edit": _setting("edit"),
+    "config validate": _setting("validate"),
+    "config path": _alone("config", "path", empty=TEXT, missing=OWN_FILE, refused=NOBODY),
+    "service install": Other(
+        ("service", "install", "--print"),
+        0,
+        DOES,
+        "it makes what is not there",
+        Elsewhere(
+            "cli/test_service.py::test_system_service_that_could_not_see_its_program_is_refused"
+        ),
         down=0,
+        unset=0,
     ),
-    "config get": Other(
-        ("config", "get", "http.bind"), program={"config get": says(SETTING)}, down=0
-    ),
-    "config set": Other(
-        ("config", "set", "http.bind", "127.0.0.1:0"),
-        program={"config set": says(SETTING), "config unset": says(SETTING)},
+    "service uninstall": Other(
+        ("service", "uninstall"),
+        0,
+        DOES,
+        "none to remove is what was wanted: that is the row",
+        Elsewhere(f"cli/test_service.py::{_KEEPER}"),
         down=0,
+        unset=0,
     ),
-    "config edit": Other(
-        ("config", "edit"), program={"config validate": says({"path": "c"})}, down=0
+    "service status": _service("status", "test_status_says_what_systemd_knows"),
+    "service start": _service("start", "test_verbs_are_said_to_systemd"),
+    "service stop": _service("stop", "test_verbs_are_said_to_systemd"),
+    "service restart": _service("restart", "test_verbs_are_said_to_systemd"),
+    "service logs": _service(
+        "logs",
+        "test_logs_become_the_journal_s_program",
+        "test_a_machine_without_a_journal_says_where_the_same_lines_are",
     ),
-    "config validate": Other(
-        ("config", "validate"), program={"config validate": says({"path": "c"})}, down=0
+    "logs": Other(
+        ("logs",),
+        0,
+        Cell(0, api={("GET", wire.Path.LOCAL_LOGS): Says(NO_LOGS)}),
+        FILTER,
+        _no(E.SESSION_REQUIRED, 4, ("GET", wire.Path.LOCAL_LOGS)),
+        {("GET", wire.Path.LOCAL_LOGS): Says(LOGS)},
+        {"logs": (LOGS, 0)},
+        down=0,
+        stream=True,
     ),
-    "config path": _alone("config", "path"),
-    "service install": Other(("service", "install", "--print"), down=0, unset=0),
-    "service uninstall": Other(("service", "uninstall"), down=0, unset=0),
-    "service status": Other(("service", "status"), good=3, down=3, unset=3),
-    "service start": Other(("service", "start"), good=3, down=3, unset=3, tested="test_service.py"),
-    "service stop": Other(("service", "stop"), good=3, down=3, unset=3, tested="test_service.py"),
-    "service restart": Other(
-        ("service", "restart"), good=3, down=3, unset=3, tested="test_service.py"
-    ),
-    "service logs": Other(("service", "logs"), good=3, down=3, unset=3, tested="test_service.py"),
-    "logs": Other(("logs",), good=None, down=None, unset=None, tested="test_logs.py"),
     "upgrade-check": Other(
-        ("upgrade-check",), program={"upgrade-check": says({"state": "ready", "steps": []})}, down=0
+        ("upgrade-check",),
+        0,
+        "no step to take is an answer like any",
+        WHOLE_SHOP,
+        _says_no(E.DATABASE_NEWER, 78, "upgrade-check"),
+        program={"upgrade-check": says(PLAN)},
+        down=0,
     ),
-    "daemon run": Other(("daemon", "run"), good=None, down=0, unset=0, tested="test_daemon.py"),
+    "daemon run": Other(
+        ("daemon", "run"),
+        Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        ENDLESS,
+        WHOLE_SHOP,
+        "this process is then the daemon: what it refuses is tested there",
+        down=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        unset=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+    ),
     "daemon start": Other(
         ("daemon", "start"),
+        0,
+        DOES,
+        WHOLE_SHOP,
+        Elsewhere("cli/test_daemon.py::test_daemon_that_dies_says_its_last_words"),
         {("GET", wire.Path.LOCAL_STATUS): ok(samples.STATUS)},
-        down=None,
-        tested="test_daemon.py",
+        down=Elsewhere("cli/test_daemon.py::test_start_waits_for_the_socket_and_names_the_pid"),
     ),
-    "daemon restart": Other(("daemon", "restart"), good=None, down=None, unset=None),
-    "daemon stop": Other(("daemon", "stop"), good=None, down=0, tested="test_daemon.py"),
-    "demo": Other(("demo",), good=None, down=0, unset=0, tested="test_daemon.py"),
-}
+    "daemon restart": Other(
+        ("daemon", "restart"),
+        Elsewhere("cli/test_daemon.py::test_restart_stops_the_old_one_and_starts_a_new_one"),
+        DOES,
+        WHOLE_SHOP,
+        _says_no(E.CONFIG_INVALID, 78, "config validate"),
+        program={"config validate": says({"path": "c"})},
+        down=Elsewhere("cli/test_daemon.py::test_restart_of_a_stopped_daemon_starts_it"),
+    ),
+    "daemon stop": Other(
+        ("daemon", "stop"),
+        Elsewhere("cli/test_daemon.py::test_stop_waits_until_nobody_listens"),
+        DOES,
+        WHOLE_SHOP,
+        _no(E.SESSION_REQUIRED, 4, ("POST", wire.Path.LOCAL_SHUTDOWN)),
+        down=0,
+    ),
+    "demo": Other(
+        ("demo",),
+        Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        ENDLESS,
+        "it makes all that it names",
+        "this process is then the demo: what it refuses is tested there",
+        down=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        unset=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+    ),
+}  # fmt: skip
 """Every other command."""

@@ -173,6 +173,14 @@ def test_restart_stops_the_old_one_and_starts_a_new_one(
     assert (ran.code, ran.json["data"]["status"]) == (0, "restarted")
 
 
+def test_restart_of_a_stopped_daemon_starts_it(stand_in: Path, shop: Shop, momo: Momo) -> None:
+    shop.socket.parent.mkdir(mode=0o700)
+    stand_in.write_text(VALID + LISTENS.format(path=str(shop.socket)))
+    ran = momo("daemon", "restart", "--json")
+    end(ran.json["data"]["pid"])
+    assert (ran.code, ran.json["data"]["status"]) == (0, "restarted")
+
+
 @pytest.mark.parametrize("verb", ["restart", "reload"])
 def test_restart_with_wrong_settings_stops_nothing(
     verb: str, stand_in: Path, api: FakeApi, momo: Momo

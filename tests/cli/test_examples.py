@@ -24,13 +24,13 @@ from tests.cli import samples
 from tests.cli.cases import CASES, ON_SIM, TX
 from tests.cli.conftest import Momo, Shop
 from tests.cli.desk import DESK, RECEIPT, lay
-from tests.cli.other_cases import OTHERS
+from tests.cli.other_cases import OTHERS, Elsewhere
 from tests.cli.test_suggestions import SUGGESTIONS
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
 from tests.fakes.program import FakeProgram
 
 OPERATORS = {"|", "||", "&&", ";"}
-ENDLESS = {name for name, row in OTHERS.items() if row.good is None}
+ENDLESS = {name for name, row in OTHERS.items() if isinstance(row.good, Elsewhere)}
 """They go on until Ctrl-C, or become another program: of their examples the words are read."""
 STARTS = {"--stop", "--service", "--watch"}
 """Flags that stop a daemon, make a service, or look for ever: the same."""

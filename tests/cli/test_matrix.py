@@ -1,7 +1,6 @@
 """Every command in every situation: the exit code, and exactly one JSON document on stdout."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ from momo_cli.commands import COMMANDS
 from tests.cli import samples
 from tests.cli.cases import CASES, ON_SIM, REVIEW, TX, Case
 from tests.cli.conftest import Momo, Shop
-from tests.cli.other_cases import NO_SHOP, OTHERS
+from tests.cli.other_cases import OTHERS
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
-from tests.fakes.program import Became, FakeProgram
 
 pytestmark = pytest.mark.usefixtures("desk")
 EACH = pytest.mark.parametrize("name", CASES)
@@ -62,12 +60,16 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     assert not set("✓✗…—·→─") & set(ascii_only.out + ascii_only.err)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.empty])
-def test_empty_list_is_success_and_nothing_on_stdout(name: str, api: FakeApi, momo: Momo) -> None:
+@pytest.mark.parametrize(
+    ("name", "empty"),
+    [(n, case.empty) for n, case in CASES.items() if isinstance(case.empty, Says)],
+)
+def test_empty_list_is_success_and_nothing_on_stdout(
+    name: str, empty: Says, api: FakeApi, momo: Momo
+) -> None:
     case = CASES[name]
-    assert case.empty is not None
-    prepare(api, case, case.empty)
-    assert momo(*case.argv, "--json").json == case.empty.body
+    prepare(api, case, empty)
+    assert momo(*case.argv, "--json").json == empty.body
     ran = momo(*case.argv)
     assert ran.code == 0
     if name != "status":
@@ -178,78 +180,3 @@ def test_details_of_a_wrong_value_are_told_field_by_field(api: FakeApi, momo: Mo
         "    phone_number: not a phone number\n"
         "  next:  momo init --help\n"
     )
-
-
-OTHER = pytest.mark.parametrize("name", OTHERS)
-ENDING = pytest.mark.parametrize("name", [n for n, row in OTHERS.items() if row.good is not None])
-
-
-@pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> FakeProgram:
-    """Put the fake program in the place of every other program."""
-    fake = FakeProgram()
-    monkeypatch.setattr("subprocess.run", fake.run)
-    monkeypatch.setattr("os.execve", fake.become)
-    return fake
-
-
-def documents(out: str, *, stream: bool) -> list[Any]:
-    """Return what stdout holds: one document, or one a line."""
-    assert out.endswith("\n") or not out
-    found = [json.loads(line) for line in out.splitlines()]
-    assert stream or len(found) == 1
-    return found
-
-
-@pytest.mark.usefixtures("naps")
-@ENDING
-def test_other_commands_answer_with_one_document_and_nothing_on_stderr(
-    name: str, api: FakeApi, program: FakeProgram, momo: Momo
-) -> None:
-    row = OTHERS[name]
-    program.says = dict(row.program)
-    for (method, path), answer in row.api.items():
-        api.on(method, path, answer)
-    ran = momo(*row.argv, "--json", "-q")
-    assert ran.code == row.good, ran
-    assert ran.err == ""
-    found = documents(ran.out, stream=row.stream)
-    if not row.stream:
-        assert found[0]["success"] is (row.good in (0, 6))
-    plain = momo(*row.argv, "-q")
-    assert plain.code == row.good
-    assert "\x1b" not in plain.out + plain.err
-    assert (plain.err == "") is (row.good in (0, 6))
-
-
-@pytest.mark.usefixtures("naps")
-@OTHER
-@pytest.mark.parametrize("situation", ["down", "unset"])
-def test_other_commands_without_daemon_or_shop(
-    name: str, situation: str, shop: Shop, program: FakeProgram, momo: Momo
-) -> None:
-    row = OTHERS[name]
-    program.says = dict(row.program)
-    expected: int | None = row.down
-    if situation == "unset":
-        (shop.home / wire.DATABASE_NAME).unlink()
-        program.says = {verb: NO_SHOP if row.unset else said for verb, said in row.program.items()}
-        expected = row.unset
-    if expected is None:
-        return
-    try:
-        ran = momo(*row.argv, "--json", "-q")
-    except Became:
-        assert row.good is None
-        return
-    assert ran.code == expected, ran
-    assert ran.err == ""
-    found = documents(ran.out, stream=row.stream)
-    if expected:
-        assert found[-1]["exit_code"] == expected
-
-
-@pytest.mark.parametrize("name", [name for name, row in OTHERS.items() if row.tested])
-def test_what_goes_on_for_ever_is_tested_where_the_row_says(name: str) -> None:
-    text = (Path(__file__).parent / OTHERS[name].tested).read_text()
-    assert all(word in text for word in name.split())

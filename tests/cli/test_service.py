@@ -216,6 +216,32 @@ def test_verbs_are_said_to_systemd(verb: str, status: str, machine: Machine, mom
     assert machine.asked == [["systemctl", "--user", verb, "momo.service"]]
 
 
+@pytest.mark.parametrize(
+    ("verb", "word", "code"),
+    [
+        ("start", "start", 1), ("stop", "stop", 1), ("restart", "restart", 1),
+        ("status", "show", 1), ("uninstall", "disable", 0),
+    ],
+)  # fmt: skip
+def test_what_the_keeper_of_the_service_refuses_is_told(
+    verb: str, word: str, code: int, machine: Machine, momo: Momo
+) -> None:
+    momo("service", "install", "--yes")
+    machine.refuses(word)
+    ran = momo("service", verb)
+    assert ran.code == code
+    assert "Failed to connect to bus" in ran.err
+    assert bool(ran.out) is (code == 0)
+
+
+def test_a_machine_without_a_journal_says_where_the_same_lines_are(
+    machine: Machine, momo: Momo, shop: Shop
+) -> None:
+    momo("service", "install", "--yes")
+    ran = momo("service", "logs", "--json", PATH="/nonexistent")
+    assert (ran.code, ran.json["error"]["next"]) == (1, ["momo logs"])
+
+
 def test_status_says_what_systemd_knows(machine: Machine, momo: Momo) -> None:
     assert momo("service", "status", "--json").json["error"]["code"] == "SERVICE_NOT_INSTALLED"
     momo("service", "install", "--yes")
