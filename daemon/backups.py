@@ -20,7 +20,7 @@ from daemon.core.errors import MomoError
 from daemon.disk import free_bytes
 from daemon.lock import HomeLock
 from daemon.store import backup, events
-from daemon.store.backup import BackupBad, Copy
+from daemon.store.backup import BackupBad, Copy, NoRoom
 from daemon.store.engine import Store
 from daemon.wire import Mode, Places
 from parsers.when import render, to_us
@@ -30,11 +30,7 @@ class NoBackup(BackupBad):
     """There is no backup of that name, or none at all."""
 
 
-class NoRoom(MomoError):
-    """A copy would take room on the disk that payments need; nothing was begun."""
-
-
-def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
+def create(places: Places, to: str | None, now: datetime, *, also_to: str = "") -> dict[str, Any]:
     """Make a backup and look through it.
 
     A shop in which something does not hold that always should can still be backed up: what is found is told, and the
@@ -44,10 +40,11 @@ def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
         places: Of the shop.
         to: A folder, or a file that does not exist yet; None is the shop's own folder.
         now: For its name.
+        also_to: The second place, for a copy of a copy that goes into the shop's own folder (docs/decisions/0042).
 
     Raises:
         BackupBad: It could not be made, or is not sound; then it is removed.
-        NoRoom: It was not begun.
+        NoRoom: It was not begun, or is removed. What goes wrong in the second place is told, in `also`.
     """
     if not Path(places.database).is_file():
         raise BackupBad("there is no shop here yet")
@@ -65,7 +62,25 @@ def create(places: Places, to: str | None, now: datetime) -> dict[str, Any]:
         target.unlink(missing_ok=True)
         raise
     took_ms = round((time.monotonic() - started) * 1000)  # noqa: TID251 -- the same
-    return {"id": backup.id_of(target), **_told(made), "ms": took_ms}
+    also = _also(target, Path(also_to)) if also_to and to is None else None
+    return {"id": backup.id_of(target), **_told(made), "ms": took_ms, "also": also}
+
+
+def _also(made: Path, folder: Path) -> dict[str, str | None]:
+    """Put a copy into the second place too: `status` is `copied`, `away` or `failed`, and `why` says why."""
+    told: dict[str, str | None] = {"folder": str(folder), "status": "away", "path": None}
+    if not folder.is_dir():
+        # It is never made: where a stick is out, that would be a folder of the very disk that it is to outlive.
+        return {**told, "why": f"{folder} is not there"}
+    target = folder / made.name
+    try:
+        _leave_room(made, folder)
+        backup.copy(str(made), target)
+        backup.look_through(target)
+    except BackupBad as error:
+        target.unlink(missing_ok=True)
+        return {**told, "status": "failed", "why": str(error)}
+    return {**told, "status": "copied", "path": str(target), "why": ""}
 
 
 def _leave_room(database: Path, folder: Path) -> None:
@@ -145,24 +160,31 @@ def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
     return {"id": backup.id_of(source), **told, "drilled": True}
 
 
-def prune(places: Places, keep: str, *, dry_run: bool) -> dict[str, Any]:
+def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dict[str, Any]:
     """Remove the backups that need not be kept; the newest always is, and so is one from before an upgrade.
+
+    In the second place, where it is there, the same is done: `also_removed`.
 
     Raises:
         keeping.KeepInvalid: `keep` is no such text.
     """
     wanted = keeping.parse(keep)
-    known = [entry for entry in backup.entries(places) if not entry.before_upgrade]
+    kept, removed = _thinned(backup.entries(places), wanted, dry_run=dry_run)
+    there = backup.entries_in(Path(also_to)) if also_to else []
+    _, also_removed = _thinned(there, wanted, dry_run=dry_run)
+    return {"kept": kept, "removed": removed, "also_removed": also_removed, "dry_run": dry_run}
+
+
+def _thinned(
+    entries: list[backup.Entry], wanted: keeping.Keep, *, dry_run: bool
+) -> tuple[list[str], list[str]]:
+    known = [entry for entry in entries if not entry.before_upgrade]
     staying = keeping.kept([entry.made_at for entry in known], wanted)
     going = [entry for entry in known if entry.made_at not in staying]
     if not dry_run:
         for entry in going:
             Path(entry.path).unlink(missing_ok=True)
-    return {
-        "kept": [entry.id for entry in known if entry.made_at in staying],
-        "removed": [entry.id for entry in going],
-        "dry_run": dry_run,
-    }
+    return [e.id for e in known if e.made_at in staying], [e.id for e in going]
 
 
 def restore(
@@ -179,6 +201,7 @@ def restore(
 
     Raises:
         BackupBad: The backup is not sound, or cannot be put there; the database is as it was.
+        NoRoom: The disk has no room for it; the same.
         Locked: The daemon runs.
     """
     source = find(places, name)
@@ -203,8 +226,8 @@ def _put_back(places: Places, source: Path, looked: Copy, now: datetime) -> dict
     lock = HomeLock(places.lock)
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock.take()
+    fresh = database.with_name(f".{database.name}.restoring")
     try:
-        fresh = database.with_name(f".{database.name}.restoring")
         fresh.unlink(missing_ok=True)
         backup.copy(str(source), fresh)
         backup.look_through(fresh)
@@ -218,6 +241,7 @@ def _put_back(places: Places, source: Path, looked: Copy, now: datetime) -> dict
         backup.sync(database.parent)
         told |= asyncio.run(_note(places, looked, now, told))
     finally:
+        fresh.unlink(missing_ok=True)
         lock.release()
     return told
 
@@ -226,6 +250,8 @@ def _keep(database: Path, kept: Path) -> None:
     """Keep what is there: as one file with what its log holds; a damaged one as it is, with its log beside it."""
     try:
         backup.copy(str(database), kept)
+    except NoRoom:
+        raise
     except BackupBad:
         for beside in ("", "-wal"):
             found = Path(f"{database}{beside}")

@@ -162,6 +162,13 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
+class Backup:
+    """Where copies of the shop go besides its own folder."""
+
+    also_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """Who else on this machine may use the socket."""
 
@@ -198,6 +205,7 @@ class Config:
     pages: Pages = field(default_factory=Pages)
     trust: Trust = field(default_factory=Trust)
     retention: Retention = field(default_factory=Retention)
+    backup: Backup = field(default_factory=Backup)
     access: Access = field(default_factory=Access)
     network: Network = field(default_factory=Network)
     secrets: Secrets = field(default_factory=Secrets)
@@ -282,6 +290,15 @@ def _file(value: str) -> str:
     return "" if Path(value).is_file() else f"names a file that is not there: {value}"
 
 
+def _folder(value: str) -> str:
+    # It need not be there now: a stick comes and goes.
+    return (
+        ""
+        if not value or value.startswith("/")
+        else "takes a path from the root, such as /media/stick/momo"
+    )
+
+
 def _phone(value: str) -> str:
     good = not value or read_phone(value) is not None
     return "" if good else "takes a phone number, such as 0244124567"
@@ -335,6 +352,7 @@ _RULES: Final[dict[str, Rule]] = {
     "retention.attempts_days": _between(1, 36_500),
     "retention.deliveries_days": _between(35, 36_500),
     "retention.messages_days": _between(35, 36_500),
+    "backup.also_to": _folder,
     "network.probe_hosts": _host,
     "secrets.store": _one_of("auto", "keyring", "file"),
 }

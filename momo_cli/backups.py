@@ -6,7 +6,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Field, Row, View
 from momo_cli.process import Done, ask
 from momo_cli.terminal import Terminal
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 from momo_cli.words import ago, size
 
 FIELDS: Final = (
@@ -31,15 +31,27 @@ def shown(done: Done, terminal: Terminal, said: str, next_commands: list[str]) -
     """Answer with one copy that was looked through; exit 6 when something in it does not hold."""
     row: dict[str, Any] = done.body["data"]
     found = findings(row)
+    failed = at(row, "also.status") == "failed"
     mark = terminal.style("!", "yellow") if found else terminal.style("✓", "green")
     return Answer(
         document=done.text,
         rows=[row],
         lines=[f"{mark} {said}", *lines(row, terminal)],
-        notes=found,
-        next=["momo doctor ledger", *next_commands] if found else next_commands,
-        exit_code=exits.FINDINGS if found else exits.OK,
+        notes=[*found, *_elsewhere(row)],
+        next=[
+            *(["momo doctor ledger"] if found else ()),
+            *(["momo doctor backup"] if failed else ()),
+            *next_commands,
+        ],
+        exit_code=exits.FINDINGS if found or failed else exits.OK,
     )
+
+
+def _elsewhere(row: Row) -> list[str]:
+    """Say why a copy did not get to the second place."""
+    if at(row, "also.status") in {"away", "failed"}:
+        return [f"! This copy is not in the second place: {clean(at(row, 'also.why'))}"]
+    return []
 
 
 def findings(row: Row) -> list[str]:
@@ -54,10 +66,12 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
     """Return a copy for people, one fact a line."""
     rows = row.get("rows") or {}
     counted = ", ".join(f"{count} {clean(table)}" for table, count in rows.items())
-    facts = (
+    facts = [
         ("shop", clean(row.get("shop"))),
         ("file", f"{clean(row.get('path'))} ({size(int(row.get('bytes') or 0))})"),
         ("holds", counted),
         ("up to", ago(row.get("newest_at"), terminal) or "nothing yet"),
-    )
+    ]
+    if at(row, "also.path"):
+        facts.append(("also", clean(at(row, "also.path"))))
     return [f"  {name:<6} {text}" for name, text in facts]

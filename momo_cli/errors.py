@@ -147,6 +147,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         "this order can no longer be cancelled",
         ("momo tx show {reference}",),
     ),
+    _E.NO_CHECKOUT_PAGE: Row(
+        exits.REFUSED, "nobody can open a page of this order", ("momo tx show {reference}",)
+    ),
     _E.REVIEW_ALREADY_DECIDED: Row(
         exits.REFUSED, "somebody has decided that already", ("momo review list --all",)
     ),
@@ -210,8 +213,8 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.LOCKED: Row(exits.CANCELLED, "another run holds this shop", ("momo daemon status",)),
     _E.DISK_FULL: Row(
         exits.FAILED,
-        "the disk is full; payments stay on the SIM until there is room",
-        _STATUS,
+        "there is no room on that disk for a copy; nothing was changed",
+        ("momo backup prune", "momo doctor disk"),
     ),
     _E.SERVICE_NOT_INSTALLED: Row(
         exits.NOT_FOUND, "this shop is no service of this machine", ("momo service install",)

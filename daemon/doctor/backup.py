@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from daemon.config import ConfigError, load
 from daemon.core.limits import DAY_US
 from daemon.doctor.checks import Check, Patient, Status
 from daemon.doctor.of_shop import NO_SHOP
-from daemon.store.backup import entries
+from daemon.store.backup import entries, entries_in
 from parsers.when import to_us
 
 OLD_US: Final = 2 * DAY_US
 """One night was missed (operations.md 2.3: at most 24 hours are lost with the disk)."""
+AWAY_US: Final = 7 * DAY_US
+"""A stick that is plugged in once a week is good enough."""
 
 
 def checks(patient: Patient) -> Iterator[Check]:
@@ -35,12 +38,42 @@ def checks(patient: Patient) -> Iterator[Check]:
         )
     else:
         yield Check("backup.recent", Status.OK, told)
-    here = Path(patient.shop.home).stat().st_dev
-    if Path(newest.path).stat().st_dev == here:
+    yield from _elsewhere(patient)
+
+
+def _elsewhere(patient: Patient) -> Iterator[Check]:
+    """Examine the second place; wrong settings are said by `daemon.settings`."""
+    try:
+        named = load(patient.shop.config, patient.environ).backup.also_to
+    except ConfigError:
+        return
+    if not named:
         yield Check(
             "backup.elsewhere", Status.OK,
-            "they are on the same disk as the shop; now and then copy one, and master.key, somewhere else",
-            "momo backup create --to /media/STICK",
+            "they are only on this disk; name a second place, and keep a copy of master.key somewhere else",
+            "momo config set backup.also_to /media/STICK/momo",
+        )  # fmt: skip
+        return
+    place = Path(named)
+    if not place.is_dir():
+        yield Check(
+            "backup.elsewhere", Status.WARN,
+            f"the second place, {named}, is not there now: plug it in", "momo backup create",
+        )  # fmt: skip
+        return
+    newest = next(iter(entries_in(place)), None)
+    if newest is None or patient.now_us - to_us(newest.made_at) > AWAY_US:
+        age = "none" if newest is None else f"the newest from {newest.made_at:%Y-%m-%d}"
+        yield Check(
+            "backup.elsewhere", Status.WARN, f"copies in the second place, {named}: {age}",
+            "momo backup create",
+        )  # fmt: skip
+    elif place.stat().st_dev == Path(patient.shop.home).stat().st_dev:
+        yield Check(
+            "backup.elsewhere", Status.WARN,
+            f"the second place, {named}, is on the same disk as the shop: with the disk all copies are gone",
+            "momo config set backup.also_to /media/STICK/momo",
         )  # fmt: skip
     else:
-        yield Check("backup.elsewhere", Status.OK, "they are on another disk than the shop")
+        when = f"{newest.made_at:%Y-%m-%d %H:%M} UTC"
+        yield Check("backup.elsewhere", Status.OK, f"the newest in {named} is from {when}")

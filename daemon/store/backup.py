@@ -1,6 +1,7 @@
 """Copies of the whole database: made while the shop is open, and looked through before they count."""
 
 import contextlib
+import errno
 import os
 import re
 import sqlite3
@@ -25,6 +26,10 @@ TABLES: Final = ("messages", "payments", "transactions", "deliveries", "events")
 
 class BackupBad(MomoError):
     """A file is no sound copy of a shop; the text says why."""
+
+
+class NoRoom(BackupBad):
+    """The disk has no room for a copy, or only what payments need; no copy is left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,7 @@ def copy(source: str, target: Path) -> None:
 
     Raises:
         BackupBad: The source cannot be read, or the target cannot be written.
+        NoRoom: The disk is full.
     """
     draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
@@ -147,12 +153,20 @@ def copy(source: str, target: Path) -> None:
         draft.replace(target)
         sync(target.parent)
     except (sqlite3.Error, OSError) as error:
+        if _says_full(error):
+            raise NoRoom(f"the disk of {target.parent} is full: {error}") from error
         raise BackupBad(f"{target} cannot be written: {error}") from error
     finally:
         for name in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm"), Path(f"{draft}-journal")):
             # What cannot even be looked for must not hide why the copy failed.
             with contextlib.suppress(OSError):
                 name.unlink(missing_ok=True)
+
+
+def _says_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 def _copy(source: str, draft: Path) -> None:

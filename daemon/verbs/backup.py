@@ -1,9 +1,11 @@
 """Make, list, check, thin out and put back copies of the database."""
 
 import argparse
+import os
 from typing import Any
 
 from daemon import backups, wire
+from daemon.config import ConfigError, load
 from daemon.core import keep
 from daemon.core.errors import MomoError
 from daemon.doors import (
@@ -17,7 +19,7 @@ from daemon.doors import (
 )
 from daemon.lock import Locked
 from daemon.store import backup
-from daemon.store.backup import BackupBad
+from daemon.store.backup import BackupBad, NoRoom
 from daemon.system import SystemClock
 from daemon.verbs.say import print_json
 from parsers.when import from_us
@@ -31,7 +33,7 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
         raise StartError(
             wire.ErrorCode.USAGE, EXIT_USAGE, f"--keep: {error}", f"--keep {keep.DEFAULT}"
         ) from error
-    except backups.NoRoom as error:
+    except NoRoom as error:
         raise StartError(
             wire.ErrorCode.DISK_FULL, EXIT_FAILED, str(error), "momo backup prune"
         ) from error
@@ -52,21 +54,37 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
             wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), f"check {places.home}"
         ) from error
     print_json({"success": True, "data": data})
-    found = isinstance(data, dict) and data.get("findings")
-    return EXIT_FINDINGS if found and options.what in {"create", "verify"} else EXIT_OK
+    return EXIT_FINDINGS if options.what in {"create", "verify"} and _wanting(data) else EXIT_OK
+
+
+def _wanting(data: dict[str, Any]) -> bool:
+    """Say whether a person must look: something in the shop does not hold, or the second place took no copy."""
+    return bool(data.get("findings")) or (data.get("also") or {}).get("status") == "failed"
+
+
+def _second_place(places: wire.Places) -> tuple[str, str]:
+    """Return `[backup] also_to`, or why nobody knows it: wrong settings must not cost the shop tonight's copy."""
+    try:
+        return load(places.config, os.environ).backup.also_to, ""
+    except ConfigError as error:
+        return "", f"the settings cannot be read: {error}"
 
 
 def _do(options: argparse.Namespace, places: wire.Places) -> Any:
     """Do it, and return what came of it."""
+    also_to, unknown = _second_place(places)
     now = from_us(SystemClock().now_us())
     data: Any
     match options.what:
         case "create":
             # A word that is no --keep is said before anything is made.
             wanted = options.keep and keep.parse(options.keep)
-            data = backups.create(places, options.to, now)
+            data = backups.create(places, options.to, now, also_to=also_to)
+            if unknown and options.to is None:
+                data["also"] = {"folder": None, "status": "failed", "path": None, "why": unknown}
             if wanted:
-                data["removed"] = backups.prune(places, options.keep, dry_run=False)["removed"]
+                gone = backups.prune(places, options.keep, dry_run=False, also_to=also_to)
+                data["removed"] = gone["removed"]
         case "list":
             data = [entry.as_json() for entry in backup.entries(places)]
         case "verify":
@@ -76,7 +94,9 @@ def _do(options: argparse.Namespace, places: wire.Places) -> Any:
                 else backups.verify(places, options.name)
             )
         case "prune":
-            data = backups.prune(places, options.keep or keep.DEFAULT, dry_run=options.dry_run)
+            data = backups.prune(
+                places, options.keep or keep.DEFAULT, dry_run=options.dry_run, also_to=also_to
+            )
         case _:
             data = backups.restore(
                 places, options.name, now, dry_run=options.dry_run, to=options.to

@@ -1,4 +1,7 @@
-"""Remove old copies from the shop's own folder: some days, weeks and months keep their newest one."""
+"""Remove old copies from the shop's own folder: some days, weeks and months keep their newest one.
+
+In the second place (`[backup] also_to`) the same is done, where it is there.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -45,4 +48,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     rows = [{"id": one, "kept": True} for one in staying]
     rows += [{"id": one, "kept": False} for one in going]
     said = f"{terminal.style('✓', 'green')} {len(going)} {verb}, {len(staying)} stay."
+    if there := data.get("also_removed"):
+        said += f" In the second place {len(there)} {verb}."
     return Answer(document=done.text, rows=rows, lines=[said, *(f"  {one}" for one in going)])

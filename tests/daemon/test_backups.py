@@ -1,9 +1,11 @@
 """Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all."""
 
+import errno
 import json
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -202,7 +204,7 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
         if made:
             backups.create(shop, None, NOW)
         else:
-            with pytest.raises(backups.NoRoom, match="100 MB must stay for payments"):
+            with pytest.raises(backup.NoRoom, match="100 MB must stay for payments"):
                 backups.create(shop, None, NOW)
         assert len(backup.entries(shop)) == made
 
@@ -235,6 +237,111 @@ def test_a_drill_fails_for_a_copy_that_is_sound_and_cannot_be_opened(
     with pytest.raises(backup.BackupBad, match="could not be opened"):
         backups.drill(places, None, NOW)
     assert len(list(Path(made["path"]).parent.iterdir())) == 1
+
+
+@pytest.fixture
+def stick(shop: Places, tmp_path: Path) -> Path:
+    """The second place, plugged in and named in the settings."""
+    made = tmp_path / "stick"
+    made.mkdir()
+    Path(shop.config).write_text(f'[backup]\nalso_to = "{made}"\n', encoding="utf-8")
+    return made
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)["data"]
+    return data
+
+
+def test_a_copy_goes_to_the_second_place_and_is_looked_through_there(
+    shop: Places, stick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", shop.home)
+    assert program.main(["backup", "create", "--json"]) == 0
+    made = said(capsys)
+    there = Path(made["also"]["path"])
+    assert (made["also"]["status"], there.parent) == ("copied", stick)
+    assert payments(there) == payments(made["path"]) == 1
+    assert backups.verify(shop, str(there))["verified"]
+    # Where the person names a place, it goes there alone.
+    assert program.main(["backup", "create", "--to", str(stick.parent / "x.db"), "--json"]) == 0
+    assert said(capsys)["also"] is None
+
+
+def test_a_stick_that_is_out_costs_no_copy_and_its_folder_is_not_made_on_our_own_disk(
+    shop: Places, stick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", shop.home)
+    stick.rmdir()
+    assert program.main(["backup", "create", "--json"]) == 0
+    made = said(capsys)
+    assert payments(made["path"]) == 1
+    assert (made["also"]["status"], made["also"]["why"]) == ("away", f"{stick} is not there")
+    assert not stick.exists()
+
+
+def test_a_stick_that_takes_no_copy_is_exit_6_and_the_own_copy_stays(
+    shop: Places, stick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", shop.home)
+    free = {str(stick): 0}
+    monkeypatch.setattr("daemon.backups.free_bytes", lambda folder: free.get(folder, 1 << 40))
+    assert program.main(["backup", "create", "--json"]) == 6
+    made = said(capsys)
+    assert (made["also"]["status"], made["also"]["path"]) == ("failed", None)
+    assert payments(made["path"]) == 1
+    assert list(stick.iterdir()) == []
+
+
+def test_wrong_settings_cost_no_copy(
+    shop: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", shop.home)
+    Path(shop.config).write_text("[backup]\nalso_too = 1\n", encoding="utf-8")
+    assert program.main(["backup", "create", "--json"]) == 6
+    made = said(capsys)
+    assert payments(made["path"]) == 1
+    assert "did you mean also_to?" in made["also"]["why"]
+
+
+def test_the_second_place_is_thinned_out_too(shop: Places, stick: Path) -> None:
+    for day in (20, 21, 22):
+        backups.create(shop, None, NOW.replace(day=day), also_to=str(stick))
+    gone = backups.prune(shop, "1d", dry_run=False, also_to=str(stick))
+    assert gone["also_removed"] == gone["removed"] == ["20261121T080000Z", "20261120T080000Z"]
+    assert [path.name for path in stick.iterdir()] == ["momo-20261122T080000Z.db"]
+
+
+def test_a_restore_onto_a_full_disk_changes_nothing_and_leaves_nothing_behind(
+    shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = backups.create(shop, None, NOW)
+    run(shop, PAY)
+    real = backup.copy
+
+    def full(source: str, target: Path) -> None:
+        if ".before-" in target.name:
+            raise backup.NoRoom("the disk is full")
+        real(source, target)
+
+    monkeypatch.setattr(backup, "copy", full)
+    with pytest.raises(backup.NoRoom):
+        backups.restore(shop, made["id"], NOW, dry_run=False)
+    assert payments(shop.database) == 2
+    left = {path.name for path in Path(shop.home).iterdir()}
+    assert not {name for name in left if "restoring" in name or "before-" in name}
+
+
+def test_what_sqlite_and_the_system_say_of_a_full_disk_is_understood() -> None:
+    base = sqlite3.connect(":memory:")
+    full = base.execute("PRAGMA max_page_count = 1").fetchone()
+    assert full == (1,)
+    with pytest.raises(sqlite3.OperationalError) as error:
+        base.execute("CREATE TABLE t (a)")
+    assert backup._says_full(error.value)
+    base.close()
+    assert backup._says_full(OSError(errno.ENOSPC, "no space"))
+    assert not backup._says_full(OSError(errno.EACCES, "not yours"))
 
 
 def test_a_disk_without_room_for_a_copy_is_not_called_a_damaged_database(

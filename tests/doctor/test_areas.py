@@ -315,6 +315,23 @@ def test_backups_that_are_old_or_missing_are_said(patient: Patient, home: Path) 
     assert bad(patient, "backup") == {}
 
 
+def test_a_second_place_that_is_away_old_or_on_our_own_disk_is_said(
+    patient: Patient, home: Path, tmp_path: Path
+) -> None:
+    (home / "backups").mkdir()
+    (home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db").touch()
+    stick = tmp_path / "stick"
+    (home / "config.toml").write_text(f'[backup]\nalso_to = "{stick}"\n')
+    assert "is not there now" in found(patient, "backup")["backup.elsewhere"][1]
+    stick.mkdir()
+    assert found(patient, "backup")["backup.elsewhere"][1].endswith(": none")
+    (stick / f"momo-{backup.stamp(from_us(patient.now_us - 8 * DAY_US))}.db").touch()
+    assert "the newest from" in found(patient, "backup")["backup.elsewhere"][1]
+    (stick / f"momo-{backup.stamp(from_us(patient.now_us))}.db").touch()
+    assert "on the same disk" in found(patient, "backup")["backup.elsewhere"][1]
+    assert bad(patient, "backup") == {"backup.elsewhere": "warn"}
+
+
 def test_files_that_others_may_read_are_shut(patient: Patient, home: Path) -> None:
     (home / "momo.db").chmod(0o640)
     checks = examine(patient, ["permissions"])
