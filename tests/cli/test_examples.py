@@ -13,13 +13,15 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from typer import Context
 
 from daemon import wire
 from momo_cli.answer import Call
-from momo_cli.commands import COMMANDS
+from momo_cli.commands import ALIASES, COMMANDS
 from momo_cli.flags import lift
-from momo_cli.group import root
+from momo_cli.group import LazyGroup, MomoCommand, root
 from momo_cli.terminal import Terminal
+from momo_cli.topics import TOPICS
 from tests.cli import samples
 from tests.cli.cases import CASES, ON_SIM, TX
 from tests.cli.conftest import Momo, Shop
@@ -30,8 +32,12 @@ from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
 from tests.fakes.program import FakeProgram
 
 OPERATORS = {"|", "||", "&&", ";"}
-ENDLESS = {name for name, row in OTHERS.items() if isinstance(row.good, Elsewhere)}
-"""They go on until Ctrl-C, or become another program: of their examples the words are read."""
+ENDLESS = {
+    name
+    for name, row in OTHERS.items()
+    if isinstance(row.good, Elsewhere) and not name.startswith("service ")
+}
+"""They go on until Ctrl-C, or become another program: of their examples the words are read. The shop is no service here."""
 STARTS = {"--stop", "--service", "--watch"}
 """Flags that stop a daemon, make a service, or look for ever: the same."""
 
@@ -59,7 +65,7 @@ def examples(name: str) -> list[str]:
 
 def steps(line: str) -> Iterator[Step]:
     """Yield what the shell would start, as far as it is ours."""
-    line = re.sub(r"^\w+=\$\((.*)\)$", r"\1", line)
+    line = re.sub(r'^\w+="?[^"$]*\$\((.*)\)"?$', r"\1", line)
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split = True
     words: list[str] = []
@@ -183,9 +189,53 @@ def person(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 EVERY = [(name, line) for name in COMMANDS for line in examples(name)]
+CRON = [line for line in TOPICS["cron"].text().splitlines() if re.search(r" momo ", line)]
 
 
-@pytest.mark.parametrize(("name", "line"), EVERY, ids=[line for _, line in EVERY])
+def leaves(group: LazyGroup, *before: str) -> Iterator[tuple[str, MomoCommand]]:
+    """Yield every command of the tree with its words, as Typer finds them."""
+    for word in group.commands:
+        found = group.get_command(None, word)
+        if isinstance(found, LazyGroup):
+            yield from leaves(found, *before, word)
+        else:
+            assert isinstance(found, MomoCommand)
+            yield " ".join((*before, word)), found
+
+
+def runs(name: str, line: str) -> bool:
+    """Say whether an example starts this command, also by its short words."""
+    words = name.split()
+    return any(
+        all(
+            there == here or here in ALIASES.get(there, ())
+            for there, here in zip(step.words, words, strict=False)
+        )
+        for step in steps(line)
+    )
+
+
+def test_every_command_of_the_tree_shows_an_example_of_itself_in_its_help() -> None:
+    tree = dict(leaves(root()))
+    assert set(tree) == set(COMMANDS)
+    for name, found in tree.items():
+        shown = examples(name)
+        assert any(runs(name, line) for line in shown), name
+        said = found.get_help(Context(found, info_name=name)).replace("\\\n", " ")
+        assert all(line.split("  ")[0] in said for line in shown), name
+
+
+def cron_command(line: str) -> str:
+    """Return what cron would run, or the shell: without the five fields, and with an order and an ID."""
+    found = re.sub(r"^\s*(\S+ ){5}\s*(?=momo)", "", line.strip())
+    return found.replace("$REF", samples.REF).replace("$TXID", "0000012345")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [*EVERY, *(("help", cron_command(line)) for line in CRON)],
+    ids=[line for _, line in EVERY] + CRON,
+)
 @pytest.mark.usefixtures("agreeable", "program", "naps", "person")
 def test_example_of_the_help_does_what_it_says(
     name: str, line: str, momo: Momo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,18 @@ def test_every_command_has_one_row_of_the_matrix() -> None:
     assert sorted([*CASES, *OTHERS]) == sorted(COMMANDS)
 
 
+def test_every_row_types_the_command_that_it_is_named_after() -> None:
+    typed = {name: row.argv for name, row in [*CASES.items(), *OTHERS.items()]}
+    assert {
+        name: argv for name, argv in typed.items() if not names(" ".join(argv) + " ", name)
+    } == {}
+
+
+def names(line: str, command: str) -> bool:
+    """Say whether a command line begins with a command, or with its short words."""
+    return line.startswith((f"{command} ", command.replace("dead-letters", "dl") + " "))
+
+
 def prepare(api: FakeApi, case: Case, answer: Says) -> None:
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))

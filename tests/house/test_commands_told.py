@@ -11,6 +11,7 @@ import pytest
 from momo_cli.commands import COMMANDS
 from momo_cli.flags import SWITCHES, VALUED
 from momo_cli.reference import page
+from momo_cli.topics import TOPICS
 from tests.house.markdown import DOCUMENTS, ROOT, blocks
 
 CALL = re.compile(r"(?<![\w/.`-])momo ([a-z](?:[^\n`;&()<>#\\]|\\\n)*)")
@@ -66,6 +67,12 @@ def wrong(words: list[str]) -> list[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_calls_in_a_document_are_taken_by_the_program(path: Path) -> None:
     assert [each for words in calls(path.read_text()) for each in wrong(words)] == []
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_calls_in_a_topic_of_the_help_are_taken_by_the_program(topic: str) -> None:
+    found = [call.partition(" | ")[0].split() for call in CALL.findall(TOPICS[topic].text())]
+    assert [each for words in found for each in wrong(words)] == []
 
 
 def test_calls_that_the_program_would_not_take_are_found() -> None:
