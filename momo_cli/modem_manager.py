@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from daemon.wire import ErrorCode
-from momo_cli.errors import Failure
+from momo_cli.errors import Failure, usage
 from momo_cli.text import at
 
 PROGRAM: Final = "mmcli"
@@ -113,6 +114,37 @@ def release(
     os.kill(pid, 15)
     os.waitpid(pid, 0)
     raise _refused("it did not answer within 10 seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What came of asking.
+
+    Attributes:
+        manager: There is a ModemManager here.
+        uid: What it calls the modem; None when it has not got it.
+        pid: The mmcli that holds it off from now on.
+    """
+
+    manager: bool
+    uid: str | None = None
+    pid: int | None = None
+
+
+def let_go(port: str, environ: Mapping[str, str], pause: Callable[[float], None]) -> Released:
+    """Have ModemManager let go of the modem at a port, if it has it.
+
+    Raises:
+        Failure: The port is no USB modem of this machine, or ModemManager refused.
+    """
+    mmcli = program(environ)
+    if mmcli is None:
+        return Released(manager=False)
+    device = usb_device(port)
+    if device is None:
+        raise usage(f"{port} is no USB modem of this machine", "momo modems list", "lsusb")
+    uid = managed(mmcli, device, port, environ)
+    return Released(True, uid, None if uid is None else release(mmcli, uid, environ, pause))
 
 
 def _refused(said: str) -> Failure:

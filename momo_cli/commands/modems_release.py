@@ -13,7 +13,6 @@ import typer
 from momo_cli import modem_manager
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client
-from momo_cli.errors import usage
 from momo_cli.modems import called, document, find
 from momo_cli.terminal import Terminal
 
@@ -53,22 +52,11 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         "port": row.get("port"),
         "device_id": row.get("device_id"),
         "state": "already_released",
-        "manager": False,
-        "uid": None,
-        "pid": None,
     }
-    environ = terminal.located.environ
-    mmcli = modem_manager.program(environ)
-    if mmcli is not None:
-        port = str(told["port"])
-        device = modem_manager.usb_device(port)
-        if device is None:
-            raise usage(f"{port} is no USB modem of this machine", "momo modems list", "lsusb")
-        uid = modem_manager.managed(mmcli, device, port, environ)
-        told |= {"manager": True, "uid": uid}
-        if uid is not None:
-            pid = modem_manager.release(mmcli, uid, environ, client.pause)
-            told |= {"state": "released", "pid": pid}
+    done = modem_manager.let_go(str(told["port"]), terminal.located.environ, client.pause)
+    told |= {"manager": done.manager, "uid": done.uid, "pid": done.pid}
+    if done.pid is not None:
+        told["state"] = "released"
     return Answer(document=document(told), rows=[told], lines=list(_lines(row, told, terminal)))
 
 

@@ -9,11 +9,10 @@ from typing import Annotated, Final
 
 import typer
 
-from daemon.wire import Path
+from momo_cli import pins
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.devices import split_sim
-from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 
@@ -21,8 +20,6 @@ EXAMPLES: Final = """\
   momo sims pin zte-front:0
   momo sims pin zte-front:0 --pin-file - < pin.txt
 """
-_DIGITS_MIN, _DIGITS_MAX = 4, 8
-_STDIN: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +48,11 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the PIN, and hand it to the daemon."""
-    pin = _pin(terminal, options.pin_file)
-    body = {"device": options.device, "slot_index": options.slot, "pin": pin}
-    reply = client.call("POST", Path.LOCAL_SIM_PIN, body=body)
+    if options.pin_file is not None:
+        pin = pins.pin_in(options.pin_file, terminal)
+    else:
+        pin = pins.checked(terminal.ask_secret("The SIM's PIN: ", "--pin-file FILE"))
+    reply = pins.keep(client, options.device, options.slot, pin)
     data = reply.data or {}
     where = f"{clean(data.get('device_name'))}:{data.get('slot_index')}"
     said = [f"{terminal.style('✓', 'green')} The PIN of {where} is kept, sealed."]
@@ -64,24 +63,3 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     else:
         said.append("It is tried once, when the SIM asks for it.")
     return Answer(document=reply.text, lines=said, next=["momo modems list"])
-
-
-def _pin(terminal: Terminal, path: str | None) -> str:
-    """Return the PIN as it was given.
-
-    Raises:
-        Failure: USAGE, when it is none, the file cannot be read, or there is nobody to ask.
-    """
-    if path == _STDIN:
-        pin = terminal.stdin.readline().strip()
-    elif path is not None:
-        try:
-            with open(path, encoding="ascii") as file:  # noqa: PTH123  # pathlib is not needed here
-                pin = file.read().strip()
-        except (OSError, ValueError) as problem:
-            raise usage(f"--pin-file: {path}: {problem}") from None
-    else:
-        pin = terminal.ask_secret("The SIM's PIN: ", "--pin-file FILE")
-    if not (pin.isascii() and pin.isdigit() and _DIGITS_MIN <= len(pin) <= _DIGITS_MAX):
-        raise usage(f"a PIN is {_DIGITS_MIN} to {_DIGITS_MAX} digits")
-    return pin
