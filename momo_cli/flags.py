@@ -166,7 +166,7 @@ def _take(words: _Words, word: str, queue: list[str]) -> None:
         key, what = SWITCHES[word]
         words.found[key] = what
     elif name in VALUED and not own:
-        if not equals and not queue:
+        if not equals and (not queue or queue[0].startswith("--")):
             words.problem = words.problem or f"{name} needs a value"
             return
         _set(words, VALUED[name], name, value if equals else queue.pop(0))

@@ -4,6 +4,8 @@ Everything that can happen to a command ends here: an answer, a refusal, Ctrl-C,
 away, a defect of ours. Commands know nothing of it.
 """
 
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +14,7 @@ from typing import Final
 from typer.exceptions import TyperException
 
 from daemon.wire import ErrorCode
-from momo_cli import errors, exits, system
+from momo_cli import errors, exits, misuse, system
 from momo_cli.commands import COMMANDS, GROUPS
 from momo_cli.completion_scripts import ASK
 from momo_cli.errors import Failure
@@ -83,11 +85,7 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         failure.facts.setdefault("command", command)
         return fail(terminal, failure)
     except TyperException as problem:
-        said = problem.format_message()
-        return fail(
-            terminal,
-            Failure(ErrorCode.USAGE, said, facts={"command": command}, next=_help(command)),
-        )
+        return fail(terminal, misuse.told(problem, command))
     except KeyboardInterrupt:
         terminal.note("\nStopped.")
         return exits.INTERRUPTED
@@ -103,13 +101,19 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     if flags.tz:
         _ = terminal.zone  # one that there is not is refused, whether or not a time will be shown
     words = ["version"] if flags.version else _helped(words)
+    shown = io.StringIO() if _for_programs(terminal) else terminal.stdout
     try:
-        call = root().main(args=words, prog_name="momo", standalone_mode=False)
+        with contextlib.redirect_stdout(shown):  # a help page is all that Typer writes
+            call = root().main(args=words, prog_name="momo", standalone_mode=False)
     except HelpWanted as wanted:
+        if _for_programs(terminal):
+            raise misuse.no_verb(wanted.group, wanted.verbs) from None
         terminal.stdout.write(f"{wanted}\n")
         return exits.USAGE
-    if call is None or isinstance(call, int):
-        return int(call or exits.OK)  # --help was answered by Typer
+    if call is None or isinstance(call, int):  # --help was answered by Typer
+        if isinstance(shown, io.StringIO):
+            _help_for_programs(terminal, words, shown.getvalue())
+        return int(call or exits.OK)
     from momo_cli.alone import hold, lock_name  # noqa: PLC0415  # help needs no locks
     from momo_cli.perform import perform  # noqa: PLC0415  # nor a client and tables
 
@@ -118,6 +122,13 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         with hold(terminal, lock, command):
             return perform(terminal, call)
     return perform(terminal, call)
+
+
+def _help_for_programs(terminal: Terminal, words: Sequence[str], text: str) -> None:
+    from momo_cli.values import dumps  # noqa: PLC0415  # people's help needs no JSON
+
+    data = {"topic": _command_of(words), "text": text.rstrip("\n")}
+    terminal.stdout.write(dumps({"success": True, "data": data}) + "\n")
 
 
 def _helped(words: list[str]) -> list[str]:
@@ -130,10 +141,15 @@ def _helped(words: list[str]) -> list[str]:
     return [*asked, "--help"] if _command_of(asked) == " ".join(asked) else words
 
 
+def _for_programs(terminal: Terminal) -> bool:
+    """Say whether stdout holds JSON documents."""
+    return terminal.flags.get is None and terminal.output in (Output.JSON, Output.NDJSON)
+
+
 def fail(terminal: Terminal, failure: Failure) -> int:
     """Tell a failure: people on stderr, programs on stdout; return its exit code."""
     code = errors.exit_code_of(failure)
-    if terminal.flags.get is None and terminal.output in (Output.JSON, Output.NDJSON):
+    if _for_programs(terminal):
         from momo_cli.values import dumps  # noqa: PLC0415  # help needs no JSON
 
         body = errors.document(failure)
@@ -182,10 +198,6 @@ def _command_of(words: Sequence[str]) -> str:
         if full in COMMANDS or full in GROUPS:
             return full
     return ""
-
-
-def _help(command: str) -> tuple[str, ...]:
-    return (f"momo {command} --help".replace("  ", " "),)
 
 
 def _crash(terminal: Terminal, defect: Exception) -> int:

@@ -8,9 +8,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from momo_cli.commands import ALIASES, COMMANDS, GROUPS, PANELS
+from momo_cli.misuse import check_given, no_such_command
 
 _SETTINGS: Final[Mapping[str, Any]] = {"help_option_names": ["-h", "--help"]}
 _WORD_MAX, _FLAG_MAX = 22, 28
+_METAVARS: Final = {"str": "TEXT", "int": "N", "int range": "N", "float": "N"}
+"""What stands behind a flag in the help when its command says nothing better, by Click's name of the type."""
 _ABOUT: Final = "momo: collect mobile-money payments with the phone on this desk."
 _GLOBAL: Final = (
     ("--json, --plain, -o FORM", "table, plain, json, ndjson, csv or id"),
@@ -21,13 +24,26 @@ _GLOBAL: Final = (
 
 
 class HelpWanted(Exception):  # not an error: the person asked for nothing in particular
-    """A group was named without a verb; carries its help."""
+    """A group was named without a verb; carries its help, and the words that may follow."""
+
+    def __init__(self, text: str, group: str, verbs: Sequence[str]) -> None:
+        super().__init__(text)
+        self.group, self.verbs = group, verbs
 
 
 class MomoCommand(TyperCommand):
     """A command whose examples are printed as they stand."""
 
     examples: str = ""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # as in `format_epilog`
+        """Read the words, and refuse what Click would take without a word."""
+        check_given(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # as above
+        """Return the words of the usage line, without the braces that Typer puts around what is required."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # click's types are private in Typer
         """Write the examples, and where the flags that every command has are told."""
@@ -47,19 +63,30 @@ class LazyGroup(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # as above
         """Show the help when nothing else is said."""
         if not args:
-            raise HelpWanted(ctx.get_help())
+            raise HelpWanted(ctx.get_help(), self._prefix, list(self.commands))
         return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # as above
+        """Find the command of the first word, or say which was probably meant."""
+        if not self._meant(args[0]):
+            after = [] if self._prefix else _groups_with(args[0])
+            raise no_such_command(self._prefix, args[0], self.commands, after)
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # as above
         """Import and return the command; None when there is none of that name."""
-        meant = (cmd_name, *ALIASES.get(cmd_name, ()))
-        word = next((each for each in meant if each in self.commands), "")
+        word = self._meant(cmd_name)
         if not word:
             return None
         full = f"{self._prefix} {word}".strip()
         if full in GROUPS:
             return LazyGroup(full, name=word, help=GROUPS[full][0] + ".")
         return load(full)
+
+    def _meant(self, word: str) -> str:
+        """Return the command that a word or its alias names; empty when there is none."""
+        meant = (word, *ALIASES.get(word, ()))
+        return next((each for each in meant if each in self.commands), "")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # as above
         """Write the commands by panel, from the table."""
@@ -108,6 +135,11 @@ def _words(prefix: str) -> dict[str, tuple[str, str]]:
     return found
 
 
+def _groups_with(verb: str) -> list[str]:
+    """Return the groups that have such a command."""
+    return [full.partition(" ")[0] for full in COMMANDS if full.partition(" ")[2] == verb]
+
+
 def load(full: str) -> TyperCommand:
     """Import one command and return it as Typer sees it."""
     module = importlib.import_module(COMMANDS[full].module)
@@ -123,6 +155,9 @@ def load(full: str) -> TyperCommand:
     )(module.command)
     command = typer.main.get_command(app)
     assert isinstance(command, MomoCommand)
+    for param in command.params:
+        if param.param_type_name == "option" and param.metavar is None:
+            param.metavar = _METAVARS.get(param.type.name)
     command.help = COMMANDS[full].summary + "."
     more = (module.__doc__ or "").partition("\n")[2].strip()
     if more:

@@ -63,20 +63,47 @@ def test_flag_wins_over_environment() -> None:
         (("lines", "-o", "yaml"), "-o: 'yaml' is not one of table, plain, json, ndjson, csv, id"),
         (("lines", "--timeout", "soon"), "--timeout: 'soon' is not a duration"),
         (("lines", "--get"), "--get needs a value"),
-        (("lines", "--nonsense"), "No such option: --nonsense"),
-        (("nonsense",), "No such command 'nonsense'."),
-        (("init",), "Missing argument 'AMOUNT'."),
+        (("lines", "--nonsense"), "momo lines has no flag --nonsense"),
+        (("nonsense",), "there is no command 'nonsense'"),
+        (("init",), "AMOUNT and --phone are missing"),
+        (("methods", "add", "--phone", "0244124567"), "--provider and --name are missing"),
+        (("init", "12", "--phone"), "--phone needs a value"),
+        (
+            ("init", "12", "--phone", "--name", "x"),
+            "--phone needs a value, and the flag --name is none",
+        ),
+        (("lines", "--fields", "--utc"), "--fields needs a value"),
+        (("init", "12", "13", "--phone", "1"), "'13' is too much: momo init takes AMOUNT"),
+        (("lines", "extra"), "'extra' is too much: momo lines takes flags only"),
+        (("lines", "--", "--json"), "'--json' is too much"),
+        (("lines", "--jsn"), "momo lines has no flag --jsn; did you mean --json?"),
+        (("init", "12", "--fone", "1"), "momo init has no flag --fone; did you mean --phone?"),
+        (("tx", "list", "--all=yes"), "--all takes no value"),
+        (("tx", "list", "--page", "x"), "--page: 'x' is not a whole number of at least 1"),
+        (
+            ("tx", "list", "--per-page", "101"),
+            "--per-page: 101 is not a whole number from 1 to 100",
+        ),
+        (("tx", "list", "--status", "paid", "--status", "short"), "--status is given twice"),
+        (("reconcile", "A", "B", "--amount", "1", "--amount", "2"), "--amount is given twice"),
+        (("list",), "'list' needs a word before it: tx, review"),
         (("init", "12,50", "--phone", "0244124567"), "did you mean 12.50?"),
-        (("init", "-1", "--phone", "0244124567"), "No such option: -1"),
+        (
+            ("init", "-1", "--phone", "0244124567"),
+            "there is no flag -1; a value that begins with - stands behind --",
+        ),
         (("init", "12.505", "--phone", "0244124567"), "AMOUNT: '12.505' is not an amount"),
-        (("init", "12"), "Missing option '--phone'."),
+        (("init", "12"), "--phone is missing"),
         (("init", "12", "--phone", "1", "--meta", "[]"), "--meta must be a JSON object"),
         (("init", "12", "--phone", "1", "--meta", "@/nonexistent"), "--meta: /nonexistent: "),
         (("tx", "list", "--status", "ODD"), "--status: 'ODD' is not one of waiting, paid"),
         (("tx", "list", "--per-page", "0"), "--per-page"),
         (("tx", "list", "--from", "soon"), "--from: 'soon' is not a time"),
         (("tx", "show"), "give one of REF, CODE and --client-ref"),
-        (("tx", "wait", "X", "--for", "money"), "Invalid value for '--for'"),
+        (
+            ("tx", "wait", "X", "--for", "money"),
+            "--for: 'money' is not one of paid, final, expired",
+        ),
         (("sims", "assign", "zte", "--method", "1"), "DEVICE:SLOT: 'zte' is not DEVICE:SLOT"),
         (("messages", "list", "--state", "odd"), "--state: 'odd' is not one of payment"),
         (("deliveries", "list", "--status", "odd"), "--status: 'odd' is not one of pending"),
@@ -103,7 +130,7 @@ def test_wrong_words_with_json_are_one_document(momo: Momo) -> None:
         "success": False,
         "error": {
             "code": "USAGE",
-            "message": "No such option: --nonsense",
+            "message": "momo lines has no flag --nonsense",
             "next": ["momo lines --help"],
         },
         "exit_code": 2,
@@ -129,8 +156,46 @@ def test_short_words_stand_for_long_ones(
 
 
 def test_what_is_nearly_a_command_is_asked_about(momo: Momo) -> None:
-    assert "Did you mean 'list'?" in momo("tx", "lst").err
-    assert "Did you mean 'reconcile'?" in momo("reconcil").err
+    assert momo("tx", "lst").err.splitlines() == [
+        "error: there is no command 'tx lst'; did you mean 'list'?  [USAGE]",
+        "  next:  momo tx list",
+        "         momo tx --help",
+    ]
+    assert momo("reconcil", "--json").json["error"]["next"] == ["momo reconcile", "momo --help"]
+
+
+def test_a_switch_may_be_given_twice_and_so_may_what_takes_several(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
+    assert momo("tx", "list", "--all", "--all", "-q", "-q").code == 0
+    assert momo("tx", "watch", "--status", "paid", "--status", "odd").err.startswith(
+        "error: --status: 'odd'"
+    )
+
+
+@pytest.mark.parametrize("argv", [(), ("tx",), ("daemon",)])
+def test_a_group_alone_is_help_for_people_and_a_refusal_for_programs(
+    argv: tuple[str, ...], momo: Momo
+) -> None:
+    assert momo(*argv).out.startswith("Usage: momo")
+    assert momo(*argv).code == 2
+    ran = momo(*argv, "--json", "-q")
+    assert (ran.code, ran.json["exit_code"], ran.err) == (2, 2, "")
+    assert "needs a command: " in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("argv", [("tx", "list", "--help"), ("help", "tx", "list")])
+def test_help_is_one_document_for_programs(argv: tuple[str, ...], momo: Momo) -> None:
+    ran = momo(*argv, "--json")
+    assert (ran.code, ran.json["data"]["topic"]) == (0, "tx list")
+    assert ran.json["data"]["text"].startswith("Usage: momo tx list [OPTIONS]")
+
+
+def test_the_usage_line_and_the_flags_name_values_in_capitals(momo: Momo) -> None:
+    said = momo("init", "--help").out
+    assert said.startswith("Usage: momo init [OPTIONS] AMOUNT\n")
+    assert "<str>" not in said
 
 
 def test_absolute_shows_the_time_instead_of_how_long_ago(api: FakeApi, momo: Momo) -> None:
