@@ -238,6 +238,8 @@ def _order(tx: Tx, review: Review, reference: str | None) -> Transaction | None:
 
 def _keep(tx: Tx, env: Env, payment: Payment, *, rejected: bool, now: int) -> Transaction:
     """Keep a payment without an order; it is forwarded unless it was rejected."""
+    if payment.historical and not rejected:
+        payment = payments.set_history(tx, payment, historical=False)
     payments.set_standing(tx, payment.id, "open")
     messages.paid(tx, payment.message_id)
     return settle.give_holder(

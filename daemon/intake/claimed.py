@@ -5,6 +5,7 @@ from daemon.core.approval import payment_row
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, Review, Transaction
 from daemon.env import Env
+from daemon.intake.from_file import take_over
 from daemon.store import messages, payment_methods, payments, reviews, transactions
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode
@@ -52,7 +53,10 @@ def _claimed(tx: Tx, env: Env, review: Review, order: Transaction | None, now: i
     payment = payments.add(tx, row)
     if payment is None:
         others = payments.with_telco_id(tx, message.mode, row["telco_transaction_id"])
-        raise _used(tx, next(one for one in others if one.provider == provider), order)
+        first = next(one for one in others if one.provider == provider)
+        payment = take_over(tx, first, row)
+        if payment is None:
+            raise _used(tx, first, order)
     payments.touch_line(tx, message.payment_method_id, message.sim_key, now)
     messages.became(tx, message.id, payment.id)
     reviews.set_payment(tx, review.id, payment.id)

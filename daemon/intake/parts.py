@@ -1,19 +1,24 @@
 """Store every part as the phone gave it, and say when a message is whole (decisions.md section 1)."""
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from daemon.core.model import Message
 from daemon.core.requests import ReadPart
-from daemon.intake.desk import Desk
+from daemon.intake.desk import IMPORTED, Desk
 from daemon.modem import parts as joining
 from daemon.modem import pdu as codec
 from daemon.modem.pdu_values import Deliver, Garbled, StatusReport
 from daemon.store import messages, texts
 from daemon.wire import MessageState
 from parsers.when import to_us
+
+FROM_FILE: Final = "file:"
+"""In front of a file's PDU, which is no hex then."""
 
 Stored = tuple[int, str, int | None]
 """Position, PDU and SMSC time of a stored part."""
@@ -51,8 +56,8 @@ class Waiting:
 
 def take(desk: Desk, part: ReadPart) -> Whole | Unread | Waiting | None:
     """Store one part; None when it was stored before, or the network delivered it twice."""
-    sha256 = digest(part.pdu)
-    if messages.has_part(desk.tx, desk.source.sim_key, sha256):
+    sha256 = _digest(desk, part.pdu)
+    if _is_known(desk, part, sha256):
         return None
     value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
     if isinstance(value, Garbled):
@@ -83,6 +88,7 @@ def _take_one_of_many(
         reference=key.reference,
         total=key.total,
         sent_at=new.sent_at_us,
+        imported=desk.imported,
     )
     stored = [messages.parts_of(desk.tx, message.id) for message in known]
     place = joining.place([_as_parts(rows, new.position) for rows in stored], new)
@@ -125,7 +131,7 @@ def whole_again(desk: Desk, row: Message) -> Whole | None:
 
 def take_unread(desk: Desk, part: ReadPart, why: str) -> Unread | None:
     """Store a part without reading it; None when it was stored before."""
-    sha256 = digest(part.pdu)
+    sha256 = _digest(desk, part.pdu)
     if messages.has_part(desk.tx, desk.source.sim_key, sha256):
         return None
     return _store_unread(desk, part, sha256, why)
@@ -190,13 +196,25 @@ def _add_message(desk: Desk, value: Deliver | None, sent_at: int | None, *, tota
             "wording": None,
             "fields": "{}",
             "trusted": None,
-            "reasons": "[]",
+            "reasons": json.dumps([IMPORTED] if desk.imported else []),
             "payment_id": None,
             "received_at": desk.now,
             "created_at": desk.now,
         },
     )
     return message_id
+
+
+def _digest(desk: Desk, pdu: str) -> str:
+    """Return what a part is known by. A file's is known by another name than a phone's: it may not stand in for it."""
+    return digest(f"{FROM_FILE}{pdu}") if desk.imported else digest(pdu)
+
+
+def _is_known(desk: Desk, part: ReadPart, sha256: str) -> bool:
+    """Say whether a part was stored before; to a file also what a phone has read, as far as its message is whole."""
+    if messages.has_part(desk.tx, desk.source.sim_key, sha256):
+        return True
+    return desk.imported and messages.has_whole(desk.tx, desk.source.sim_key, digest(part.pdu))
 
 
 def digest(pdu: str) -> str:

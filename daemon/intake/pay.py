@@ -5,6 +5,7 @@ from typing import Any
 from daemon.core import matching, trust
 from daemon.core.model import Payment, Transaction
 from daemon.intake.desk import Desk
+from daemon.intake.from_file import take_over
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.parts import microseconds
 from daemon.intake.suggest import suggest
@@ -119,12 +120,20 @@ def _match(desk: Desk, outcome: Outcome, payment: Payment) -> None:
     elif isinstance(decision, matching.Hold):
         outcome.state = MessageState.HELD
         outcome.reasons = [*outcome.reasons, decision.reason]
-        payments.set_standing(tx, payment.id, "review")
+        _wait(desk, payment)
         settle.ask_person(tx, outbox, payment, decision, now)
     else:
         holder = settle.give_holder(tx, outbox, payment, rejected=decision.rejected, now=now)
         if not decision.rejected:
             suggest(desk, payment, holder)
+
+
+def _wait(desk: Desk, payment: Payment) -> None:
+    """Let a payment wait for a person; what has a holder, from a file, is not sent to anybody meanwhile."""
+    if transactions.paid_by(desk.tx, payment.id) is None:
+        payments.set_standing(desk.tx, payment.id, "review")
+    else:
+        payments.set_history(desk.tx, payment, historical=True)
 
 
 def _decide(desk: Desk, payment: Payment) -> matching.Decision:
@@ -141,9 +150,15 @@ def _decide(desk: Desk, payment: Payment) -> matching.Decision:
 
 
 def _same_id_again(desk: Desk, arrived: Arrived, outcome: Outcome, row: dict[str, Any]) -> None:
-    """A second trusted message with one ID: the same again, or something a person must see."""
+    """A second trusted message with one ID: the same again, the first a phone read, or something a person must see."""
     others = payments.with_telco_id(desk.tx, desk.mode, row["telco_transaction_id"])
     first = next(other for other in others if other.provider == row["provider"])
+    payment = take_over(desk.tx, first, row)
+    if payment is not None:
+        outcome.payment_id = payment.id
+        outcome.state = MessageState.PAYMENT
+        _match(desk, outcome, payment)
+        return
     same = (
         first.amount_minor == row["amount_minor"]
         and first.currency == row["currency"]

@@ -6,6 +6,7 @@ from typing import Any
 from daemon.core.balance_line import Entry
 from daemon.core.doubts import Claim, Twin, twin
 from daemon.intake.desk import Desk
+from daemon.intake.from_file import told_by_file
 from daemon.intake.outcome import Arrived, Outcome
 from daemon.intake.pay import ask
 from daemon.store import balances, messages, payments
@@ -45,6 +46,9 @@ def is_known(desk: Desk, arrived: Arrived, outcome: Outcome, reading: readings.R
         earlier = _claim(desk, first, arrived.sim_key)
         known_as = first.key
     elif payment is not None:
+        if told_by_file(desk.tx, payment):
+            # A file teaches the chain nothing, so this one has its place in it; `pay` knows what to do about the ID.
+            return False
         earlier = Claim(True, payment.amount_minor, payment.currency, payment.sim_key)
         known_as = payment.message_id
     else:

@@ -27,6 +27,18 @@ def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
     )
 
 
+def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
+    """Say whether this PDU is part of a message of this SIM that is whole."""
+    return (
+        reader.value(
+            "SELECT 1 FROM sms_parts p JOIN messages m ON m.id = p.message_id "
+            "WHERE p.sim_key = :sim_key AND p.sha256 = :sha256 AND m.state <> 'incomplete'",
+            {"sim_key": sim_key, "sha256": sha256},
+        )
+        is not None
+    )
+
+
 def add_part(tx: Tx, part: dict[str, Any]) -> None:
     """Store one part; its `message_id` must exist."""
     tx.run(
@@ -45,8 +57,11 @@ def under_key(
     reference: int,
     total: int,
     sent_at: int | None,
+    imported: bool,
 ) -> list[Message]:
     """Return the latest messages that a part with this key and time may belong to or repeat, oldest first.
+
+    A phone's parts and those of a file do not make one message together.
 
     Parts of one message are at most a day apart. A reference comes back after 256 messages, so without the time each
     part of a busy line would be held against messages of other days.
@@ -54,6 +69,7 @@ def under_key(
     rows = reader.all(
         f"SELECT {_MESSAGE} FROM messages WHERE sim_key = :sim_key AND sender = :sender "
         "AND reference_width = :width AND reference = :reference AND parts_total = :total "
+        "AND (reasons LIKE '[\"imported\"%') = :imported "
         "AND (:sent_at IS NULL OR sent_at IS NULL OR ABS(sent_at - :sent_at) <= :apart) "
         "ORDER BY seq DESC LIMIT :limit",
         {
@@ -63,6 +79,7 @@ def under_key(
             "reference": reference,
             "total": total,
             "sent_at": sent_at,
+            "imported": imported,
             "apart": PARTS_APART_US,
             "limit": UNDER_KEY_MAX,
         },

@@ -5,7 +5,7 @@ from typing import Any
 
 from daemon.core.model import Payment
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all, load_optional
+from daemon.store.rows import columns, load, load_all, load_optional
 from daemon.wire import Mode
 
 _PAYMENT = columns(Payment)
@@ -53,6 +53,27 @@ def with_telco_id(reader: Reader, mode: Mode, telco_id: str) -> list[Payment]:
             {"telco_id": telco_id, "mode": mode},
         ),
     )
+
+
+def read_by_phone(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Payment:
+    """Let a payment be what `payment` says, every column but `seq`; its id, transaction ID and standing stay."""
+    kept = {"id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at"}
+    changed = ", ".join(f"{name} = :{name}" for name in _NAMES if name not in kept)
+    row = tx.one(
+        f"UPDATE payments SET {changed} WHERE id = :id RETURNING {_PAYMENT}",
+        {**payment, "id": payment_id},
+    )
+    assert row is not None, payment_id
+    return load(Payment, row)
+
+
+def set_history(tx: Tx, payment: Payment, *, historical: bool) -> Payment:
+    """Say whether a payment is history, and return it as it is then."""
+    tx.run(
+        "UPDATE payments SET historical = :historical WHERE id = :id",
+        {"id": payment.id, "historical": historical},
+    )
+    return replace(payment, historical=historical)
 
 
 def set_standing(tx: Tx, payment_id: str, standing: str) -> None:

@@ -19,6 +19,7 @@ from daemon.store import (
     near_miss,
     payments,
     reviews,
+    routings,
     texts,
     transactions,
 )
@@ -267,11 +268,16 @@ def give_holder(
 ) -> Transaction:
     """Give a payment without a request a holder, and forward it unless it is history or rejected.
 
-    `matched_by` is `review` when a person let it count. One that has a holder already keeps it.
+    `matched_by` is `review` when a person let it count. One that has a holder already keeps it, and is forwarded now if
+    it never was because it was history.
     """
     known = transactions.paid_by(tx, payment.id)
+    if known is not None and rejected:
+        return transactions.reject_holder(tx, known)
     if known is not None:
-        return transactions.reject_holder(tx, known) if rejected else known
+        if not payment.historical and not known.rejected and not routings.kept(tx, payment):
+            outbox.forward(tx, known, payment, now)
+        return known
     row = _holder(ids.time_ordered(outbox.new_id(), now), payment, rejected=rejected, now=now)
     holder = transactions.add(tx, {**row, "matched_by": matched_by})
     if not rejected and not payment.historical:
