@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from daemon.config import Config, Http
+from daemon.core import checkout
 from daemon.core.clock_watch import ClockWatch, Doubt
 from daemon.core.disk_room import DiskWatch
 from daemon.core.ids import new_uuid
@@ -78,6 +79,10 @@ class Env:
         configured = self.config.http.public_base_url.rstrip("/")
         scheme = "https" if self.config.http.tls_cert else "http"
         return configured or f"{scheme}://{self.address}"
+
+    def checkout_url(self, slug: str) -> str:
+        """Return the address of a request's page, as customers see it."""
+        return f"{self.public_base_url}{checkout.ROOT}{slug}"
 
     @property
     def address(self) -> str:

@@ -162,7 +162,7 @@ def _values(
     elif "|" in shown and shown.replace("|", "").isalnum() and shown.islower():
         yield from _plainly(shown.split("|"))
     else:
-        kind = _OPTIONS.get(before) or _KINDS.get(shown)
+        kind = _OPTIONS.get(before) or _KINDS.get(shown.rpartition("] ")[2])
         if kind is None and shown == "ID":
             kind = command.partition(" ")[0]
         if kind is not None:

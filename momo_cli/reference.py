@@ -49,6 +49,8 @@ def page(name: str) -> Page:
 
 def _word(param: Any) -> str:
     shown = str(param.metavar or param.name.upper())
+    if "] " in shown:  # it says itself what may be left out
+        return shown
     bare = shown.strip("[].") or shown
     many = "..." if param.nargs == -1 else ""
     return f"{bare}{many}" if param.required else f"[{bare}]{many}"

@@ -17,6 +17,7 @@ from daemon.api import (
     gap,
     keys,
     lines,
+    local_checkout,
     local_control,
     local_delivery,
     local_doctor,
@@ -56,6 +57,7 @@ from daemon.api.initialize import initialize
 from daemon.api.reconcile import reconcile
 from daemon.api.resource import Routes, no_such_route, op, public
 from daemon.api.service import Hooks, Reply, Service, Site, ok
+from daemon.core import checkout
 from daemon.core.errors import Refusal
 from daemon.core.shapes import dump
 from daemon.env import Env
@@ -66,8 +68,6 @@ from daemon.wire import Scope as Key
 
 __all__ = ["Application", "Hooks", "build"]
 
-PAGES = "/pay/"
-"""Where the checkout pages are; initialize makes their addresses."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -216,6 +216,7 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_LISTENER, {"POST": op(local_listen.stream)}, local=True)
     routes.add(Path.LOCAL_LISTENER_OUTCOMES, {"POST": op(local_listen.settle)}, local=True)
     routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(local_delivery.sign)}, local=True)
+    routes.add(Path.LOCAL_CHECKOUT, {"GET": op(local_checkout.get)}, local=True)
     routes.add(Path.LOCAL_REPORT, {"GET": op(local_report.get)}, local=True)
     routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(local_report.mail)}, local=True)
     routes.add(Path.LOCAL_STATEMENT, {"POST": op(local_statement.compare)}, local=True)
@@ -242,7 +243,7 @@ def _with_pages(app: ASGIApp, pages: Site | None) -> ASGIApp:
         return app
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
-        await (pages if scope["path"].startswith(PAGES) else app)(scope, receive, send)
+        await (pages if scope["path"].startswith(checkout.ROOT) else app)(scope, receive, send)
 
     return choose
 

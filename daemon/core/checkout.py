@@ -20,6 +20,10 @@ from daemon.core.verdict import judge
 from daemon.wire import Mode, TransactionStatus
 from parsers.money import render
 
+ROOT: Final = "/pay/"
+"""Under which every page is served."""
+NOT_PUBLIC: Final = "checkout_url is not public: set public_base_url under [http] in config.toml"
+"""The warning that goes with an address which only this machine, or the shop's own network, can open."""
 LANGUAGES: Final = ("en", "fr")
 """Those that the page has words in; one that no native speaker has reviewed is off until the settings name it."""
 MENUS: Final[Mapping[str, str]] = {

@@ -64,6 +64,9 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
         {"delivery_status": word(DeliveryStatus, DeliveryStatus.RETRYING)}
     ),
     ErrorCode.TRANSACTION_NOT_CANCELLABLE: Extras({"transaction_status": PENDING}),
+    ErrorCode.NO_CHECKOUT_PAGE: Extras(
+        {"reason": text("ended", "`ended`, `no_request`: a payment without one, or `http_off`")}
+    ),
     ErrorCode.REVIEW_ALREADY_DECIDED: Extras(
         {
             "review_state": text("approved"),

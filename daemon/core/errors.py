@@ -152,6 +152,11 @@ ERRORS: Final[dict[ErrorCode, ErrorSpec]] = {
     ErrorCode.TRANSACTION_NOT_CANCELLABLE: ErrorSpec(
         409, "This payment request can no longer be cancelled.", "Retrieve it to see its status."
     ),
+    ErrorCode.NO_CHECKOUT_PAGE: ErrorSpec(
+        409,
+        "This payment request has no page (any more).",
+        "A page is there from the request until 30 days after its end.",
+    ),
     ErrorCode.REVIEW_ALREADY_DECIDED: ErrorSpec(
         409, "This review was already decided.", "Retrieve it to see the decision."
     ),

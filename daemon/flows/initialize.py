@@ -4,6 +4,7 @@ from typing import Any
 
 from daemon.core import ids, limits, matching, shapes, transaction_shapes
 from daemon.core.access import Caller, CallerKind
+from daemon.core.checkout import NOT_PUBLIC
 from daemon.core.disk_room import Room
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.model import Payment, Transaction
@@ -64,7 +65,7 @@ async def initialize(
         body = shapes.success(
             transaction_shapes.initialized(
                 transaction,
-                checkout_url=f"{env.public_base_url}/pay/{transaction.public_slug}",
+                checkout_url=env.checkout_url(str(transaction.public_slug)),
                 payer_sms_sent=texted,
             ),
             meta=_meta(env, request_id, idempotency),
@@ -216,7 +217,5 @@ def _meta(env: Env, request_id: str, claim: Idempotency | None) -> dict[str, Any
         "idempotency_key": None if claim is None else claim.key,
     }
     if not env.config.http.public_base_url:
-        meta["warnings"] = [
-            "checkout_url is not public: set public_base_url under [http] in config.toml"
-        ]
+        meta["warnings"] = [NOT_PUBLIC]
     return meta

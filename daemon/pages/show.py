@@ -8,14 +8,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 from daemon.core import checkout
-from daemon.core.checkout import ENDED, MONEY, Screen
+from daemon.core.checkout import ENDED, MONEY, ROOT, Screen
 from daemon.core.return_address import ReturnAddress, return_address
 from daemon.env import Env
 from daemon.pages import words
 from daemon.pages.look import Look, qr_svg
 from daemon.store import checkout as store
 
-ROOT: Final = "/pay/"
 REFRESH_S: Final = 15
 REFRESH_EXPIRED_S: Final = 60
 """How often a browser without JavaScript looks again."""
@@ -112,7 +111,7 @@ class Pages:
             "thanks": "sent" in asked.query and view.screen in _CLAIMING and not claiming,
             "claiming": claiming,
             "receipt": words.receipt(view, t),
-            "qr": qr_svg(f"{self._env.public_base_url}{ROOT}{asked.slug}") if view.way else "",
+            "qr": qr_svg(self._env.checkout_url(asked.slug)) if view.way else "",
             "back": back if ended or view.screen is Screen.EXPIRED else None,
             "goes_back": back is not None
             and view.screen in {Screen.PAID, Screen.OVER}

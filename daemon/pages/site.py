@@ -14,13 +14,14 @@ from urllib.parse import parse_qsl, quote
 
 from starlette.types import Receive, Scope, Send
 
+from daemon.core.checkout import ROOT
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.shapes import dump
 from daemon.env import Env
 from daemon.flows.say_paid import Heard, say_paid
 from daemon.pages.answer import JSON, PRIVATE, STRICT_TRANSPORT, Answer, header, read_form
 from daemon.pages.look import Look
-from daemon.pages.show import ROOT, Asked, Pages, Shown
+from daemon.pages.show import Asked, Pages, Shown
 from daemon.pages.stream import Stream
 from daemon.pages.visitors import Visitors
 from daemon.wire import ErrorCode

@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx watch": Info(_ROOM + "tx_watch", "Show what happens to orders, as it happens", DAY),
     "tx wait": Info(_ROOM + "tx_wait", "Wait until an order is paid", DAY),
     "tx cancel": Info(_ROOM + "tx_cancel", "Give up an order that nobody has paid", DAY),
+    "open": Info(_ROOM + "open", "Show the page that the customer of an order sees", DAY),
     "review list": Info(_ROOM + "review_list", "List what waits for you to decide", DAY),
     "review show": Info(_ROOM + "review_show", "Show one of them with all that is known", DAY),
     "review approve": Info(_ROOM + "review_approve", "Let a doubtful payment count", DAY),

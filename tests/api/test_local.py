@@ -18,6 +18,7 @@ LOCAL = [
     ("GET", "/local/v1/status"),
     ("GET", "/local/v1/messages"),
     ("GET", f"/local/v1/messages/{NOBODY}"),
+    ("GET", "/local/v1/checkout/svc_trx_00000000000000000000000000000000"),
     ("POST", "/local/v1/shutdown"),
     ("POST", "/local/v1/setup"),
 ]

@@ -69,6 +69,12 @@ CASES = {
     "tx cancel": Case(
         ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED"), DOES
     ),
+    "open": Case(
+        ("open", samples.REF),
+        ("GET", f"/local/v1/checkout/{samples.REF}"),
+        ok(samples.CHECKOUT),
+        DOES,
+    ),
     "tx wait": Case(("tx", "wait", samples.REF), ("GET", TX), samples.one("SUCCESS"), ONE_THING),
     "review list": Case(
         ("review", "list"), ("GET", wire.Path.REVIEWS), ok([samples.REVIEW]), ok([])

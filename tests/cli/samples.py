@@ -85,6 +85,11 @@ CREATED: dict[str, Any] = {
     "checkout_url": "https://pay.example/pay/Xb3",
     "client_reference": None,
 }
+CHECKOUT: dict[str, Any] = {
+    "reference": REF,
+    "svc_code": CODE,
+    "checkout_url": "https://pay.example/pay/Xb3",
+}
 RECONCILED: dict[str, Any] = {
     "reconciliation_id": "rec_" + "1" * 32,
     "status": "VERIFIED",

@@ -64,6 +64,7 @@ def test_words_and_flags_need_no_daemon(line: str, offered: list[str], shop: Sho
         ("momo tx show ", ["7KQ2MX", "9PL8AA"]),
         ("momo tx show 7", ["7KQ2MX"]),
         ("momo tx show s", [samples.REF, samples.SHORT["reference"]]),
+        ("momo open ", ["7KQ2MX", "9PL8AA"]),
         ("momo reconcile 9", ["9PL8AA"]),
         ("momo reconcile 9PL8AA ", []),
         ("momo endpoints show ", [ENDPOINT]),

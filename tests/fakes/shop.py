@@ -53,14 +53,15 @@ class FakeShop:
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
         new_database.lay(folder / "momo.db")
         store = Store.open(str(folder / "momo.db"), now_us=clock.now_us())
+        config = config or Config()
         env = Env(
             store,
             clock,
             entropy,
-            config or Config(),
+            config,
             Vault.open(places, "file"),
             account_key=b"k" * 32,
-            http_address="127.0.0.1:8420",
+            http_address="" if config.http.bind == "off" else "127.0.0.1:8420",
             free_bytes=lambda _folder: 80_000_000_000,
         )
         source = await identify.identify(
