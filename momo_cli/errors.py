@@ -213,8 +213,8 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.LOCKED: Row(exits.CANCELLED, "another run holds this shop", ("momo daemon status",)),
     _E.DISK_FULL: Row(
         exits.FAILED,
-        "the disk is full; payments stay on the SIM until there is room",
-        _STATUS,
+        "there is no room on that disk for a copy; nothing was changed",
+        ("momo backup prune", "momo doctor disk"),
     ),
     _E.SERVICE_NOT_INSTALLED: Row(
         exits.NOT_FOUND, "this shop is no service of this machine", ("momo service install",)
