@@ -20,6 +20,7 @@ from momo_cli.dial import RETRY_S, UnixConnection, dial, unreachable
 from momo_cli.errors import Failure, usage
 from momo_cli.event_stream import Event, read_events
 from momo_cli.locate import Located
+from momo_cli.trace import Trace
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 _SILENCE_S_MAX: Final = 45.0
@@ -54,7 +55,7 @@ class Client:
         located: The shop, for the socket and for what to say when nobody answers.
         timeout_s: The limit of each call; None = for ever.
         warn: Takes a sentence for stderr.
-        trace: Takes a line of `--debug`; never a body, so never a secret.
+        trace: Is told of what passes (`-v`, `--debug`).
         command: The words of the running command, for hints.
         pause: Waits for so many seconds.
     """
@@ -62,7 +63,7 @@ class Client:
     located: Located
     timeout_s: float | None = DEFAULT_TIMEOUT_S
     warn: Callable[[str], None] = print
-    trace: Callable[[str], None] | None = None
+    trace: Trace | None = None
     pause: Callable[[float], None] = system.sleep
     _warned: bool = field(default=False, init=False)
 
@@ -137,7 +138,8 @@ class Client:
                 if last:
                     raise _broken(problem, safe=safe) from None
                 continue
-            self._traced(f"< {status} {len(text)} characters", started)
+            if self.trace is not None:
+                self.trace.got(status, said, text, system.monotonic() - started)
             if any_text and status < http.client.BAD_REQUEST and "json" not in kind:
                 return Reply(status, text, {}, said)
             return replace(self._reply(status, text), headers=said)
@@ -189,7 +191,10 @@ class Client:
                     seconds = _SILENCE_S_MAX if left is None else min(_SILENCE_S_MAX, left())
                     transport.settimeout(max(seconds, _READ_S_MIN))
 
-                yield from read_events(response, patience)
+                for event in read_events(response, patience):
+                    if event is not None and self.trace is not None:
+                        self.trace.heard(event.kind, event.data)
+                    yield event
         except (OSError, http.client.HTTPException):
             return
 
@@ -205,13 +210,6 @@ class Client:
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Iterator[tuple[http.client.HTTPResponse, socket.socket]]:
-        self._traced(f"> {method} {target}")
-        try:
-            transport = dial(self.located.socket, retry_s=RETRY_S, pause=self.pause)
-        except OSError as problem:
-            raise unreachable(self.located, problem) from None
-        transport.settimeout(self.timeout_s)
-        connection = UnixConnection(transport)
         sent = {
             wire.PROTOCOL_HEADER: wire.PROTOCOL,
             "Connection": "close",
@@ -220,6 +218,14 @@ class Client:
         }
         if body is not None:
             sent["Content-Type"] = "application/json"
+        if self.trace is not None:
+            self.trace.sent(method, target, sent, body)
+        try:
+            transport = dial(self.located.socket, retry_s=RETRY_S, pause=self.pause)
+        except OSError as problem:
+            raise unreachable(self.located, problem) from None
+        transport.settimeout(self.timeout_s)
+        connection = UnixConnection(transport)
         response = None
         try:
             connection.request(method, target, body=body, headers=sent)
@@ -269,13 +275,6 @@ class Client:
             facts=dict(_UNCERTAIN),
             next=("momo daemon status",),
         )
-
-    def _traced(self, line: str, started: float | None = None) -> None:
-        if self.trace is None:
-            return
-        if started is not None:
-            line += f", {(system.monotonic() - started) * 1000:.0f} ms"
-        self.trace(line)
 
 
 def path_of(path: str, **values: str) -> str:

@@ -5,6 +5,7 @@ from momo_cli.answer import Answer, Call
 from momo_cli.client import DEFAULT_TIMEOUT_S, Client
 from momo_cli.flags import Flags
 from momo_cli.terminal import Terminal
+from momo_cli.trace import Trace
 
 
 def perform(terminal: Terminal, call: Call) -> int:
@@ -18,7 +19,9 @@ def perform(terminal: Terminal, call: Call) -> int:
         terminal.located,
         timeout_s=_limit(terminal.flags),
         warn=terminal.note,
-        trace=terminal.complain if terminal.flags.debug or terminal.flags.verbose else None,
+        trace=Trace(terminal.complain, whole=terminal.flags.debug)
+        if terminal.flags.debug or terminal.flags.verbose
+        else None,
         pause=system.sleep,
     )
     answer = call.run(client, terminal, call.options)

@@ -17,7 +17,7 @@ Environment variables. A flag wins over a variable, a variable over config.toml.
   MOMO_TZ         zone of the times on the screen (--tz)
   MOMO_NO_INPUT   1: never ask (--no-input)
   MOMO_NO_COLOR   1: no colour (--no-color); NO_COLOR does the same
-  MOMO_DEBUG      1: show the calls on the socket (--debug)
+  MOMO_DEBUG      1: show what passes on the socket (--debug)
   MOMO_PAGER      shows lists that are longer than the screen; cat is none; else PAGER, else less
 
 Honoured: NO_COLOR FORCE_COLOR TERM COLUMNS PAGER LESS LC_ALL LC_CTYPE LANG XDG_DATA_HOME XDG_STATE_HOME
@@ -40,7 +40,9 @@ What goes to stdout is what you asked for; messages, hints and questions go to s
   --fields A,B            choose and order the columns of table, plain, csv, ndjson
   --get PATH              one value, raw: momo init 12 --phone 0244124567 --get data.svc_code
   -q, --quiet             no messages; one error line and one next line if it fails
-  -v, --debug             more: the calls on the socket, and the trace of a fault
+  -v                      more: the calls on the socket
+  --debug                 all of it: headers and bodies too, with secrets, numbers, names and texts
+                          masked; and the trace of a fault
   --no-color              no colour (also NO_COLOR, TERM=dumb)
   --no-input, -y          never ask; answer yes
   --socket PATH, --profile NAME    another daemon, another shop

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from daemon.doctor import units
 from daemon.doctor.checks import Patient
-from daemon.log import scrubbed
 from daemon.store import examine
+from parsers.masking import scrubbed
 
 LOG_BYTES: Final = 256 * 1024
 """The end of each log file that is taken."""

@@ -160,14 +160,6 @@ def test_long_home_moves_the_socket_on_both_sides(tmp_path: Path) -> None:
     assert "/momo-4242/" in socket_path
 
 
-def test_debug_shows_calls_and_no_bodies(api: FakeApi, momo: Momo) -> None:
-    api.on("POST", wire.Path.ENDPOINTS, ok(samples.ENDPOINT, secret="whsec_canary"))
-    ran = momo("endpoints", "add", "https://shop.example/hook", "--debug", "--json")
-    assert "> POST /v1/open-collections/endpoints" in ran.err
-    assert "< 200 " in ran.err
-    assert "whsec_canary" not in ran.err
-
-
 def test_secret_goes_to_its_file_and_not_to_stdout(
     api: FakeApi, momo: Momo, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.log import Log, _as_if_missing, masked, scrubbed
+from daemon.log import Log, _as_if_missing
 
 KEY = "svc_live_sk_0123456789ABCDEFGHIJKLMNOPQRSTUVabcdef"
 CANARIES = [
@@ -50,52 +50,7 @@ def test_canary_never_reaches_the_log(canary: str, as_json: bool) -> None:
         assert canary not in line(as_json, **facts)
 
 
-def test_phone_number_keeps_its_ends() -> None:
-    assert masked("phone", "+233241234567") == "+23324****567"
-    assert masked("phone", "0241234567") == "024****567"
-    assert scrubbed("from +233 24 123 4567 to 024-123-4567") == "from +23324****567 to 024****567"
-
-
-def test_name_keeps_its_first_letter() -> None:
-    assert masked("payer_name", "Kofi Boateng") == "K***"
-    assert masked("name", "") == "***"
-    assert masked("payer", {"name": "Kofi", "phone_number": "0241234567"}) == {
-        "name": "K***",
-        "phone_number": "024****567",
-    }
-
-
-def test_text_of_a_message_is_never_shown_whatever_it_holds() -> None:
-    for key in ("body", "text", "reference_text", "pdu", "password", "secret", "token", "meta"):
-        assert masked(key, {"a": 1}) == "***"
-
-
-@pytest.mark.parametrize(
-    "fine",
-    [
-        "svc_trx_0f3c5a9d8e7b6a5f4e3d2c1b0a998877",
-        "550e8400-e29b-41d4-a716-446655440000",
-        "req_0123456789abcdef0123456789abcdef",
-        "ocl_0123456789abcdefghijklmn",
-        "/dev/serial/by-id/usb-ZTE_MF823_1234567890ABCDEF-if01",
-        "127.0.0.1:8420",
-        "2026-11-20T09:14:00.123Z",
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-        "12.50",
-        "http 503",
-    ],
-)
-def test_ids_paths_and_times_stay_readable(fine: str) -> None:
-    assert scrubbed(fine) == fine
-
-
-@pytest.mark.parametrize("value", [0, 1_760_000_000_000_000, -1.5, True, None])
-def test_numbers_pass(value: object) -> None:
-    assert masked("count", value) == value
-
-
-def test_value_cannot_write_a_line_of_its_own() -> None:
-    assert scrubbed("a\nready pid=1\r\x1b[31m") == "a\\x0aready pid=1\\x0d\\x1b[31m"
+def test_a_value_cannot_write_a_line_of_its_own() -> None:
     assert line(False, why="a\nb").count("\n") == 1
 
 
