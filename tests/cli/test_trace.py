@@ -99,6 +99,7 @@ def test_a_long_body_is_cut_and_a_page_is_told_by_its_length(api: FakeApi, momo:
     assert "momo_up" not in shown
 
 
+@pytest.mark.usefixtures("naps")
 def test_events_of_a_stream_are_traced(api: FakeApi, momo: Momo) -> None:
     stream = (
         'id: 7\nevent: transaction.completed\ndata: {"reference": "r", "payer_name": "Kofi"}\n\n'
