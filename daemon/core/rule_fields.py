@@ -266,9 +266,15 @@ class PaymentFacts:
         self, transaction: Transaction, payment: Payment, method: PaymentMethod | None
     ) -> None:
         self._of = _Payment(transaction, payment, method)
+        self._known: dict[str, Value] = {}
 
     def value(self, name: str) -> Value:
-        """Return the raw value of a field."""
+        """Return the raw value of a field. Many rules ask for the same one."""
+        if name not in self._known:
+            self._known[name] = self._look(name)
+        return self._known[name]
+
+    def _look(self, name: str) -> Value:
         if name in FIELDS:
             return FIELDS[name].get(self._of)
         return _member(_meta(self._of.transaction.meta), name.removeprefix(META).split("."))

@@ -9,15 +9,18 @@ from daemon.core.access import Caller
 from daemon.core.delivery import STREAK_MIN, DeadLetterReason
 from daemon.core.errors import Refusal
 from daemon.core.limits import SECOND_US
-from daemon.core.model import Endpoint
+from daemon.core.model import Delivery, Endpoint
 from daemon.core.signing import normalise_url
 from daemon.env import Env
-from daemon.store import dead_letters, deliveries, endpoints, events
+from daemon.store import backlog, dead_letters, endpoints, events
 from daemon.store.engine import Tx
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, Mode
 
 PROBE_US: Final = 30 * SECOND_US
 """After a resume the first delivery is the probe; the others wait this long unless it arrives sooner."""
+
+PIECE: Final = 100
+"""Deliveries of a deleted endpoint that are given up in one transaction, for which payments wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
         columns = _columns(changes)
         queued = None
         if changes.is_active and not before.is_active:
-            queued = deliveries.resume(tx, endpoint_id, now=now, later=now + PROBE_US)
+            queued = backlog.resume(tx, endpoint_id, now=now, later=now + PROBE_US)
             # The probe's 2xx ends an outage: it brings forward what waits behind it.
             columns["link_failures"] = STREAK_MIN
         after = endpoints.change(tx, endpoint_id, {**columns, "updated_at": now})
@@ -85,6 +88,8 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
 async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
     """Delete an endpoint and return how many deliveries it will never get. Its log stays.
 
+    What a crash leaves of a long queue is given up by `finish_deletions`; nothing of it is sent meanwhile.
+
     Raises:
         Refusal: ENDPOINT_NOT_FOUND, also when it was deleted before.
         Unavailable: Nothing can be written.
@@ -96,24 +101,9 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
         endpoints.change(
             tx, endpoint_id, {"is_active": False, "deleted_at": now, "updated_at": now}
         )
-        owed = deliveries.give_up(tx, endpoint_id, now)
-        for delivery in owed:
-            dead_letters.bury(
-                tx,
-                letter_id=env.new_id(),
-                delivery_id=delivery.id,
-                reason=DeadLetterReason.ENDPOINT_DELETED,
-                now=now,
-            )
-            events.add(
-                tx,
-                type="delivery.failed",
-                mode=endpoint.mode,
-                at=now,
-                transaction_id=delivery.transaction_id,
-                endpoint_id=endpoint_id,
-                data={"delivery_id": delivery.id, "event": delivery.event, "code": None},
-            )
+        undelivered = backlog.count(tx, endpoint_id)
+        # What is on its way is due longest, so it is among these: how it ends does not tell of it a second time.
+        _give_up(tx, env, endpoint_id, now)
         events.add(
             tx,
             type="endpoint.deleted",
@@ -121,11 +111,51 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
             at=now,
             actor=caller.name,
             endpoint_id=endpoint_id,
-            data={"undelivered": len(owed)},
+            data={"undelivered": undelivered},
         )
-        return len(owed)
+        return undelivered
 
-    return await env.store.write(job)
+    undelivered = await env.store.write(job)
+    await _give_up_all(env, endpoint_id)
+    return undelivered
+
+
+async def finish_deletions(env: Env) -> int:
+    """Give up what is still owed to endpoints whose deletion a crash cut off; returns how many deliveries.
+
+    Raises:
+        Unavailable: Nothing can be written.
+    """
+    left = await env.store.read(backlog.owed_to_deleted)
+    return sum([await _give_up_all(env, endpoint_id) for endpoint_id in left])
+
+
+async def _give_up_all(env: Env, endpoint_id: str) -> int:
+    now = env.clock.now_us()
+    given_up = 0
+    while piece := await env.store.write(lambda tx: _give_up(tx, env, endpoint_id, now)):
+        given_up += piece
+    return given_up
+
+
+def _give_up(tx: Tx, env: Env, endpoint_id: str, now: int) -> int:
+    """Make dead letters of a piece of what is owed to a deleted endpoint; returns how many, 0 when that was all."""
+    owed = backlog.give_up(tx, endpoint_id, now, PIECE)
+    letters = [(env.new_id(), delivery.id) for delivery in owed]
+    dead_letters.bury_all(tx, letters, reason=DeadLetterReason.ENDPOINT_DELETED, now=now)
+    events.add_all(tx, [_given_up(delivery, now) for delivery in owed])
+    return len(owed)
+
+
+def _given_up(delivery: Delivery, now: int) -> events.Line:
+    return events.Line(
+        type="delivery.failed",
+        mode=Mode.TEST if delivery.test else Mode.LIVE,
+        at=now,
+        transaction_id=delivery.transaction_id,
+        endpoint_id=delivery.endpoint_id,
+        data={"delivery_id": delivery.id, "event": delivery.event, "code": None},
+    )
 
 
 def _existing(tx: Tx, endpoint_id: str) -> Endpoint:

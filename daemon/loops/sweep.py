@@ -6,7 +6,7 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
-from daemon.flows import clock, disk_room, expire, send_text
+from daemon.flows import clock, disk_room, endpoint_changes, expire, send_text
 from daemon.flows.drop_suggestions import drop_suggestions
 from daemon.flows.missing_parts import tell_missing_parts
 from daemon.flows.note_key_use import note_key_use
@@ -36,6 +36,8 @@ async def sweep(env: Env, log: Log) -> None:
             for turn in await watch(env):
                 event = "sim.heard_again" if turn.silence is None else "sim.silent"
                 log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
+            if given_up := await endpoint_changes.finish_deletions(env):
+                log.info("endpoint.deletion_finished", count=given_up)
             if lacking := await tell_missing_parts(env):
                 log.warning("message.incomplete", count=lacking)
             env.promise(WORKER)

@@ -1,5 +1,6 @@
 """What was given up: one dead letter per delivery, with what it failed of, until somebody sends it again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.core.delivery_rows import DeadLetter
@@ -7,7 +8,7 @@ from daemon.core.model import Delivery, Endpoint
 from daemon.store import deliveries, events
 from daemon.store.engine import Reader, Tx
 from daemon.store.pages import Narrowed, page
-from daemon.store.rows import columns, load
+from daemon.store.rows import columns, load, table, values
 from daemon.wire import Mode
 
 _LETTER_L = columns(DeadLetter, "l.")
@@ -43,19 +44,26 @@ class DeadLetterFilter:
 
 def bury(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:
     """Make the dead letter of a delivery that has just failed, or open its old one again."""
+    bury_all(tx, [(letter_id, delivery_id)], reason=reason, now=now)
+
+
+def bury_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int) -> None:
+    """Do so for some that failed of the same; each is the id of a new letter and that of its delivery."""
+    if not letters:
+        return
     tx.run(
         "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at, failing_since, "
         "error_code, error_message, last_status_code, last_response_body, attempt_count) "
-        "SELECT :id, d.id, :reason, :now, 0, :now, "
+        "SELECT v.column1, d.id, :reason, :now, 0, :now, "
         "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run), "
         "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count "
-        "FROM deliveries d WHERE d.id = :delivery_id "
+        f"FROM (VALUES {table(letters)}) AS v JOIN deliveries d ON d.id = v.column2 WHERE TRUE "
         "ON CONFLICT (delivery_id) DO UPDATE SET reason = excluded.reason, replayed_at = NULL, resolved_at = NULL, "
         "failed_at = excluded.failed_at, failing_since = excluded.failing_since, "
         "error_code = excluded.error_code, error_message = excluded.error_message, "
         "last_status_code = excluded.last_status_code, "
         "last_response_body = excluded.last_response_body, attempt_count = excluded.attempt_count",
-        {"id": letter_id, "delivery_id": delivery_id, "reason": reason, "now": now},
+        {**values(letters), "reason": reason, "now": now},
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_all, load_optional, table, values
+from daemon.store.rows import columns, load, load_optional, table, values
 
 TOPIC = "deliveries"
 """Woken by every commit that made something due."""
@@ -226,43 +226,6 @@ def streak_of(reader: Reader, endpoint_id: str) -> tuple[int, int]:
         {"id": endpoint_id},
     )
     return (0, 0) if row is None else (row[0], row[1])
-
-
-def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
-    """Make the oldest delivery that waits for an endpoint due now and the others due at `later`; returns how many.
-
-    The first is the probe: when it arrives, `delivery_queue.flush` brings the others forward. A retry brought forward
-    is extra: if it fails it has used up no step of its schedule.
-    """
-    free = "endpoint_id = :id AND next_attempt_at IS NOT NULL AND leased_until IS NULL"
-    waiting = tx.run(
-        "UPDATE deliveries SET next_attempt_at = CASE WHEN seq > "
-        f"(SELECT MIN(seq) FROM deliveries WHERE {free}) THEN :later ELSE :now END, "
-        "extra = CASE WHEN status = 'retrying' AND next_attempt_at > :now THEN 1 ELSE extra END "
-        f"WHERE {free}",
-        {"id": endpoint_id, "now": now, "later": later},
-    )
-    tx.wake(TOPIC)
-    return waiting
-
-
-def give_up(tx: Tx, endpoint_id: str, now: int) -> list[Delivery]:
-    """Fail everything that is owed to an endpoint, also what is on its way; returns what it was."""
-    owed = load_all(
-        Delivery,
-        tx.all(
-            f"SELECT {_DELIVERY} FROM deliveries "
-            "WHERE endpoint_id = :id AND next_attempt_at IS NOT NULL ORDER BY seq",
-            {"id": endpoint_id},
-        ),
-    )
-    tx.run(
-        "UPDATE deliveries SET status = 'failed', failed_at = :now, next_attempt_at = NULL, "
-        "leased_until = NULL, waiting = NULL, extra = 0 "
-        "WHERE endpoint_id = :id AND next_attempt_at IS NOT NULL",
-        {"id": endpoint_id, "now": now},
-    )
-    return owed
 
 
 def implicit_endpoint(

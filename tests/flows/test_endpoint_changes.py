@@ -9,6 +9,7 @@ from daemon.core.delivery import DeliveryError, Link, Outcome
 from daemon.core.model import Delivery, Endpoint
 from daemon.flows import deliver, endpoint_changes
 from daemon.flows.endpoint_changes import PROBE_US, Changes
+from daemon.store import backlog
 from daemon.store.attempt_record import Leased
 from tests.fakes.shop import OWNER, FakeShop
 from tests.flows.test_deliver import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
@@ -106,10 +107,11 @@ async def test_a_user_s_pause_keeps_the_time_of_an_automatic_one(shop: FakeShop)
     assert (await endpoint(shop)).auto_paused_at == 7
 
 
+@pytest.mark.parametrize("auto_paused_at", [None, 7])
 async def test_a_resume_sends_the_oldest_first_as_a_probe_and_then_the_others(
-    shop: FakeShop,
+    shop: FakeShop, auto_paused_at: int | None
 ) -> None:
-    await add_endpoint(shop, is_active=0, auto_paused_at=7, consecutive_failures=20)
+    await add_endpoint(shop, is_active=0, auto_paused_at=auto_paused_at, consecutive_failures=20)
     for telco_id in IDS:
         await owe(shop, telco_id)
     changed = await change(shop, is_active=True)
@@ -142,6 +144,38 @@ async def test_behind_a_probe_that_fails_the_others_wait(shop: FakeShop) -> None
     await finish(shop, await lease_one(shop), outcome(500))
     assert await lease(shop) == []
     assert [each.next_attempt_at for each in await owed(shop)][1:] == [now + PROBE_US] * 2
+
+
+async def test_a_resume_leaves_a_long_queue_as_it_is_behind_its_probe(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog, "HELD_BACK_MAX", 2)
+    await add_endpoint(shop, is_active=0, auto_paused_at=7, consecutive_failures=20)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    before = [each.next_attempt_at for each in await owed(shop)]
+    shop.clock.advance(3600)
+    changed = await change(shop, is_active=True)
+    assert changed.queued == 3
+    oldest, *others = await owed(shop)
+    assert [each.next_attempt_at for each in (oldest, *others)] == before
+    (probe,) = await lease(shop)
+    assert probe.delivery.id == oldest.id
+    await finish(shop, probe, outcome(200))
+    assert [each.delivery.id for each in await lease(shop)] == [each.id for each in others]
+
+
+async def test_a_resume_brings_a_retry_of_a_long_queue_forward_when_it_is_the_oldest(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog, "HELD_BACK_MAX", 0)
+    await add_endpoint(shop, consecutive_failures=19)
+    await owe(shop)
+    await finish(shop, await lease_one(shop), outcome(500))
+    shop.clock.advance(1)
+    await change(shop, is_active=True)
+    leased = await lease_one(shop)
+    assert leased.delivery.extra
 
 
 async def test_what_waits_goes_to_the_new_address_under_its_old_id(shop: FakeShop) -> None:
@@ -200,3 +234,41 @@ async def test_an_attempt_given_back_after_the_deletion_stays_given_up(shop: Fak
     await deliver.give_back(shop.env, leased)
     (row,) = await owed(shop)
     assert (row.status, row.next_attempt_at, row.waiting) == ("failed", None, None)
+
+
+async def test_a_long_queue_is_given_up_piece_by_piece_and_told_of_once(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_changes, "PIECE", 2)
+    await add_endpoint(shop)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    assert await endpoint_changes.delete(shop.env, OWNER, "e1") == 3
+    assert [each.status for each in await owed(shop)] == ["failed"] * 3
+    told = "SELECT COUNT(DISTINCT data), COUNT(*) FROM events WHERE type = 'delivery.failed'"
+    assert await shop.values(told) == [(3, 3)]
+    assert await shop.values("SELECT COUNT(*) FROM dead_letters") == [3]
+
+
+async def test_a_deletion_that_a_crash_cut_off_is_finished_later(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_changes, "PIECE", 1)
+    await add_endpoint(shop)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+
+    async def crash(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(endpoint_changes, "_give_up_all", crash)
+        with pytest.raises(KeyboardInterrupt):
+            await endpoint_changes.delete(shop.env, OWNER, "e1")
+    assert sorted(each.status for each in await owed(shop)) == ["failed", "pending", "pending"]
+    assert await lease(shop) == []
+
+    assert await endpoint_changes.finish_deletions(shop.env) == 2
+    assert [each.status for each in await owed(shop)] == ["failed"] * 3
+    assert await shop.values("SELECT COUNT(*) FROM dead_letters") == [3]
+    assert await endpoint_changes.finish_deletions(shop.env) == 0
