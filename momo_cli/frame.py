@@ -177,15 +177,17 @@ def _told(terminal: Terminal, failure: Failure) -> list[str]:
     elif proof.casefold().startswith(f"{sentence}:".casefold()):  # the same, with the reason
         sentence, proof = f"{sentence}{proof[len(sentence) :].rstrip('.')}", ""
     code = terminal.style(f"[{clean(failure.code) or 'unknown'}]", "dim", message=True)
-    lines = [f"{terminal.style('error:', 'red', message=True)} {sentence}  {code}"]
     details = at(failure.body, "error.details")
     if isinstance(details, list) and details:
-        lines += [
-            f"{_INDENT}{clean(at(detail, 'field'))}: {clean(at(detail, 'message'))}"
-            for detail in details
+        proofs = [
+            f"{clean(at(detail, 'field'))}: {clean(at(detail, 'message'))}" for detail in details
         ]
-    elif proof.rstrip(".").casefold() not in ("", sentence.casefold()):
-        lines.append(_INDENT + proof)
+    else:
+        proofs = [proof] if proof.rstrip(".").casefold() not in ("", sentence.casefold()) else []
+    if terminal.flags.quiet and proofs:  # one line, and cron's mail still says why
+        sentence, proofs = f"{sentence}: {'; '.join(proofs)}", []
+    lines = [f"{terminal.style('error:', 'red', message=True)} {sentence}  {code}"]
+    lines += [_INDENT + proof for proof in proofs]
     for i, command in enumerate(errors.next_of(failure)):
         lines.append(("  next:  " if i == 0 else "         ") + command)
     return lines

@@ -80,7 +80,8 @@ async def mail(call: Call) -> Reply:
     text = fields.text("text", required=True, blank=False, lines=True, most=BODY_BYTES_MAX)
     settings = call.env.config.smtp
     if to is not None and "email" not in call.service.hooks.channels:
-        fields.fail("to", "invalid", "the settings name no mail server: see [smtp] in config.toml")
+        why = "the settings name no mail server: see [smtp] in config.toml"
+        fields.fail("to", "not_configured", why)
     elif to is not None and to.casefold() != settings.to.casefold():
         fields.fail(
             "to", "invalid", f"only the owner gets mail, at the address in [smtp] to: {settings.to}"

@@ -4,6 +4,7 @@ A day that --to names is in the report, to its end. Mail goes only to the addres
 same queue as notices: it is sent when there is a line, and tried again when there is none.
 """
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
@@ -11,10 +12,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from daemon.wire import Mode, Path
-from momo_cli import day_sheet, periods
+from momo_cli import day_sheet, periods, table
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, Reply
-from momo_cli.errors import usage
+from momo_cli.errors import Failure, usage
 from momo_cli.spreadsheet import csv_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
@@ -64,6 +65,8 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
         raise usage(f"--by: {by!r} is not one of {', '.join(BY)}")
     if form is not None and form not in FORMATS:
         raise usage(f"--format: {form!r} is not one of {', '.join(FORMATS)}")
+    if mail is not None and form not in (None, "table"):
+        raise usage(f"--mail sends the sheet as text; leave --format {form} away")
     if form == "html" and by != "line":
         raise usage("--format html shows the sheet alone; leave --by away")
     if yesterday is not (since is None) or (yesterday and until is not None):
@@ -111,14 +114,17 @@ def _mailed(client: Client, terminal: Terminal, options: Options, reply: Reply) 
     heading = day_sheet.title(reply.data, terminal.zone)
     found = day_sheet.lines(reply.data, plain) or [f"Nothing came in: {heading}."]
     found += ["", *day_sheet.findings(reply.data)] if day_sheet.findings(reply.data) else []
-    if options.by != "line":
-        rows = csv_lines(
-            [field.name for field in day_sheet.view_by(options.by).fields],
-            reply.data.get("rows") or (),
-        )
-        found += ["", *(line.rstrip("\r\n").replace(",", "  ") for line in rows)]
+    if rows := reply.data.get("rows"):
+        found += ["", *table.lines(plain, day_sheet.view_by(options.by), Answer(rows=rows), ())]
     body = {"to": options.mail, "subject": heading, "text": "\n".join(found) + "\n"}
-    sent = client.call("POST", Path.LOCAL_REPORT_MAIL, body=body)
+    try:
+        sent = client.call("POST", Path.LOCAL_REPORT_MAIL, body=body)
+    except Failure as failure:
+        if at(failure.body, "error.details.0.field") == "to":
+            failure.next = (f"momo config set smtp.to {shlex.quote(str(options.mail))}",)
+            if at(failure.body, "error.details.0.code") == "not_configured":
+                failure.next = ("momo config set smtp.host mail.example.com", *failure.next)
+        raise
     return Answer(
         document=sent.text,
         empty=f"On its way to {options.mail}: {heading}.",

@@ -1,11 +1,22 @@
 """The sheet of the day: what came in, what became of it, and whether the wallet says the same."""
 
+import asyncio
+import io
+import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fakes.api import FakeApi
+from daemon.config import Config, Smtp
+from daemon.flows import smtp_password
+from daemon.log import Log
+from daemon.loops.notices import NoticeLoop
+from daemon.notices.email import Email
+from tests.fakes.api import FakeApi, running
+from tests.fakes.mail_server import Mailbox
+from tests.fakes.mail_server import serving as mail_serving
 from tests.fakes.receipts import STARTED, Receipt, mtn
 
 PATH = "/local/v1/report"
@@ -136,3 +147,45 @@ async def test_mail_goes_to_the_owner_alone(api: FakeApi) -> None:
     answer = await api.local.post(f"{PATH}/mail", json=body)
     assert answer.status_code == 422
     assert "name no mail server" in answer.text
+    assert answer.json()["error"]["details"][0]["code"] == "not_configured"
+
+
+async def momo(home: Path, *words: str) -> tuple[int, str]:
+    """Run the real `momo` against this API; its exit code and what it said to people."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "momo_cli", *words),
+        env={"PATH": "/bin", "MOMO_HOME": str(home)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, said = await process.communicate()
+    return process.returncode or 0, said.decode()
+
+
+async def test_momo_report_mail_ends_in_the_owners_mailbox(tmp_path: Path) -> None:
+    box, owner = Mailbox(), "ama@shop.example"
+    async with mail_serving(box) as port:
+        smtp = Smtp("127.0.0.1", port, to=owner, starttls=False)
+        async with running(tmp_path, Config(smtp=smtp)) as api:
+            env = api.shop.env
+            await api.shop.read(received(api, 900, 0))
+            words = ("report", "--from", "2026-11-21", "--to", "2026-11-21", "--by", "payer")
+            code, said = await momo(tmp_path, *words, "--mail", "eve@example.com", "--quiet")
+            first, after = said.splitlines()
+            assert (code, after) == (2, "  next:  momo config set smtp.to eve@example.com")
+            assert f"only the owner gets mail, at the address in [smtp] to: {owner}" in first
+            assert await momo(tmp_path, *words, "--mail", owner, "--quiet") == (0, "")
+            email = Email(smtp, env.clock, lambda: smtp_password.current(env))
+            loop = NoticeLoop(env, {"email": email}, Log(io.StringIO()))
+            task = asyncio.create_task(loop.run())
+            async with asyncio.timeout(10):
+                while not box.got:  # noqa: ASYNC110 -- what is waited for is a plain list
+                    await asyncio.sleep(0.01)
+            task.cancel()
+    (got,) = box.got
+    assert (got["To"], got["Subject"]) == (owner, "Sat 21 Nov · Ama Provisions")
+    sheet, rows = got.get_content().split("\n\n")
+    assert "Money in GHS                    1         9.00   wallet says 9.00 ✓" in sheet
+    assert rows.splitlines()[0] == "PAYER            PAYMENTS    AMOUNT"
+    assert rows.splitlines()[2] == "KOFI ANTWI BADU         1  GHS 9.00"

@@ -145,6 +145,23 @@ def test_a_report_is_mailed_as_plain_text_and_says_nothing_when_quiet(
     assert "\x1b" not in sent["text"]
 
 
+def test_mail_that_no_server_sends_says_what_to_set(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    detail = {"field": "to", "code": "not_configured", "message": "the settings name no server"}
+    no = refusal(422, "VALIDATION_ERROR", details=[detail])
+    api.on("POST", wire.Path.LOCAL_REPORT_MAIL, no)
+    ran = momo("report", "--yesterday", "--mail", "ama@shop.example")
+    assert ran.code == 2
+    assert "the settings name no server" in ran.err
+    assert "momo config set smtp.host mail.example.com" in ran.err
+    assert "momo config set smtp.to ama@shop.example" in ran.err
+
+
+def test_mail_is_text_and_says_so_when_another_form_is_wanted(momo: Momo) -> None:
+    ran = momo("report", "--yesterday", "--mail", "ama@shop.example", "--format", "html")
+    assert (ran.code, "leave --format html away" in ran.err) == (2, True)
+
+
 # export ------------------------------------------------------------------------------------------------
 
 

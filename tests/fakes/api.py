@@ -172,6 +172,7 @@ async def running(
         inspect=made.inspect,
         resolver=made.resolver,
         log=made.log,
+        channels=("email",) if shop.env.config.smtp.host else (),
         pages=Site(shop.env),
     )
     application = api.build(shop.env, hooks)

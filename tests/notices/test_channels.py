@@ -1,51 +1,20 @@
 """E-mail through a real SMTP server, and the desktop through a program on PATH."""
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from email import message_from_bytes, policy
-from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 import trustme
-from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from daemon.config import Smtp
 from daemon.notices.channels import NotSent
 from daemon.notices.desktop import Desktop
 from daemon.notices.email import Email
 from tests.fakes.clock import FakeClock
+from tests.fakes.mail_server import Mailbox, serving
 
 PASSWORD = "correct horse"
-
-
-class Mailbox:
-    """What the server took."""
-
-    def __init__(self) -> None:
-        self.got: list[EmailMessage] = []
-        self.logins: list[tuple[str, str]] = []
-        self.refuse = ""
-
-    async def handle_DATA(  # noqa: N802 -- the name that aiosmtpd looks for
-        self, _server: SMTP, _session: Session, envelope: Envelope
-    ) -> str:
-        if self.refuse:
-            return self.refuse
-        assert isinstance(envelope.content, bytes)
-        message = message_from_bytes(envelope.content, policy=policy.default)
-        assert isinstance(message, EmailMessage)
-        self.got.append(message)
-        return "250 OK"
-
-    def log_in(
-        self, _server: SMTP, _session: Session, _envelope: Envelope, _how: str, data: object
-    ) -> AuthResult:
-        assert isinstance(data, LoginPassword)
-        given = (data.login.decode(), data.password.decode())
-        self.logins.append(given)
-        return AuthResult(success=given[1] == PASSWORD, handled=False)
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +26,9 @@ def authority() -> trustme.CA:
 async def server(authority: trustme.CA) -> AsyncIterator[tuple[Mailbox, int]]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("localhost").configure_cert(context)
-    box = Mailbox()
-
-    def session() -> SMTP:
-        return SMTP(
-            box,
-            hostname="localhost",
-            tls_context=context,
-            require_starttls=True,
-            authenticator=box.log_in,
-        )
-
-    listening = await asyncio.get_running_loop().create_server(session, "127.0.0.1", 0)
-    async with listening:
-        yield box, listening.sockets[0].getsockname()[1]
+    box = Mailbox(PASSWORD)
+    async with serving(box, context) as port:
+        yield box, port
 
 
 def email(authority: trustme.CA, port: int, password: str | None = PASSWORD) -> Email:
