@@ -10,8 +10,7 @@ from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import line_shapes
 from daemon.core.errors import Refusal
-from daemon.core.limits import MILLISECOND_US
-from daemon.core.shapes import dump, timestamp_or_none, warned
+from daemon.core.shapes import warned
 from daemon.flows.claim_unplaced import claim_unplaced as claim_unplaced_flow
 from daemon.flows.methods import NewMethod, Slot
 from daemon.flows.methods import create as create_flow
@@ -161,6 +160,7 @@ def read_claim(fields: Fields) -> bool:
     ),
     example={"dry_run": True},
     body_optional=True,
+    idempotent=True,
 )
 async def claim_unplaced(call: Call) -> Reply:
     """Give a number the payments of the last 30 days that came to its SIM while no number was there.
@@ -168,19 +168,20 @@ async def claim_unplaced(call: Call) -> Reply:
     Answers `{success, claimed, dry_run, from, to}`: `[from, to)` is the window to replay, null when there is none.
     """
     needs_live(call.caller)
-    fields = Fields(await read_object_if_any(call.scope, call.receive))
+    body = await read_object_if_any(call.scope, call.receive)
+    asked = claim(call, body)
+    fields = Fields(body)
     dry_run = read_claim(fields)
-    found = await claim_unplaced_flow(call.env, call.caller, _id(call), dry_run=dry_run)
-    body: dict[str, Any] = {
-        "success": True,
-        "claimed": found.count,
-        "dry_run": dry_run,
-        "from": timestamp_or_none(found.first),
-        # A window ends before its end, and times leave in milliseconds.
-        "to": timestamp_or_none(None if found.last is None else found.last + MILLISECOND_US),
-    }
-    meta = warned(ignored(fields.unknown(("dry_run",))))
-    return Reply(200, dump(body if meta is None else {**body, "meta": meta}))
+    async with call.service.inflight.alone(asked):
+        answer = await claim_unplaced_flow(
+            call.env,
+            call.caller,
+            _id(call),
+            dry_run=dry_run,
+            claim=asked,
+            warnings=ignored(fields.unknown(("dry_run",))),
+        )
+    return finished(answer)
 
 
 @described("List payment methods", "payment methods", errors=(ErrorCode.LIVE_KEY_REQUIRED,))

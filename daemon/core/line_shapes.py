@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from daemon.core.limits import MILLISECOND_US
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.provider_names import network_name, provider_name
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
@@ -29,6 +30,21 @@ def payment_method(row: PaymentMethod, sim: Sim | None, device: Device | None) -
         "last_payment_at": timestamp_or_none(row.last_payment_at),
         "created_at": timestamp(row.created_at),
         "updated_at": timestamp(row.updated_at),
+    }
+
+
+def claimed(count: int, first: int | None, last: int | None, *, dry_run: bool) -> Json:
+    """Make the answer of claim-unplaced; `first` and `last` are when the payments at its ends were stored.
+
+    `[from, to)` is the window to replay, null when there is none.
+    """
+    return {
+        "success": True,
+        "claimed": count,
+        "dry_run": dry_run,
+        "from": timestamp_or_none(first),
+        # A window ends before its end, and times leave in milliseconds.
+        "to": timestamp_or_none(None if last is None else last + MILLISECOND_US),
     }
 
 

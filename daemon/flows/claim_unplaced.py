@@ -1,35 +1,29 @@
 """Give a number the payments that came to its SIM before it did (decisions.md section 3)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from daemon.core import routing
+from daemon.core import line_shapes, routing, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.lines import UNPLACED_WINDOW_US
 from daemon.core.model import Payment
+from daemon.core.requests import Answer, Idempotency
 from daemon.env import Env
-from daemon.store import endpoints, events, payment_methods, payments, transactions
+from daemon.store import endpoints, events, idempotency, payment_methods, payments, transactions
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
 from daemon.wire import ErrorCode, EventKind, Mode
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """What was claimed.
-
-    Attributes:
-        count: How many payments.
-        first: When the first of them was stored; None when there is none.
-        last: The same of the last.
-    """
-
-    count: int
-    first: int | None
-    last: int | None
-
-
-async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: bool) -> Claimed:
+async def claim_unplaced(
+    env: Env,
+    caller: Caller,
+    method_id: str,
+    *,
+    dry_run: bool,
+    claim: Idempotency | None = None,
+    warnings: Sequence[str] = (),
+) -> Answer:
     """Set the line of the unplaced payments of the last 30 days of the number's own SIM and network.
 
     Nothing is forwarded by it: the merchant replays the window. Payments that have a number are left alone. Endpoints
@@ -40,13 +34,18 @@ async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: b
         caller: For the journal.
         method_id: The number.
         dry_run: Only count.
+        claim: The caller's idempotency key.
+        warnings: What the answer's `meta` says besides.
 
     Raises:
-        Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM.
+        Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM, IDEMPOTENCY_KEY_REUSED.
     """
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> Claimed:
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, claim, now, lambda: place(tx))
+
+    def place(tx: Tx) -> Answer:
         method = payment_methods.get(tx, method_id)
         if method is None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
@@ -54,8 +53,8 @@ async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: b
         if sim is None:
             raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
         since = now - UNPLACED_WINDOW_US
-        found = Claimed(*payments.unplaced(tx, sim.sim_key, method.provider, since))
-        if found.count and not dry_run:
+        count, first, last = payments.unplaced(tx, sim.sim_key, method.provider, since)
+        if count and not dry_run:
             claimed = payments.claim(tx, sim.sim_key, method.provider, since, method.id)
             if routing.subscribed(endpoints.in_use(tx, Mode.LIVE), EventKind.UPDATED):
                 for before, after in claimed:
@@ -66,9 +65,11 @@ async def claim_unplaced(env: Env, caller: Caller, method_id: str, *, dry_run: b
                 mode=Mode.LIVE,
                 at=now,
                 actor=caller.name,
-                data={"payment_method_id": method.id, "payments": found.count},
+                data={"payment_method_id": method.id, "payments": count},
             )
-        return found
+        body = line_shapes.claimed(count, first, last, dry_run=dry_run)
+        meta = shapes.warned(warnings)
+        return Answer(200, shapes.dump(body if meta is None else {**body, "meta": meta}))
 
     return await env.store.write(job)
 

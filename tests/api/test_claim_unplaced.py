@@ -65,6 +65,19 @@ async def test_a_dry_run_only_counts(api: FakeApi) -> None:
     assert await unplaced(api) == 2
 
 
+async def test_a_claim_that_is_repeated_after_a_lost_answer_says_again_what_was_claimed(
+    api: FakeApi,
+) -> None:
+    await shop_with_two_unplaced(api)
+    key = {"Idempotency-Key": "monday"}
+    first = await api.live.post(CLAIM, headers=key)
+    again = await api.live.post(CLAIM, headers=key)
+    assert (first.json()["claimed"], again.content) == (2, first.content)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    other = await api.live.post(CLAIM, headers=key, json={"dry_run": True})
+    assert other.json()["error"]["code"] == "IDEMPOTENCY_KEY_REUSED"
+
+
 async def test_claim_delivers_nothing_by_itself(api: FakeApi) -> None:
     await shop_with_two_unplaced(api)
     before = await api.shop.values("SELECT COUNT(*) FROM deliveries")

@@ -214,6 +214,28 @@ async def test_scopes_and_sessions_are_told(api: FakeApi) -> None:
     assert paths["/v1/auth/login"]["post"]["security"] == []
 
 
+async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: FakeApi) -> None:
+    made = await got(api)
+    without = {
+        path
+        for path, methods in made["paths"].items()
+        if "post" in methods
+        and "Idempotency-Key"
+        not in {each["name"] for each in methods["post"].get("parameters", ())}
+    }
+    # A login, a password, a secret, and what only tries something out (decisions.md section 2).
+    assert without == {
+        "/v1/auth/login",
+        "/v1/auth/password",
+        "/v1/open-collections/endpoints/{id}/secret",
+        "/v1/open-collections/endpoints/{id}/rotate-secret",
+        "/v1/open-collections/endpoints/{id}/test",
+        "/v1/open-collections/rules/test",
+        "/v1/webhooks/secret",
+        "/v1/webhooks/rotate-secret",
+    }
+
+
 async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
     assert sorted((await got(api))["webhooks"]) == sorted(EventKind)
     shop = api.shop

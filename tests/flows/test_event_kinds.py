@@ -117,7 +117,7 @@ async def test_a_claimed_payment_is_told_where_it_went_out_as_unplaced(shop: Fak
     await pay(shop, "food")
     await shop.env.store.write(lambda tx: tx.run(sim + "(SELECT seq FROM sims)"))
     claimed = await claim_unplaced.claim_unplaced(shop.env, OWNER, METHOD_ID, dry_run=False)
-    assert claimed.count == 1
+    assert json.loads(claimed.body)["claimed"] == 1
     [(target, body)] = await sent(shop, EventKind.UPDATED)
     assert target == asked
     assert body["data"]["placed"] is True
