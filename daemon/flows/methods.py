@@ -7,8 +7,9 @@ from daemon.core import line_shapes, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import PaymentMethod, Sim
-from daemon.core.provider_names import network_of
+from daemon.core.provider_names import NETWORK_NAMES, network_of
 from daemon.core.requests import Answer, Idempotency
+from daemon.core.texting import local, network_of_number
 from daemon.env import Env
 from daemon.store import devices, events, idempotency, payment_methods
 from daemon.store.engine import Reader, Tx
@@ -77,9 +78,19 @@ async def create(
         )
         assert method is not None, "nobody else writes between our look and our insert"
         _tell(tx, "payment_method.created", method, sim, caller, now)
-        return Answer(201, shapes.success(_record(tx, method), shapes.warned(warnings)))
+        told = shapes.warned([*warnings, *_elsewhere(new)])
+        return Answer(201, shapes.success(_record(tx, method), told))
 
     return await env.store.write(job)
+
+
+def _elsewhere(new: NewMethod) -> list[str]:
+    """Warn of a number that another network gave out. It may have moved: people keep their numbers when they change."""
+    theirs, ours = network_of_number(new.phone_number), network_of(new.provider)
+    if theirs is None or theirs == ours:
+        return []
+    said = f"{local(new.phone_number)} is in {NETWORK_NAMES[theirs]}'s number range, not in {NETWORK_NAMES[ours]}'s"
+    return [f"{said}: unless it was ported, look at the provider again."]
 
 
 async def move(env: Env, caller: Caller, method_id: str, slot: Slot | None) -> dict[str, Any]:

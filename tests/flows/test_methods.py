@@ -28,6 +28,24 @@ async def test_a_new_number_is_told_in_the_journal(shop: FakeShop) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("number", "warned"),
+    [
+        ("+233204567890", ["0204567890 is in Telecel's number range, not in MTN's"]),
+        ("+233274567890", ["0274567890 is in AT's number range, not in MTN's"]),
+        ("+233554567890", []),
+        ("+233234567890", []),
+    ],
+)
+async def test_a_number_of_another_networks_range_is_taken_with_a_warning(
+    number: str, warned: list[str], shop: FakeShop
+) -> None:
+    new = NewMethod("momo_mtn", number, "Ama Mensah")
+    body = json.loads((await create(shop.env, OWNER, new, claim=None, warnings=[])).body)
+    told = body.get("meta", {}).get("warnings", [])
+    assert (body["success"], [one.partition(": unless")[0] for one in told]) == (True, warned)
+
+
 async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None:
     record = await move(shop.env, OWNER, METHOD_ID, None)
     assert record["sim"] is None
