@@ -9,11 +9,14 @@ import pytest
 
 from daemon.config import Config, OpenCollections
 from daemon.core.delivery import DeliveryError, Outcome, RetryPolicy
+from daemon.core.signing import sign
 from daemon.flows import deliver
 from daemon.wire import Mode, Scope
 from tests.api.test_redeliver import LINK, NOBODY, answered, attempt, code, endpoint
+from tests.api.test_webhook_secrets import signing
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import mtn
+from tests.fakes.sender import FakeSender
 
 PATH = "/v1/webhooks/dead-letters"
 BATCH = f"{PATH}/replay-batch"
@@ -155,8 +158,18 @@ async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_c
     delivery = body["delivery"]
     assert (delivery["status"], delivery["attempt_count"], delivery["run"]) == ("pending", 0, 2)
     assert delivery["webhook_id"] == letter["webhook_id"]
+    api.shop.clock.advance(60)
     due = await deliver.lease(api.shop.env, limit=1, per_endpoint=1, running={})
     assert [leased.delivery.body for leased in due.leased] == before
+    sender: Any = FakeSender(lambda _url: answered(200), [])
+    await deliver.attempt(api.shop.env, sender, due.leased[0])
+    (secret,) = await signing(api, letter["endpoint_id"])
+    fresh = sign(
+        [secret], webhook_id=letter["webhook_id"], timestamp=api.shop.clock.now_us() // 1_000_000,
+        body=before[0].encode(),
+    )  # fmt: skip
+    assert fresh.items() <= sender.headers.items()
+    assert (sender.headers["X-Svc-Replay"], sender.headers["X-Svc-Attempt"]) == ("true", "1")
     await deliver.record(
         api.shop.env, due.leased[0], answered(200), link=LINK, policy=RetryPolicy()
     )

@@ -187,6 +187,13 @@ async def test_a_test_key_makes_and_sees_sandbox_endpoints_only(api: FakeApi) ->
     assert len((await api.live.get(PATH)).json()["data"]) == 2
 
 
+async def test_each_endpoint_is_shown_whole_by_its_id(api: FakeApi) -> None:
+    for body in ({"url": URL, "description": "shop"}, {"url": f"{URL}/2", "is_sandbox": True}):
+        made = (await post(api.live, body)).json()["data"]
+        answer = await api.live.get(f"{PATH}/{made['id']}")
+        assert (answer.status_code, answer.json()) == (200, {"success": True, "data": made})
+
+
 @pytest.mark.parametrize("name", ["nonsense", "0f3c0000-0000-4000-8000-000000000001"])
 async def test_an_unknown_endpoint_is_404(api: FakeApi, name: str) -> None:
     assert code(await api.live.get(f"{PATH}/{name}")) == (404, "ENDPOINT_NOT_FOUND")

@@ -18,15 +18,21 @@ NEW = {"provider": "momo_telecel", "phone_number": "0201000456", "account_name":
 NOBODY = "0f3c0000-0000-4000-8000-000000000009"
 
 
-async def second_phone(api: FakeApi) -> str:
-    """Plug in a phone with a Telecel SIM and return its device id."""
+async def second_phone(api: FakeApi, imsi: str = TELECEL_IMSI) -> str:
+    """Plug in a phone, with a Telecel SIM if nothing else is said, and return its device id."""
     source = await identify.identify(
         api.shop.env,
         PhoneIdentity(
-            "/dev/ttyUSB1", "356938035643817", "8923302000000000098", TELECEL_IMSI, "zte", "MF823"
+            "/dev/ttyUSB1", "356938035643817", "8923302000000000098", imsi, "zte", "MF823"
         ),
     )
     return source.device_id
+
+
+async def holders(api: FakeApi) -> dict[str, str | None]:
+    """Say which number each phone's SIM holds, as the list to choose from has it."""
+    phones = (await api.live.get(f"{PATH}/sims")).json()["data"]
+    return {phone["device_id"]: phone["sims"][0]["payment_method_id"] for phone in phones}
 
 
 async def post(client: httpx.AsyncClient, body: Any, **headers: str) -> httpx.Response:
@@ -181,11 +187,20 @@ async def test_omitting_sim_leaves_it_alone(api: FakeApi) -> None:
 async def test_null_takes_the_number_off_its_sim(api: FakeApi) -> None:
     answer = await patch(api, {"sim": None})
     assert (answer.status_code, answer.json()["data"]["sim"]) == (200, None)
+    assert await holders(api) == {api.shop.source.device_id: None}
     again = await patch(api, {"sim": None})
     assert again.json() == answer.json()
 
 
 async def test_an_object_moves_the_number_and_clears_the_old_sim(api: FakeApi) -> None:
+    old, new = api.shop.source.device_id, await second_phone(api, "620010000000055")
+    assert await holders(api) == {old: METHOD_ID, new: None}
+    moved = await patch(api, {"sim": {"device_id": new, "slot_index": 0}})
+    assert moved.json()["data"]["sim"]["device_id"] == new
+    assert await holders(api) == {old: None, new: METHOD_ID}
+
+
+async def test_a_number_that_is_on_the_sim_already_stays_a_line_since_then(api: FakeApi) -> None:
     made = (await post(api.live, NEW)).json()["data"]["id"]
     first = await second_phone(api)
     moved = await patch(api, {"sim": {"device_id": first, "slot_index": 0}}, made)
@@ -337,9 +352,10 @@ async def test_lines_count_what_matched_no_number_for_30_days(api: FakeApi) -> N
             }
         ],
     }
-    api.shop.clock.advance(30 * 86_400 + 60)
-    later = (await api.live.get("/v1/open-collections/lines")).json()["data"]
-    assert later["unplaced_payments"] == 0
+    for wait_s, counted in ((30 * 86_400 - 60, 1), (120, 0)):
+        api.shop.clock.advance(wait_s)
+        later = (await api.live.get("/v1/open-collections/lines")).json()["data"]
+        assert later["unplaced_payments"] == counted
 
 
 async def test_a_placed_sim_shows_its_line(api: FakeApi) -> None:

@@ -1,6 +1,7 @@
 """POST /v1/transactions/{reference}/reconcile: bodies, fields and refusals, over HTTP."""
 
 import asyncio
+import re
 from typing import Any
 
 import httpx
@@ -48,6 +49,7 @@ async def test_a_match_is_200_and_says_so(api: FakeApi) -> None:
         "difference_type": "underpaid",
         "message": "Short by GHS 1.00: received 24.00 of 25.00.",
     }
+    assert re.fullmatch(r"rec_[0-9a-f]{32}", body["data"]["reconciliation_id"])
 
 
 @pytest.mark.parametrize("written", ["24.00", "24", 24, 24.0, "24.0"])

@@ -78,13 +78,19 @@ async def test_a_new_endpoint_gets_what_it_never_had_in_payment_order(api: FakeA
 
 
 async def test_the_answer_has_every_field(api: FakeApi) -> None:
-    target = await endpoint(api.live)
-    body = (await replay(api.live, target)).json()
-    assert list(body) == [
-        "success", "enqueued", "skipped_delivered", "skipped_in_flight", "skipped_failed", "skipped_not_claimed",
-        "skipped_reversed", "skipped_historical", "already_delivered_elsewhere", "has_more", "next_cursor",
-        "dry_run", "meta",
-    ]  # fmt: skip
+    await pay(api, 1)
+    answer = await replay(api.live, await endpoint(api.live))
+    body = answer.json()
+    meta = body.pop("meta")
+    assert (answer.status_code, body) == (
+        200,
+        {
+            "success": True, "enqueued": 1, "skipped_delivered": 0, "skipped_in_flight": 0, "skipped_failed": 0,
+            "skipped_not_claimed": 0, "skipped_reversed": 0, "skipped_historical": 0,
+            "already_delivered_elsewhere": 0, "has_more": False, "next_cursor": None, "dry_run": False,
+        },
+    )  # fmt: skip
+    assert meta == {"request_id": answer.headers["x-request-id"]}
 
 
 async def test_it_skips_what_the_endpoint_has_or_is_getting(api: FakeApi) -> None:

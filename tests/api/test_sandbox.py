@@ -7,10 +7,12 @@ import httpx
 import pytest
 
 from tests.fakes.api import FakeApi
+from tests.fakes.receipts import mtn
 from tests.fakes.shop import METHOD_ID
 
 PAY = "/v1/test/payments"
 INIT = "/v1/transactions/initialize"
+ENDPOINTS = "/v1/open-collections/endpoints"
 BODY = {"amount": "25.00", "phone_number": "0244000111"}
 
 
@@ -151,6 +153,22 @@ async def test_live_sees_nothing_of_it(api: FakeApi) -> None:
     assert await api.shop.values("SELECT COUNT(*) FROM sim_smscs") == [0]
     (status,) = [(await api.local.get("/local/v1/status")).json()["data"]["today"]]
     assert status["paid"]["count"] == 0
+
+
+async def test_a_sandbox_endpoint_gets_the_test_payments_and_no_other_endpoint_does(
+    api: FakeApi,
+) -> None:
+    hook = {"url": "https://shop.example/hook"}
+    live = (await api.live.post(ENDPOINTS, json=hook)).json()["data"]["id"]
+    practice = {**hook, "is_sandbox": True}
+    sandbox = (await api.test.post(ENDPOINTS, json=practice)).json()["data"]["id"]
+    await pay(api.test, amount="7.00")
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    log = (await api.local.get("/v1/open-collections/deliveries")).json()["data"]
+    assert [(entry["endpoint_id"], entry["test"]) for entry in log] == [
+        (live, False),
+        (sandbox, True),
+    ]
 
 
 async def test_the_number_of_the_network_is_named(api: FakeApi) -> None:

@@ -118,10 +118,14 @@ async def test_by_client_reference_prefers_verified_then_open_then_newest(api: F
         return body["data"]["reference"], body["meta"]["matches"]
 
     assert await best() == (third.reference, 3)
+    fourth = await api.shop.request(2500, client_reference="o")
+    cancelled = await api.live.post(f"/v1/transactions/{fourth.reference}/cancel", json={})
+    assert cancelled.status_code == 200
+    assert await best() == (third.reference, 4)
     await pay(api.shop, "food")
-    await api.shop.reconcile(second.reference, ID)
-    assert await best() == (second.reference, 3)
-    assert first.reference != second.reference
+    await api.shop.reconcile(first.reference, ID)
+    assert await best() == (first.reference, 4)
+    assert len({first.reference, second.reference, third.reference, fourth.reference}) == 4
 
 
 async def test_a_publishable_keys_request_cannot_pose_under_a_client_reference(

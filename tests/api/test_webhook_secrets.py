@@ -60,7 +60,23 @@ async def signing(api: FakeApi, owner: str) -> list[str]:
     return [vault.unseal(each, webhook_secrets.PURPOSE).decode() for each in sealed]
 
 
-async def test_reveal_shows_the_secret_and_keeps_it(api: FakeApi) -> None:
+async def test_reveal_shows_the_newest_secret_of_this_endpoint_and_keeps_it(api: FakeApi) -> None:
+    path, oldest = await made(api)
+    api.shop.clock.advance(HOUR_S)
+    older = (await post(api.local, f"{path}/rotate-secret")).json()["secret"]
+    _other, others = await made(api)
+    api.shop.clock.advance(HOUR_S)
+    newest = (await post(api.local, f"{path}/rotate-secret")).json()["secret"]
+    assert len({oldest, older, others, newest}) == 4
+    shown = (await post(api.local, f"{path}/secret")).json()
+    assert (shown["secret"], shown["previous_secret_expires_at"]) == (
+        newest,
+        "2026-11-22T10:00:30.000Z",
+    )
+    assert (await post(api.local, f"{path}/secret")).json() == shown
+
+
+async def test_reveal_shows_the_only_secret_and_is_noted_each_time(api: FakeApi) -> None:
     path, secret = await made(api)
     answer = await post(api.local, f"{path}/secret")
     assert answer.json() == {
@@ -95,7 +111,9 @@ async def test_rotate_shows_the_new_secret_once_and_the_old_one_signs_for_24_hou
         new,
         "2026-11-22T08:00:30.000Z",
     )
-    api.shop.clock.advance(24 * HOUR_S)
+    api.shop.clock.advance(24 * HOUR_S - 1)
+    assert await signing(api, row["id"]) == [new, old]
+    api.shop.clock.advance(1)
     assert await signing(api, row["id"]) == [new]
     shown = (await post(api.local, f"{path}/secret")).json()
     assert shown["previous_secret_expires_at"] is None
@@ -190,7 +208,9 @@ async def test_five_attempts_in_15_minutes_are_shared_by_reveal_and_rotate(api: 
         answer = await post(api.local, path.format(endpoint=own))
         assert code(answer) == (429, "TOO_MANY_ATTEMPTS")
         assert answer.headers["Retry-After"] == str(answer.json()["retry_after"])
-    api.shop.clock.advance(15 * 60)
+    api.shop.clock.advance(15 * 60 - 1)
+    assert code(await post(api.local, "/v1/webhooks/secret")) == (429, "TOO_MANY_ATTEMPTS")
+    api.shop.clock.advance(1)
     assert (await post(api.local, "/v1/webhooks/secret")).status_code == 200
 
 

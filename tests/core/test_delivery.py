@@ -207,6 +207,14 @@ def test_a_4xx_is_a_dead_letter_at_once_and_counts() -> None:
     )
 
 
+def test_every_4xx_is_final_unless_it_is_listed() -> None:
+    for status in range(400, 500):
+        assert decide(facts(), answered(status), now_us=NOW, unit=0.5).status is FAILED
+        policy = RetryPolicy(retry_4xx=frozenset({status}))
+        listed = decide(facts(), answered(status), now_us=NOW, unit=0.5, policy=policy)
+        assert listed.status is RETRYING
+
+
 def test_a_listed_4xx_is_retried_and_may_ask_for_time() -> None:
     policy = RetryPolicy(retry_4xx=frozenset({429}))
     decision = decide(facts(), answered(429, 90), now_us=NOW, unit=0.5, policy=policy)

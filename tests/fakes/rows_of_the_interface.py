@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ ELSEWHERE: Final = {
     # Said by the Unix socket alone.
     ErrorCode.DEVICE_NOT_FOUND,
     ErrorCode.MESSAGE_NOT_FOUND,
+    ErrorCode.NO_CHECKOUT_PAGE,
     ErrorCode.NOT_SET_UP,
 }
 
@@ -104,7 +106,7 @@ def _rows(name: str) -> list[Row]:
 
 
 def error_rows() -> list[Row]:
-    """Return a row for each code of the API, with a test of tests/api that names it; an empty one where there is none."""
+    """Return a row for each code of the API, with a test of tests/api that gets it with its status; an empty one if none does."""
     found = []
     for code in sorted(set(ERRORS) - ELSEWHERE, key=lambda code: (ERRORS[code].http_status, code)):
         file, function = _naming(code)
@@ -138,9 +140,10 @@ def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _naming(code: ErrorCode) -> tuple[str, str]:
+    both = re.compile(rf'\b{ERRORS[code].http_status},\s+"{code}"')
     for path in sorted((TESTS / "api").glob("test_*.py")):
         file = f"api/{path.name}"
         for name, text in _tests(file):
-            if f'"{code}"' in text or f"ErrorCode.{code}" in text:
+            if both.search(text):
                 return file, name
     return "", ""

@@ -15,7 +15,7 @@ from daemon.store import attempt_record, deliveries, delivery_queue
 from daemon.store.attempt_record import Ended, Leased
 from daemon.store.engine import Tx
 from daemon.store.leasing import Ahead, Due
-from daemon.wire import DeliveryStatus
+from daemon.wire import DeliveryStatus, TransactionStatus
 from tests.fakes.receipts import mtn
 from tests.fakes.sender import FakeSender, answered
 from tests.fakes.shop import FakeShop
@@ -120,6 +120,24 @@ async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> N
     rows = await shop.rows(Delivery, "deliveries")
     assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
     assert {row.subject for row in rows} == {(await shop.payments())[0].id}
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("amount", "status"), [(2500, "SUCCESS"), (2400, "PARTIAL"), (2600, "OVERPAID")]
+)
+async def test_a_reconcile_completes_the_request_once(
+    shop: FakeShop, amount: int, status: str
+) -> None:
+    await add_endpoint(shop, events='["transaction.completed"]', catch_all=0)
+    request = await shop.request(2500)
+    await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), "food", ID))
+    assert await shop.rows(Delivery, "deliveries") == []
+    await shop.reconcile(request.reference, ID)
+    (row,) = await shop.rows(Delivery, "deliveries")
+    told = json.loads(row.body)
+    assert (row.event, told["type"]) == ("transaction.completed", "transaction.completed")
+    assert (told["data"]["reference"], told["data"]["status"]) == (request.reference, status)
 
 
 async def test_a_requests_own_webhook_hears_of_completion_instead(shop: FakeShop) -> None:
@@ -152,7 +170,9 @@ async def test_a_lease_is_exclusive_until_it_ends(shop: FakeShop) -> None:
     await owe(shop)
     assert len(await lease(shop)) == 1
     assert await lease(shop) == []
-    shop.clock.advance(60)
+    shop.clock.advance(59.9)
+    assert await lease(shop) == []
+    shop.clock.advance(0.1)
     again = await lease_one(shop)
     assert again.number == 2
     assert again.delivery.webhook_id == (await only(shop)).webhook_id
@@ -512,6 +532,7 @@ async def test_a_cut_off_attempt_is_given_back_uncounted(shop: FakeShop) -> None
     await deliver.give_back(shop.env, await lease_one(shop))
     row = await only(shop)
     assert (row.status, row.attempt_count, row.leased_until) == (DeliveryStatus.PENDING, 0, None)
+    assert await shop.values("SELECT consecutive_failures FROM endpoints") == [0]
 
 
 async def test_what_is_on_record_is_not_given_back(shop: FakeShop) -> None:

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from daemon.core.model import NoticeRow
-from daemon.flows import notices, own_link
+from daemon.flows import deliver, notices, own_link
 from daemon.flows.notice_sms import OwnerSms
 from daemon.notices.channels import NotSent
 from daemon.store import events, notice_outbox
 from daemon.store.engine import Tx
 from daemon.wire import Mode
 from tests.fakes.shop import FakeShop
+from tests.flows.test_deliver import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 
 EMAIL = ["email"]
 ENDPOINT = "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"
@@ -157,6 +158,19 @@ async def test_a_message_that_does_not_go_out_is_tried_for_17_hours_and_then_giv
     assert failed is not None
     assert failed.error == "no route"
     assert len(await rows(shop)) == 1
+
+
+async def test_the_twentieth_failure_writes_to_the_owner(shop: FakeShop) -> None:
+    await add_endpoint(shop, consecutive_failures=18)
+    await owe(shop, "93214500001")
+    await owe(shop, "93214500002")
+    await deliver.record(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
+    assert await told(shop) == []
+    shop.clock.advance(30)
+    await deliver.record(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
+    (subject,) = await told(shop)
+    assert "https://shop.example/hook" in subject
+    assert await shop.values("SELECT channel FROM notice_sends") == EMAIL
 
 
 async def test_a_paused_endpoint_is_named_with_what_to_type(shop: FakeShop) -> None:

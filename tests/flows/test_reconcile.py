@@ -48,6 +48,7 @@ async def test_an_exact_payment_is_success(shop: FakeShop) -> None:
         "difference": "0.00",
         "difference_type": "exact",
     }
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,7 @@ async def test_short_and_over_are_still_200(
         difference,
         word,
     )
+    assert (await shop.transaction(request.reference)).status == status
 
 
 async def test_an_unknown_reference_is_not_found(shop: FakeShop) -> None:
@@ -76,8 +78,12 @@ async def test_a_paid_order_is_already_verified(shop: FakeShop) -> None:
     request = await shop.request()
     await pay(shop)
     await shop.reconcile(request.reference, ID)
-    refused = await refusal(shop, request.reference, "another")
-    assert refused.code is ErrorCode.ALREADY_VERIFIED
+    before = await shop.transaction(request.reference)
+    await pay(shop, amount=2600, telco_id="93214500002")
+    for telco_id in ("another", "93214500002", ID):
+        refused = await refusal(shop, request.reference, telco_id)
+        assert refused.code is ErrorCode.ALREADY_VERIFIED
+    assert await shop.transaction(request.reference) == before
     assert refused.extras == {
         "transaction_status": TransactionStatus.SUCCESS,
         "verified_by_transaction_id": ID,

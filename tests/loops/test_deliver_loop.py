@@ -121,6 +121,29 @@ async def test_a_retry_is_made_when_it_is_due_and_not_at_the_next_look(tmp_path:
     shop.close()
 
 
+@pytest.mark.parametrize(
+    ("status", "then"),
+    [(503, DeliveryStatus.RETRYING), (404, DeliveryStatus.RETRYING), (410, DeliveryStatus.FAILED)],
+)
+async def test_schedule_jitter_and_exceptions_of_the_settings_are_heeded(
+    status: int, then: DeliveryStatus, tmp_path: Path
+) -> None:
+    settings = Webhooks(retry_schedule_s=(7.0, 60.0), jitter=0.0, retry_4xx=(404,))
+    shop = await FakeShop.make(tmp_path, Config(webhooks=settings))
+    await add_endpoint(shop, "e1")
+    async with running(shop, lambda url: answered(status)):
+        await owe(shop, 1)
+
+        async def tried() -> bool:
+            return await statuses(shop) == [then]
+
+        await until(tried)
+    (row,) = await shop.rows(Delivery, "deliveries")
+    due = shop.clock.now_us() + 7_000_000 if then is DeliveryStatus.RETRYING else None
+    assert row.next_attempt_at == due
+    shop.close()
+
+
 async def test_each_delivery_is_sent_once_when_all_is_well(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
     await add_endpoint(shop, "e2")

@@ -313,6 +313,21 @@ def test_hosts_have_one_spelling() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "network",
+    [
+        "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "ff00::/8", "::/96", "64:ff9b::/96", "64:ff9b:1::/48",
+        "2002::/16", "2001::/32", "3fff::/20", "5f00::/16", "fec0::/10",
+    ],
+)  # fmt: skip
+def test_what_python_may_call_global_and_the_specification_denies_is_not_public(
+    network: str,
+) -> None:
+    whole = ipaddress.ip_network(network)
+    for number in (0, 1, whole.num_addresses // 2, whole.num_addresses - 1):
+        assert not is_public(whole[number])
+
+
 @given(st.ip_addresses(v=4))
 def test_public_never_says_more_than_python(address: ipaddress.IPv4Address) -> None:
     assert not is_public(address) or address.is_global
