@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from daemon.wire import ErrorCode
 from momo_cli import exits, render
@@ -17,6 +19,10 @@ from momo_cli.flags import Output
 from momo_cli.terminal import Terminal
 from momo_cli.times import duration_s, stamp
 
+Watch = Annotated[
+    str | None,
+    typer.Option("--watch", metavar="[=2s]", help="Look again and again, until Ctrl-C."),
+]
 _OPEN: Final = "\x1b[?1049h\x1b[?25l"
 _CLOSE: Final = "\x1b[?25h\x1b[?1049l"
 """The alternate screen without a cursor, and back (xterm control sequences)."""
@@ -38,22 +44,24 @@ def every_s(text: str | None) -> float | None:
     return found
 
 
-def again(
+def watched(
     look: Callable[[Terminal], Answer],
     client: Client,
     terminal: Terminal,
     view: View,
-    pause_s: float,
+    pause_s: float | None,
 ) -> Answer:
-    """Look for ever, until Ctrl-C; while the daemon is away, wait for it.
+    """Look once; or for ever, until Ctrl-C, and while the daemon is away, wait for it.
 
     Args:
         look: Makes the answer that is shown once.
         client: Waits, and takes a sentence for stderr.
         terminal: Where it is shown.
         view: How the rows are written.
-        pause_s: Seconds between two looks.
+        pause_s: Seconds between two looks; None is once.
     """
+    if pause_s is None:
+        return look(terminal)
     if terminal.human and terminal.on_screen:
         _on_screen(look, client, terminal, view, pause_s)
         return Answer(exit_code=exits.INTERRUPTED)

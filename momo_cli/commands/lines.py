@@ -19,7 +19,7 @@ from momo_cli.errors import Failure
 from momo_cli.modems import named, simulated
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
-from momo_cli.watching import again, every_s
+from momo_cli.watching import Watch, every_s, watched
 from momo_cli.words import phone, untold
 
 EXAMPLES: Final = """\
@@ -73,9 +73,7 @@ def command(
             help="Exit 6 when a SIM has no number, or payments are unplaced.",
         ),
     ] = False,
-    watch: Annotated[
-        str | None, typer.Option(metavar="[=2s]", help="Look again and again, until Ctrl-C.")
-    ] = None,
+    watch: Watch = None,
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(fail_if_unready, every_s(watch)), VIEW)
@@ -83,11 +81,9 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Look once, or for as long as it is watched."""
-    if options.watch_s is not None:
-        return again(
-            lambda shown: _look(client, shown, options), client, terminal, VIEW, options.watch_s
-        )
-    return _look(client, terminal, options)
+    return watched(
+        lambda shown: _look(client, shown, options), client, terminal, VIEW, options.watch_s
+    )
 
 
 def _look(client: Client, terminal: Terminal, options: Options) -> Answer:

@@ -13,7 +13,7 @@ from momo_cli.client import Client
 from momo_cli.modems import bars, called, named, state, storage, trouble_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.watching import again, every_s
+from momo_cli.watching import Watch, every_s, watched
 from momo_cli.words import ago, money, phone, size, styled, untold, uptime
 
 EXAMPLES: Final = """\
@@ -66,9 +66,7 @@ def command(
         bool,
         typer.Option("--fail-if-unhealthy", help="Exit 6 when something needs attention."),
     ] = False,
-    watch: Annotated[
-        str | None, typer.Option(metavar="[=2s]", help="Look again and again, until Ctrl-C.")
-    ] = None,
+    watch: Watch = None,
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(fail_if_unhealthy, every_s(watch)), VIEW)
@@ -76,11 +74,9 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Look once, or for as long as it is watched."""
-    if options.watch_s is not None:
-        return again(
-            lambda shown: _look(client, shown, options), client, terminal, VIEW, options.watch_s
-        )
-    return _look(client, terminal, options)
+    return watched(
+        lambda shown: _look(client, shown, options), client, terminal, VIEW, options.watch_s
+    )
 
 
 def _look(client: Client, terminal: Terminal, options: Options) -> Answer:

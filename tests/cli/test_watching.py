@@ -16,7 +16,7 @@ from momo_cli.client import Client
 from momo_cli.commands import status
 from momo_cli.flags import Flags, Output
 from momo_cli.terminal import Terminal, open_terminal
-from momo_cli.watching import again
+from momo_cli.watching import watched
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, ok, refusal
@@ -82,7 +82,7 @@ def test_on_a_terminal_each_look_fills_the_screen_and_the_screen_comes_back(
             return status.run(client, shown, status.Options(fail_if_unhealthy=False))
 
         with pytest.raises(KeyboardInterrupt):
-            again(look, client, terminal, status.VIEW, 2.0)
+            watched(look, client, terminal, status.VIEW, 2.0)
         said = ""
         while not said.endswith("\x1b[?1049l"):
             said += os.read(master, 65536).decode()
