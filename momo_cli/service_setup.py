@@ -9,14 +9,18 @@ from momo_cli.unit_files import UnitFile, timer_names
 
 
 def agreed(terminal: Terminal, files: list[UnitFile]) -> bool:
-    """Show the files and ask, because they change what the machine does by itself."""
+    """Show the files and ask, because they change what the machine does by itself; a timer by what it does, and when."""
     if terminal.flags.yes:
         return True
     if not terminal.can_ask():
         raise usage("--yes is missing, and there is nobody to ask", "momo service install --print")
     for file in files:
         terminal.complain(terminal.style(f"── {file.path}", "bold", message=True))
-        terminal.complain(file.text)
+        terminal.complain(f"   {file.what}" if file.what else file.text)
+    if any(file.what for file in files):
+        terminal.complain(
+            "The files of the timers in full: momo service install --timers --print\n"
+        )
     return terminal.ask("Write this and start the service? [y/N] ", "--yes").lower() in ("y", "yes")
 
 

@@ -1,4 +1,4 @@
-"""Which questions of `momo setup` a person put off: `state/setup.json`, so that none is asked twice."""
+"""What `momo setup` need not ask or do again: `state/setup.json` names what a person put off, and what was tried."""
 
 import json
 import os
@@ -8,7 +8,7 @@ _NAME: Final = "setup.json"
 
 
 def put_off(state: str) -> dict[str, str]:
-    """Return the questions that were put off, by name; a file that cannot be read holds none."""
+    """Return what need not come again, by name; a file that cannot be read holds none."""
     try:
         with open(f"{state}/{_NAME}", encoding="utf-8") as file:  # noqa: PTH123  # no pathlib here
             found = json.load(file)
@@ -18,7 +18,7 @@ def put_off(state: str) -> dict[str, str]:
 
 
 def remember(state: str, name: str, *, later: bool) -> None:
-    """Note that a question was put off, or that it is answered now."""
+    """Note that something need not come again, or that it may."""
     kept = {**put_off(state), name: "later"}
     if not later:
         kept.pop(name)

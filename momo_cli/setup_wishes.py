@@ -6,6 +6,8 @@ methods = ["mtn:0244124567:Ama Mensah"]
 sims = ["zte-front:0=0244124567"]
 http = "loopback"
 service = "user"
+pin_file = "pin.txt"
+backup_to = "/media/stick/momo"
 """
 
 import difflib
@@ -31,6 +33,9 @@ KEYS: Final[dict[str, type]] = {
     "endpoint": str,
     "service": str,
     "practice": bool,
+    "first_payment": bool,
+    "pin_file": str,
+    "backup_to": str,
 }
 """Every key, and what it takes; lists are of texts."""
 
@@ -75,6 +80,9 @@ class Wishes:
     endpoint: str | None = None
     service: str | None = None
     practice: bool | None = None
+    first_payment: bool | None = None
+    pin_file: str | None = None
+    backup_to: str | None = None
     modems: tuple[str, ...] = ()
     again: bool = False
     """Ask again what was put off before."""
@@ -82,7 +90,10 @@ class Wishes:
     @property
     def any(self) -> bool:
         """Say whether the flags ask for any of these steps."""
-        said = (self.http, self.public_url, self.endpoint, self.service, self.practice)
+        said = (
+            self.http, self.public_url, self.endpoint, self.service, self.practice,
+            self.first_payment, self.pin_file, self.backup_to,
+        )  # fmt: skip
         return bool(self.sims) or any(wish is not None for wish in said)
 
 
@@ -103,6 +114,9 @@ def wishes_of(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) 
         endpoint=said.get("endpoint"),
         service=said.get("service"),
         practice=said.get("practice"),
+        first_payment=said.get("first_payment"),
+        pin_file=said.get("pin_file"),
+        backup_to=said.get("backup_to"),
         modems=modems,
         again=again,
     )

@@ -90,10 +90,11 @@ class Shop:
 
 @dataclass(frozen=True, slots=True)
 class UnitFile:
-    """One file to write."""
+    """One file to write; `what` says in a line what a small one does."""
 
     path: str
     text: str
+    what: str = ""
 
 
 def user_service(shop: Shop, folder: str) -> UnitFile:
@@ -127,7 +128,8 @@ def timers(shop: Shop, folder: str, *, system: bool) -> list[UnitFile]:
         }
         for kind in ("service", "timer"):
             text = _template(f"job.{kind}").substitute(facts)
-            found.append(UnitFile(f"{folder}/{shop.name}-{job.name}.{kind}", text))
+            what = f"{job.when}: {job.what}" if kind == "timer" else f"once: {job.what}"
+            found.append(UnitFile(f"{folder}/{shop.name}-{job.name}.{kind}", text, what))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Set up this machine: the shop, its password and keys, the phone and its number, and a first practice payment.
+"""Set up this machine: the shop, its password and keys, the phone, its SIM and number, a first payment, and backups.
 
 On a terminal it asks for what is missing, skips what is done, and asks nothing twice; stop it at any time and run it
 again. Without one it does what the flags (or --from FILE.toml) say. Keys and secrets are shown once; in a pipe as
@@ -15,17 +15,19 @@ import typer
 
 from daemon.wire import Path
 from momo_cli import exits, system
-from momo_cli.answer import Answer, Call, Cell, Field, Row, View
+from momo_cli import setup_answer as shown
+from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
 from momo_cli.passwords import STDIN, new_password, password_in
 from momo_cli.process import Done, ask
+from momo_cli.setup_step import Setup
 from momo_cli.setup_wishes import Wishes, read_file, wishes_of
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import at
 from momo_cli.values import dumps
-from momo_cli.wizard import MARKS, Wizard
-from momo_cli.words import phone, styled
+from momo_cli.wizard import TOTAL, Wizard
+from momo_cli.words import phone
 
 EXAMPLES: Final = """\
   momo setup
@@ -34,7 +36,6 @@ EXAMPLES: Final = """\
   momo setup --from shop.toml --no-input --service user
 """
 VIEW: Final = View(fields=(Field("id"), Field("status"), Field("detail"), Field("fix")))
-_SECRETS: Final = {"api_key": "API key", "test_api_key": "test API key", "webhook_secret": "webhook secret"}  # fmt: skip
 _FIRST: Final = "momo init 1.00 --phone NUMBER"
 _WELCOME: Final = """\
 Welcome to momo. A few questions, about five minutes.
@@ -87,6 +88,16 @@ _Service = Annotated[
 _Practice = Annotated[
     bool | None, typer.Option("--practice/--no-practice", help="Make a practice payment.")
 ]
+_FirstPayment = Annotated[
+    bool | None,
+    typer.Option("--first-payment/--no-first-payment", help="Wait for a real one of GHS 0.10."),
+]
+_PinFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The PIN of the one SIM that asks for it.")
+]
+_BackupTo = Annotated[
+    str | None, typer.Option(metavar="FOLDER", help="Where each backup goes too: a stick.")
+]
 _Modem = Annotated[
     list[str] | None,
     typer.Option(metavar="PATH", help="A modem's tty, where it is not found by itself."),
@@ -114,6 +125,9 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     endpoint: _Endpoint = None,
     service: _Service = None,
     practice: _Practice = None,
+    first_payment: _FirstPayment = None,
+    pin_file: _PinFile = None,
+    backup_to: _BackupTo = None,
     modem: _Modem = None,
     source: _Source = None,
     check: _Check = False,
@@ -125,6 +139,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
         "shop": shop, "tz": tz, "owner_email": owner_email, "password_file": password_file,
         "methods": method, "sims": sim, "http": http, "public_url": public_url,
         "endpoint": endpoint, "service": service, "practice": practice,
+        "first_payment": first_payment, "pin_file": pin_file, "backup_to": backup_to,
     }  # fmt: skip
     said |= {name: value for name, value in flags.items() if value is not None}
     wishes = wishes_of(said, tuple(modem or ()), again=again)
@@ -145,7 +160,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     asked = not known and not options.check
     guided = terminal.human and terminal.can_ask() and not options.check
     if guided:
-        terminal.note(_WELCOME + terminal.style("\n1 of 8  Your shop", "bold", message=True))
+        title = terminal.style(f"\n1 of {TOTAL}  Your shop", "bold", message=True)
+        terminal.note(_WELCOME + title)
     shop = options.shop or (_ask_shop(terminal) if asked else None)
     password = None
     if options.password_file == STDIN or (asked and options.password_file is None):
@@ -155,11 +171,11 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         done = _through_daemon(client, options, shop, password)
     else:
         done = ask(terminal, "setup", *_flags(options, shop, password), stdin=password)
-    if guided or (options.wishes.any and not options.check):
-        return _gone_on(terminal, done, Wizard(client, terminal, options.wishes, asks=guided))
+    if guided or options.check or options.wishes.any:
+        setup = Setup(client, terminal, options.wishes, asks=guided, looks=options.check)
+        return _gone_on(terminal, done, Wizard(setup))
     added = _add_methods(client, terminal, options)
-    todo = [*([] if runs else ["momo daemon start"]), *added, _FIRST]
-    return _answer(terminal, done, ["momo setup"] if options.check else todo)
+    return _answer(terminal, done, [*([] if runs else ["momo daemon start"]), *added, _FIRST])
 
 
 def _gone_on(terminal: Terminal, done: Done, wizard: Wizard) -> Answer:
@@ -167,22 +183,21 @@ def _gone_on(terminal: Terminal, done: Done, wizard: Wizard) -> Answer:
     data: dict[str, Any] = dict(done.body.get("data") or {})
     # Of the phone the steps to come know more.
     first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
-    for step in first if wizard.asks else ():
+    for step in first if wizard.setup.asks else ():
         wizard.tell(step)
     try:
         wizard.run()
     except KeyboardInterrupt:
         # What is shown this once was made before: it must be shown now too.
-        secrets = _secrets(terminal, data)
-        lines = [*secrets, "", "Stopped; momo setup goes on from here."]
-        rows = _rows(data, first)
+        lines = [*shown.secrets(terminal, data), "", "Stopped; momo setup goes on from here."]
+        rows = shown.rows(data, [*first, *wizard.steps])
         return Answer(document=done.text, rows=rows, lines=lines, exit_code=exits.INTERRUPTED)
     steps = [*first, *wizard.steps]
     data["steps"] = steps
     bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
-    lines = _secrets(terminal, data)
-    if not wizard.asks:
-        lines = _lines(terminal, data, steps)
+    lines = shown.secrets(terminal, data)
+    if not wizard.setup.asks:
+        lines = shown.lines(terminal, data, steps)
     mark = terminal.style("!", "yellow") if bad else terminal.style("✓", "green")
     end = (
         f"{mark} {len(bad)} step{'s' if len(bad) > 1 else ''} to go."
@@ -191,7 +206,7 @@ def _gone_on(terminal: Terminal, done: Done, wizard: Wizard) -> Answer:
     )
     return Answer(
         document=dumps({**done.body, "data": data}),
-        rows=_rows(data, steps),
+        rows=shown.rows(data, steps),
         lines=[*lines, "", end],
         next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
         exit_code=exits.FINDINGS if bad else exits.OK,
@@ -240,7 +255,7 @@ def _through_daemon(
 def _add_methods(client: Client, terminal: Terminal, options: Options) -> list[str]:
     """Register the numbers; a number that is there already is left alone. Returns what to type."""
     todo = []
-    for body in () if options.check else options.wishes.methods:
+    for body in options.wishes.methods:
         if not client.alive():
             todo.append(
                 f"momo methods add --provider {body['provider']} --phone {body['phone_number']} "
@@ -267,34 +282,8 @@ def _answer(terminal: Terminal, done: Done, todo: Sequence[str]) -> Answer:
     steps: list[Row] = data.get("steps") or []
     return Answer(
         document=done.text,
-        rows=_rows(data, steps),
-        lines=_lines(terminal, data, steps),
+        rows=shown.rows(data, steps),
+        lines=shown.lines(terminal, data, steps),
         next=todo,
         exit_code=done.exit_code,
     )
-
-
-def _lines(terminal: Terminal, data: dict[str, Any], steps: list[Row]) -> list[str]:
-    found = []
-    for step in steps:
-        mark = styled(Cell(*MARKS.get(str(step.get("status")), ("?", ""))), terminal)
-        found.append(f"{mark} {clean(step.get('detail') or step.get('id'))}")
-        if step.get("fix"):
-            found.append(f"    {clean(step['fix'])}")
-    return [*found, *_secrets(terminal, data)]
-
-
-def _rows(data: dict[str, Any], steps: Sequence[Row]) -> list[Row]:
-    """Return the steps, and below them what is shown this once: a script that reads no JSON must get it too."""
-    made = [{"id": name, "status": "done", "detail": data.get(name)} for name in _SECRETS]
-    return [*steps, *(row for row in made if row["detail"])]
-
-
-def _secrets(terminal: Terminal, data: dict[str, Any]) -> list[str]:
-    """Return what is shown this once."""
-    shown = [
-        f"  {title:<15} {terminal.style(clean(data[name]), 'bold')}"
-        for name, title in _SECRETS.items()
-        if data.get(name)
-    ]
-    return ["", "Shown this once; keep them somewhere safe:", *shown] if shown else []

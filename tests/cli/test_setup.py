@@ -33,6 +33,10 @@ DONE: dict[str, Any] = {
 PROGRAM = """
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
+if sys.argv[1] == "config":
+    rows = [{"key": key, "value": ""} for key in ("http.public_base_url", "backup.also_to")]
+    print(json.dumps({"success": True, "data": [*rows, {"key": "http.bind", "value": "off"}]}))
+    sys.exit()
 (here / "seen.json").write_text(json.dumps([sys.argv[1:], sys.stdin.read()]))
 sys.stdout.write((here / "says").read_text())
 sys.exit(int((here / "code").read_text()))
@@ -134,10 +138,17 @@ def test_second_run_asks_nothing(program: Program, momo: Momo) -> None:
     assert program.seen[0] == ["setup", "--no-input", "--json"]
 
 
-def test_check_asks_nothing_and_passes_the_exit_code_on(program: Program, momo: Momo) -> None:
-    program.says(json.dumps(DONE), 6)
-    assert momo("setup", "--check", "--json").code == 6
+def test_check_asks_nothing_changes_nothing_and_looks_at_every_step(
+    program: Program, momo: Momo
+) -> None:
+    ran = momo("setup", "--check", "--json")
+    assert ran.code == 6
     assert program.seen[0] == ["setup", "--no-input", "--json", "--check"]
+    assert statuses(ran) == {
+        "shop": "done", "http": "done", "service": "skipped", "daemon": "needs_action",
+        "modem": "skipped", "number": "skipped", "practice": "skipped",
+        "first_payment": "skipped", "endpoint": "skipped", "backup": "skipped",
+    }  # fmt: skip
 
 
 def test_refusal_of_the_program_keeps_its_exit_code(program: Program, momo: Momo) -> None:
@@ -250,7 +261,8 @@ def test_setup_asks_on_a_terminal_and_shows_no_password(program: Program, shop: 
 
 # The steps after the shop itself: against the fake daemon, with settings of their own.
 
-SETTINGS = {"http.bind": "127.0.0.1:8420", "http.public_base_url": ""}
+SETTINGS = {"http.bind": "127.0.0.1:8420", "http.public_base_url": "", "backup.also_to": ""}
+COPIED = {"status": "copied", "path": "/media/stick/momo-20261120T091800Z.db", "why": ""}
 PRACTICE = {"reference": "svc_trx_practice", "svc_code": "7KQ2MX"}
 
 
@@ -260,19 +272,25 @@ def settled(api: FakeApi, momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatc
     told: list[Any] = []
     settings = dict(SETTINGS)
 
-    def program(_terminal: Any, _verb: str, *words: str) -> Done:
+    def program(_terminal: Any, verb: str, *words: str) -> Done:
+        if verb == "backup":
+            told.append(("backup", *words[:1]))
+            return Done(0, "", {"data": {"also": COPIED}})
         if "set" in words:
             told.append(words[-2:])
             settings[words[-2]] = words[-1]
         rows = [{"key": key, "value": value} for key, value in settings.items()]
         return Done(0, "", {"data": rows})
 
-    monkeypatch.setattr("momo_cli.wizard.ask", program)
+    monkeypatch.setattr("momo_cli.setup_step.ask", program)
+    monkeypatch.setattr("momo_cli.setup_machine.ask", program)
+    monkeypatch.setattr("momo_cli.setup_phone.LOOK_S", 0.01)
     shop.environ["HOME"] = str(shop.home)
     api.on("POST", wire.Path.LOCAL_SETUP, ok(DONE["data"]))
     api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
+    api.on("GET", wire.Path.LOCAL_MESSAGES, ok([]))
     api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
     api.on("POST", wire.Path.PAYMENT_METHODS, ok(samples.METHOD_ROW))
     api.on("GET", wire.Path.ENDPOINTS, ok([]))
@@ -296,13 +314,14 @@ def test_flags_alone_lead_to_the_first_practice_payment(
     )  # fmt: skip
     assert statuses(ran) == {
         "shop": "done", "http": "done", "service": "skipped", "daemon": "needs_action",
-        "phone": "done", "number": "done", "endpoint": "done", "practice": "done",
+        "modem": "done", "number": "done", "endpoint": "done", "practice": "done",
+        "first_payment": "skipped", "backup": "skipped",
     }  # fmt: skip
     assert settled == [("http.bind", "off")]
     asked = [(one.method, one.path, one.body) for one in api.asked if one.method == "POST"]
     assert asked[1][2]["sim"] == {"device_id": samples.DEVICE, "slot_index": 0}
-    assert asked[2] == ("POST", wire.Path.ENDPOINTS, {"url": "https://a.example/hook"})
-    assert asked[-1] == ("POST", wire.Path.TEST_PAYMENTS, {"reference": "svc_trx_practice"})
+    assert asked[-2] == ("POST", wire.Path.TEST_PAYMENTS, {"reference": "svc_trx_practice"})
+    assert asked[-1] == ("POST", wire.Path.ENDPOINTS, {"url": "https://a.example/hook"})
     # The daemon runs with the old address: that needs a person.
     assert ran.code == 6
     assert ran.json["data"]["api_key"] == "svc_live_sk_canary"
@@ -318,6 +337,103 @@ def test_file_says_what_the_flags_would_and_flags_win(
     assert statuses(ran)["practice"] == "done"
     assert api.asked[0].body["shop"] == "Ama"
     assert settled == []
+
+
+def test_check_of_a_shop_that_sells_is_0_and_says_what_a_wish_still_needs(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    ran = momo("setup", "--check", "--json")
+    assert ran.code == 0, ran.out
+    assert (statuses(ran)["modem"], statuses(ran)["number"]) == ("done", "done")
+    wished = momo(
+        "setup", "--check", "--json", "--http", "off", "--endpoint", "https://a.example/hook",
+        "--service", "user", "--backup-to", "/media/stick/momo", "--method", "mtn:0244124567:A",
+        "--method", "mtn:0244124568:B",
+    )  # fmt: skip
+    needed = {name for name, status in statuses(wished).items() if status == "needs_action"}
+    assert (wished.code, needed) == (6, {"http", "service", "number", "endpoint", "backup"})
+    assert settled == []
+    assert [one.path for one in api.asked if one.method == "POST"] == [wire.Path.LOCAL_SETUP] * 2
+
+
+LOCKED = {
+    **samples.HUNG,
+    "device_id": samples.DEVICE,
+    "state": "pin_needed",
+    "detail": "the SIM asks for its PIN",
+    "next": "momo sims pin zte-front:0",
+}
+
+
+def test_pin_file_opens_the_one_locked_sim_and_nobody_is_asked(
+    settled: list[Any], api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    pin = tmp_path / "pin"
+    pin.write_text("4711\n")
+    api.on("GET", wire.Path.SIMS, ok([]), ok([]), ok(samples.SIMS))
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([LOCKED]))
+    api.on("POST", wire.Path.LOCAL_SIM_PIN, ok({}))
+    ran = momo("setup", "--no-input", "--pin-file", str(pin), "--json")
+    assert statuses(ran)["modem"] == "done"
+    kept = [one.body for one in api.asked if one.path == wire.Path.LOCAL_SIM_PIN]
+    assert kept == [{"device": "zte-front", "slot_index": 0, "pin": "4711"}]
+    assert "4711" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("others", [(LOCKED,), ()])
+def test_pin_that_is_wrong_or_nobodys_for_sure_is_not_tried_again(
+    others: tuple[Any, ...], settled: list[Any], api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    pin = tmp_path / "pin"
+    pin.write_text("4711")
+    wrong = {**LOCKED, "state": "pin_wrong", "detail": "the PIN that is stored is wrong"}
+    api.on("GET", wire.Path.SIMS, ok([]))
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([LOCKED, *others]), *([] if others else [ok([wrong])]))
+    api.on("POST", wire.Path.LOCAL_SIM_PIN, ok({}))
+    ran = momo("setup", "--no-input", "--pin-file", str(pin), "--json")
+    assert ran.code == 6
+    modem = next(step for step in ran.json["data"]["steps"] if step["id"] == "modem")
+    assert (modem["status"], modem["fix"]) == ("needs_action", "momo sims pin zte-front:0")
+    tried = [one for one in api.asked if one.path == wire.Path.LOCAL_SIM_PIN]
+    assert len(tried) == (0 if others else 1)
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "fix"),
+    [
+        ("payment", "done", None),
+        ("historical", "done", None),
+        ("unparsed", "needs_action", "momo messages sample m1"),
+        ("held", "needs_action", "momo review list"),
+    ],
+)
+def test_first_payment_says_whether_this_sim_is_read(
+    state: str, status: str, fix: str | None, settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    new = {"id": "m1", "state": state, "sender": "MobileMoney", "fields": {"amount": "0.10"}}
+    made_up = {**new, "id": "m0", "state": "payment", "test": True}
+    other = {**new, "id": "m2", "state": "not_payment"}
+    api.on(
+        "GET", wire.Path.LOCAL_MESSAGES, ok([made_up]), ok([made_up]), ok([other, made_up]),
+        ok([new, other, made_up]),
+    )  # fmt: skip
+    ran = momo("setup", "--no-input", "--first-payment", "--json")
+    told = next(step for step in ran.json["data"]["steps"] if step["id"] == "first_payment")
+    assert (told["status"], told["fix"]) == (status, fix)
+    assert "send GHS 0.10 to 024 412 4567" in ran.err
+
+
+def test_place_for_backups_is_set_and_gets_a_copy_at_once(
+    settled: list[Any], momo: Momo, tmp_path: Path
+) -> None:
+    ran = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")
+    assert statuses(ran)["backup"] == "done"
+    assert settled == [("backup.also_to", str(tmp_path / "stick")), ("backup", "create")]
+    # It is on our own disk: nothing is made there, and the person is told.
+    assert not (tmp_path / "stick").exists()
+    assert "the same disk" in ran.json["data"]["steps"][-1]["detail"]
+    again = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")
+    assert (statuses(again)["backup"], len(settled)) == ("done", 2)
 
 
 @pytest.mark.parametrize(
@@ -356,8 +472,8 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
         api.on("GET", wire.Path.PAYMENT_METHODS, ok([]), ok([samples.METHOD_ROW]))
-        # No public address, no service, the number and the name of the SIM, no endpoint.
-        hand.write(b"\nn\n0244124567\nAma Mensah\n\n")
+        # No public address, no service, the number and the name of the SIM, no payment, no endpoint, no stick.
+        hand.write(b"\nn\n0244124567\nAma Mensah\n\n\n\n")
         first = momo("setup", "-o", "table")
         assert first.code == 0, first.err
         assert "Its number, such as 0244124567" in first.err
@@ -367,6 +483,8 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
         api.on("GET", wire.Path.SIMS, ok([{**samples.SIMS[0], "sims": [placed]}]))
         again = momo("setup", "-o", "table")
     assert "public https address" not in again.err
+    assert "From another phone" not in again.err
+    assert "A folder on a stick" not in again.err
     assert "Address that is told" not in again.err
     assert "momo endpoints add" in again.err
     number = [one.body for one in api.asked if one.path == wire.Path.PAYMENT_METHODS and one.body]
@@ -374,6 +492,22 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
         "provider": "momo_mtn", "phone_number": "0244124567", "account_name": "Ama Mensah",
         "sim": {"device_id": samples.DEVICE, "slot_index": 0},
     }  # fmt: skip
+
+
+def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(
+    settled: list[Any], shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        # No public address; yes, a service; no, do not write that after all; and so on.
+        hand.write(b"\ny\nn\n\n\n\n\n\n")
+        ran = momo("setup", "-o", "table")
+    assert "ExecStart=" in ran.err
+    assert "momo-backup.timer" in ran.err
+    assert "*-*-* 02:00:00: copy the shop" in ran.err
+    assert "OnCalendar" not in ran.err
+    assert not (shop.home / ".config").exists()
 
 
 def test_stopped_half_way_still_shows_what_is_shown_once(

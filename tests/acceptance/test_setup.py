@@ -1,0 +1,113 @@
+"""`momo setup` as a shopkeeper goes through it: a terminal, a modem whose SIM has a PIN, a first payment, a stick."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import ROOT, utc_now
+from tests.fakes.receipts import mtn
+
+pytestmark = pytest.mark.slow
+PASSWORD = "correct horse 42"
+
+
+class Shopkeeper:
+    """A person at a terminal that runs `momo setup`."""
+
+    def __init__(self, environ: dict[str, str], *flags: str) -> None:
+        self._master, slave = os.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "momo_cli", "setup", *flags],
+            cwd=ROOT, env=environ, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        self.shown = ""
+
+    def reads(self, words: str) -> None:
+        """Wait until these words are on the screen, below what was read before."""
+        found = ""
+        while words not in found:
+            if not select.select([self._master], [], [], 60)[0]:
+                raise AssertionError(f"{words!r} is not in {self.shown + found!r}")
+            found += os.read(self._master, 4096).decode()
+        self.shown += found
+
+    def types(self, text: str) -> None:
+        os.write(self._master, text.encode() + b"\n")
+
+    def is_asked(self, question: str, answer: str) -> None:
+        self.reads(question)
+        self.types(answer)
+
+    def ends(self) -> int:
+        while True:
+            try:
+                read = os.read(self._master, 4096)
+            except OSError:
+                break
+            if not read:
+                break
+            self.shown += read.decode()
+        os.close(self._master)
+        return self.process.wait(30)
+
+
+def momo(environ: dict[str, str], *words: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "momo_cli", *words, "--json"],
+        cwd=ROOT, env=environ, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("MOMO_")}
+    environ = {**clean, "MOMO_HOME": str(tmp_path / "shop"), "HOME": str(tmp_path)}
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    with PhoneProcess(tmp_path / "tty", faults=["pin"]) as phone:
+        ama = Shopkeeper(environ, "--http", "off", "--modem", str(tmp_path / "tty"))
+        try:
+            ama.is_asked("shop's name? ", "Ama Provisions")
+            ama.is_asked("or more): ", PASSWORD)
+            ama.is_asked("again: ", PASSWORD)
+            ama.is_asked("public https address", "")
+            ama.is_asked("Start momo with this machine", "n")
+            ama.is_asked("The SIM's PIN (Enter: later) ", "9999")
+            # A wrong one is said, and costs one try: nothing is tried again by itself.
+            ama.reads("2 tries are left")
+            ama.is_asked("The SIM's PIN (Enter: later) ", "1234")
+            ama.is_asked("Its number", "0244124567")
+            ama.is_asked("In whose name", "Ama Mensah")
+            ama.reads("asked for, paid and matched")
+            ama.reads("send GHS 0.10 to 024 412 4567")
+            paid = mtn(10, "KOFI ANTWI BADU", 15_010, "1", "93214500001", sent_at=utc_now())
+            phone.deliver(paid.pdus)
+            ama.reads("GHS 0.10 came in")
+            ama.is_asked("Address that is told", "")
+            ama.is_asked("A folder on a stick", str(stick))
+            assert ama.ends() == 0, ama.shown
+            assert "svc_live_sk_" in ama.shown
+            assert not {PASSWORD, "9999", "1234"} & set(ama.shown.split())
+            assert len(list(stick.glob("momo-*.db"))) == 1
+
+            # Again: what is done is skipped, what was put off is named, and nobody types anything.
+            again = Shopkeeper(environ)
+            assert again.ends() == 0, again.shown
+            assert not any(question in again.shown for question in ("? ", "(Enter:", "send GHS"))
+            code, checked = momo(environ, "setup", "--check")
+            assert code == 0
+            named = {step["id"]: step["status"] for step in checked["data"]["steps"]}
+            done = {"shop", "modem", "number", "practice", "first_payment", "backup"}
+            assert {named[step] for step in done} == {"done"}
+        finally:
+            momo(environ, "daemon", "stop")
