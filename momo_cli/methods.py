@@ -1,15 +1,24 @@
 """What the commands about numbers share: the fields and the table."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 from daemon.wire import Path
 from momo_cli.answer import Answer, Cell, Field, Head, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.devices import sim_name
+from momo_cli.naming import method_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
 from momo_cli.words import ago, phone
 
+Method = Annotated[
+    str,
+    typer.Argument(
+        metavar="METHOD", help="The number, the name on it, or its id: momo methods list."
+    ),
+]
 VIEW: Final = View(
     fields=(
         Field("id"),
@@ -39,7 +48,8 @@ VIEW: Final = View(
 
 def put_on(client: Client, method: str, sim: dict[str, Any] | None) -> Reply:
     """Put a number on a SIM, or on none."""
-    return client.call("PATCH", path_of(Path.PAYMENT_METHOD, id=method), body={"sim": sim})
+    path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
+    return client.call("PATCH", path, body={"sim": sim})
 
 
 def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:
@@ -47,7 +57,7 @@ def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:
     row: dict[str, Any] = reply.data
     where = sim_name(row.get("sim"))
     name, number = clean(row.get("account_name")), phone(row.get("phone_number"))
-    place = f"on SIM {where}" if where else "on no SIM yet"
+    place = f"on SIM {where}" if where else "on no SIM now"
     line = f"{terminal.style('✓', 'green')} {verb} {number} ({name}), {place}"
     return Answer(
         document=reply.text,

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from daemon.wire import Path, TransactionStatus
-from momo_cli import exits, system
+from momo_cli import exits, naming, system
 from momo_cli.answer import Answer, Cell, Field, Head, Row, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.errors import Failure, usage
@@ -18,6 +18,9 @@ from momo_cli.words import ago, clock, money, person, phone, state, styled, test
 _RECONNECTS_MAX: Final = 60
 _RECONNECT_PAUSE_S: Final = 1.0
 _CODE: Final = re.compile(r"[0-9A-Za-z]{6}", re.ASCII)
+_PARTIAL: Final = re.compile(r"svc_(?!trx_[0-9a-f]{32}$).*", re.ASCII | re.IGNORECASE | re.DOTALL)
+"""Of a reference the beginning, or both ends."""
+_FEW: Final = 5
 
 
 def shown_state(row: Row) -> Cell:
@@ -97,15 +100,26 @@ def path_for(order: str) -> str:
 def find(client: Client, order: str) -> Reply:
     """Ask for one order by reference or code; hints then name it."""
     try:
-        return client.get(path_for(order))
+        return client.get(path_for(_whole(client, order)))
     except Failure as failure:
         failure.facts.setdefault("reference", order)
         raise
 
 
 def reference_of(client: Client, order: str) -> str:
-    """Return the reference; asks the daemon only when a code was given."""
-    return str(find(client, order).data["reference"]) if _CODE.fullmatch(order) else order
+    """Return the reference; asks the daemon only when a code was given, or not all of the reference."""
+    if _CODE.fullmatch(order):
+        return str(find(client, order).data["reference"])
+    return _whole(client, order)
+
+
+def _whole(client: Client, order: str) -> str:
+    """Return the reference of which the beginning or the ends were given; anything else as it is."""
+    if not _PARTIAL.fullmatch(order):
+        return order
+    asked = naming.written(order)
+    rows = client.get(Path.TRANSACTIONS, search=asked, origin="all", per_page=_FEW).data or ()
+    return str(naming.one_of(asked, rows, naming.ORDERS, id_="reference")["reference"])
 
 
 AS_SHOWN: Final = {

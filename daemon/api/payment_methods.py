@@ -165,7 +165,8 @@ def read_claim(fields: Fields) -> bool:
 async def claim_unplaced(call: Call) -> Reply:
     """Give a number the payments of the last 30 days that came to its SIM while no number was there.
 
-    Answers `{success, claimed, dry_run, from, to}`: `[from, to)` is the window to replay, null when there is none.
+    Answers `{success, claimed, dry_run, from, to}`: `[from, to)` is the window to replay, null when there is none. With
+    `dry_run` also `amounts` and `payments`, if the caller may read transactions.
     """
     needs_live(call.caller)
     body = await read_object_if_any(call.scope, call.receive)

@@ -30,6 +30,8 @@ IDEMPOTENCY_US: Final = 24 * HOUR_US
 IDEMPOTENCY_WAIT_S: Final = 2.0
 MISS_WINDOW_US: Final = 15 * MINUTE_US
 """The window of the reconcile guess guard."""
+CLAIMABLE_SHOWN_MAX: Final = 100
+"""Payments that a dry run of claim-unplaced names; all of them are counted and added up."""
 CLAIMS_PER_HOUR: Final = 3
 """Different transaction IDs that a customer may name for one order (pages.md section 1.5)."""
 RECEIPT_SHOWN_US: Final = 30 * DAY_US

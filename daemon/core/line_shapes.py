@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from daemon.core.limits import MILLISECOND_US
-from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.core.model import Device, Payment, PaymentMethod, Sim
 from daemon.core.provider_names import network_name, provider_name
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
+from parsers.money import render
 
 
 def payment_method(row: PaymentMethod, sim: Sim | None, device: Device | None) -> Json:
@@ -45,6 +46,25 @@ def claimed(count: int, first: int | None, last: int | None, *, dry_run: bool) -
         "from": timestamp_or_none(first),
         # A window ends before its end, and times leave in milliseconds.
         "to": timestamp_or_none(None if last is None else last + MILLISECOND_US),
+    }
+
+
+def claimable(amounts: Iterable[tuple[str, int]], rows: Iterable[Payment]) -> Json:
+    """Make what a dry run says besides: what the payments come to, and the first of them."""
+    return {
+        "amounts": [
+            {"currency": currency, "amount": render(minor, currency)} for currency, minor in amounts
+        ],
+        "payments": [
+            {
+                "telco_transaction_id": row.telco_transaction_id,
+                "amount": render(row.amount_minor, row.currency),
+                "currency": row.currency,
+                "payer": {"phone_number": row.payer_phone, "name": row.payer_name},
+                "received_at": timestamp(row.stored_at),
+            }
+            for row in rows
+        ],
     }
 
 

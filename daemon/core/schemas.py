@@ -707,7 +707,25 @@ ANSWERS: Final[dict[str, Schema]] = {
             "from": maybe(TIME, "the window to replay: [from, to)"),
             "to": maybe(TIME),
         },
-        _META,
+        {
+            "amounts": listed(
+                shape({"currency": CURRENCY, "amount": AMOUNT}),
+                "what they come to; in a dry run, to those who may read transactions",
+            ),
+            "payments": listed(
+                shape(
+                    {
+                        "telco_transaction_id": text("0012345678"),
+                        "amount": AMOUNT,
+                        "currency": CURRENCY,
+                        "payer": PAYER,
+                        "received_at": TIME,
+                    }
+                ),
+                "the first 100 of them; as `amounts`",
+            ),
+            **_META,
+        },
     ),
     "lines": answer(ref("LineStatus")),
     "endpoints": answer(

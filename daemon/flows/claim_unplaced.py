@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from daemon.core import line_shapes, routing, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
+from daemon.core.limits import CLAIMABLE_SHOWN_MAX
 from daemon.core.lines import UNPLACED_WINDOW_US
 from daemon.core.model import Payment
 from daemon.core.requests import Answer, Idempotency
@@ -12,7 +13,7 @@ from daemon.env import Env
 from daemon.store import endpoints, events, idempotency, payment_methods, payments, transactions
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
-from daemon.wire import ErrorCode, EventKind, Mode
+from daemon.wire import ErrorCode, EventKind, Mode, Scope
 
 
 async def claim_unplaced(
@@ -33,7 +34,7 @@ async def claim_unplaced(
         env: The shop's doors.
         caller: For the journal.
         method_id: The number.
-        dry_run: Only count.
+        dry_run: Only count, and say what the payments are to those who may read payments.
         claim: The caller's idempotency key.
         warnings: What the answer's `meta` says besides.
 
@@ -68,6 +69,12 @@ async def claim_unplaced(
                 data={"payment_method_id": method.id, "payments": count},
             )
         body = line_shapes.claimed(count, first, last, dry_run=dry_run)
+        if dry_run and caller.may(Scope.TRANSACTIONS_READ):
+            unplaced = (tx, sim.sim_key, method.provider, since)
+            body |= line_shapes.claimable(
+                payments.unplaced_amounts(*unplaced),
+                payments.unplaced_first(*unplaced, CLAIMABLE_SHOWN_MAX),
+            )
         meta = shapes.warned(warnings)
         return Answer(200, shapes.dump(body if meta is None else {**body, "meta": meta}))
 

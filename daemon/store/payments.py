@@ -120,6 +120,28 @@ def unplaced(
     return int(row[0]), row[1], row[2]
 
 
+def unplaced_first(
+    reader: Reader, sim_key: str, provider: str, since: int, limit: int
+) -> list[Payment]:
+    """Return the first of those payments, in the order in which they were stored."""
+    rows = reader.all(
+        f"SELECT {_PAYMENT} FROM payments WHERE {_UNPLACED} ORDER BY seq LIMIT :limit",
+        {"sim_key": sim_key, "provider": provider, "since": since, "limit": limit},
+    )
+    return load_all(Payment, rows)
+
+
+def unplaced_amounts(
+    reader: Reader, sim_key: str, provider: str, since: int
+) -> list[tuple[str, int]]:
+    """Return each currency of those payments, and what they come to in it."""
+    rows = reader.all(
+        f"SELECT currency, SUM(amount_minor) FROM payments WHERE {_UNPLACED} GROUP BY currency ORDER BY currency",
+        {"sim_key": sim_key, "provider": provider, "since": since},
+    )
+    return [(row[0], int(row[1])) for row in rows]
+
+
 def claim(
     tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str
 ) -> list[tuple[Payment, Payment]]:

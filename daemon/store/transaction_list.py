@@ -31,6 +31,7 @@ _SEARCHED: Final = " || ' ' || ".join(
         "t.description", "p.payer_phone", "t.phone_number",
     )
 )  # fmt: skip
+_REFERENCE: Final = "'svc_trx_' || REPLACE(t.id, '-', '')"
 _ORIGINS: Final = ("request", "open")
 
 
@@ -44,7 +45,8 @@ class TransactionFilter:
         since: First `created_at`.
         until: First `created_at` that is too late.
         phone_number: The payer's: the receipt's, else the request's.
-        search: What a code, a network ID, a name, a number, the caller's own reference or the description holds.
+        search: What a code, a network ID, a name, a number, the caller's own reference or the description holds. What
+            begins with `svc_` is the beginning of a reference instead, or its two ends with `…` between them.
         sort: `newest`, `oldest`, `largest` or `smallest` (by what was asked, else received) first.
         after: UUID of the transaction behind which the list goes on.
     """
@@ -142,7 +144,7 @@ def _parameters(wanted: TransactionFilter, now: int) -> dict[str, Any]:
         "since": wanted.since,
         "until": wanted.until,
         "phone": wanted.phone_number,
-        "search": None if wanted.search is None else f"%{_escaped(wanted.search.lower())}%",
+        "search": None if wanted.search is None else _pattern(wanted.search.lower()),
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -151,6 +153,22 @@ def _keys(wanted: TransactionFilter, order: str) -> str:
     """Return the query of the list's keys, in order: one part for each run of an index, merged by the database."""
     parts = " UNION ALL ".join(_parts(wanted))
     return f"{parts} ORDER BY key {order}, seq {order}"
+
+
+def _of_anything(wanted: TransactionFilter) -> bool:
+    """Say whether what is searched for is no reference."""
+    return wanted.search is not None and not _is_reference(wanted.search)
+
+
+def _is_reference(search: str) -> bool:
+    return search.lower().startswith("svc_")
+
+
+def _pattern(search: str) -> str:
+    if not _is_reference(search):
+        return f"%{_escaped(search)}%"
+    head, _, tail = search.partition("…")
+    return f"{_escaped(head)}%{_escaped(tail)}"
 
 
 def _escaped(text: str) -> str:
@@ -172,22 +190,10 @@ def _key(wanted: TransactionFilter) -> str:
 
 
 def _parts(wanted: TransactionFilter) -> Iterator[str]:
-    source, seq, rest = "transactions t", "t.seq AS seq", ["t.merged_into IS NULL"]
-    if wanted.since is not None:
-        rest.append("t.created_at >= :since")
-    if wanted.until is not None:
-        rest.append("t.created_at < :until")
-    if wanted.phone_number is not None:
-        source = JOINED
-        rest.append("COALESCE(p.payer_phone, t.phone_number) = :phone")
-    if wanted.search is not None:
-        source = JOINED
-        rest.append(f"LOWER({_SEARCHED}) LIKE :search ESCAPE '\\'")
-    if wanted.by_amount:
-        source = JOINED
-    if wanted.after is not None:
-        side = "<" if wanted.sort in ("newest", "largest") else ">"
-        rest.append(f"({_key(wanted)}, t.seq) {side} (:after_key, :after_seq)")
+    rest = list(_narrowed(wanted))
+    joined = wanted.phone_number is not None or wanted.by_amount or _of_anything(wanted)
+    source = JOINED if joined else "transactions t"
+    seq = "t.seq AS seq"
     modes = list(Mode) if wanted.mode is None else [wanted.mode]
     origins = _ORIGINS if wanted.origin == "all" else (wanted.origin,)
     for mode in modes:
@@ -197,6 +203,24 @@ def _parts(wanted: TransactionFilter) -> Iterator[str]:
                 tests = [f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status, *rest]
                 where = " AND ".join(tests)
                 yield f"SELECT {seq}, {_key(wanted)} AS key FROM {source} WHERE {where}"
+
+
+def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
+    """Yield what each row must fulfil, but for what chooses the run of the index."""
+    yield "t.merged_into IS NULL"
+    if wanted.since is not None:
+        yield "t.created_at >= :since"
+    if wanted.until is not None:
+        yield "t.created_at < :until"
+    if wanted.phone_number is not None:
+        yield "COALESCE(p.payer_phone, t.phone_number) = :phone"
+    if _of_anything(wanted):
+        yield f"LOWER({_SEARCHED}) LIKE :search ESCAPE '\\'"
+    elif wanted.search is not None:
+        yield f"{_REFERENCE} LIKE :search ESCAPE '\\'"
+    if wanted.after is not None:
+        side = "<" if wanted.sort in ("newest", "largest") else ">"
+        yield f"({_key(wanted)}, t.seq) {side} (:after_key, :after_seq)"
 
 
 def _statuses(status: TransactionStatus | None) -> list[list[str]]:

@@ -4,15 +4,14 @@ Exit 10: you did not say yes.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
-from momo_cli.methods import VIEW
+from momo_cli.methods import VIEW, Method
+from momo_cli.naming import method_id
 from momo_cli.terminal import Terminal
 from momo_cli.words import phone
 
@@ -29,14 +28,14 @@ class Options:
     method: str
 
 
-def command(method: Annotated[str, typer.Argument(metavar="ID", help="The number's id.")]) -> Call:
+def command(method: Method) -> Call:
     """Read the flags."""
     return Call(run, Options(method.strip()), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask, and take it away."""
-    path = path_of(Path.PAYMENT_METHOD, id=options.method)
+    path = path_of(Path.PAYMENT_METHOD, id=method_id(client, options.method))
     if not terminal.flags.yes:
         seen = client.get(path)
         number = phone(seen.data.get("phone_number"))

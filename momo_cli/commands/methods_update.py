@@ -9,12 +9,12 @@ from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.devices import sim_object, split_sim
 from momo_cli.errors import Failure
-from momo_cli.methods import VIEW, changed, put_on
+from momo_cli.methods import VIEW, Method, changed, put_on
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
   momo methods update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim zte-front:0
-  momo methods update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim none
+  momo methods update 0244124567 --sim none
 """
 
 
@@ -27,7 +27,7 @@ class Options:
 
 
 def command(
-    method: Annotated[str, typer.Argument(metavar="ID", help="The number's id.")],
+    method: Method,
     sim: Annotated[
         str, typer.Option(metavar="DEVICE:SLOT|none", help="The SIM that it is to be on.")
     ],
@@ -47,4 +47,4 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     except Failure as failure:
         failure.facts.setdefault("method_id", options.method)
         raise
-    return changed(reply, terminal, "Moved")
+    return changed(reply, terminal, "Moved" if sim else "Took off")

@@ -20,6 +20,7 @@ from momo_cli.text import at
 from momo_cli.words import phone
 
 EXAMPLES: Final = """\
+  momo sims assign zte-front:0 --method 0244124567
   momo sims assign zte-front:0 --method 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
   momo sims assign zte-front:0 --method 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --move
 """
@@ -42,7 +43,7 @@ def command(
     ],
     method: Annotated[
         str,
-        typer.Option(metavar="ID", help="The number: momo methods list shows them."),
+        typer.Option(metavar="METHOD", help="The number, the name on it, or its id."),
     ],
     move: Annotated[
         bool, typer.Option("--move", help="Take the number off that is on the SIM.")

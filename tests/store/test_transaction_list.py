@@ -64,7 +64,10 @@ filters = st.builds(
     since=st.none() | st.integers(0, 6),
     until=st.none() | st.integers(0, 6),
     phone_number=st.none() | st.just("+233244000001"),
-    search=st.none() | st.sampled_from(["4000002", "a7k2M9", "%", "_"]),
+    search=st.none()
+    | st.sampled_from(
+        ["4000002", "a7k2M9", "%", "_", "svc_", "SVC_TRX_0000", "svc_…03", "svc_trx_0%"]
+    ),
     sort=st.sampled_from(["newest", "oldest", "largest", "smallest"]),
 )
 
@@ -93,7 +96,15 @@ def add_all(tx: Tx, rows: Sequence[Row]) -> None:
 
 
 def by_hand(rows: Sequence[Row], wanted: TransactionFilter) -> list[str]:
-    def fits(row: Row) -> bool:
+    def searched(number: int, row: Row) -> bool:
+        search = (wanted.search or "").lower()
+        if not search.startswith("svc_"):
+            return search in f"a7k2m9 {row.phone}"
+        head, _, tail = search.partition("…")
+        reference = f"svc_trx_00000000000040008000{number:012d}"
+        return reference.startswith(head) and reference.endswith(tail)
+
+    def fits(number: int, row: Row) -> bool:
         return (
             not row.merged
             and (wanted.mode is None or row.mode == wanted.mode)
@@ -102,14 +113,14 @@ def by_hand(rows: Sequence[Row], wanted: TransactionFilter) -> list[str]:
             and (wanted.since is None or row.created_at >= wanted.since)
             and (wanted.until is None or row.created_at < wanted.until)
             and (wanted.phone_number is None or row.phone == wanted.phone_number)
-            and (wanted.search is None or wanted.search.lower() in f"a7k2m9 {row.phone}")
+            and searched(number, row)
         )
 
     # Every one of them asks for the same amount.
     found = [
         (0 if wanted.by_amount else row.created_at, number)
         for number, row in enumerate(rows)
-        if fits(row)
+        if fits(number, row)
     ]
     found.sort(reverse=wanted.sort in ("newest", "largest"))
     return [f"00000000-0000-4000-8000-{number:012d}" for _, number in found]

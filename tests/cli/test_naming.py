@@ -1,0 +1,123 @@
+"""What may stand for an id; and that of two things that are meant, none is taken."""
+
+import pytest
+
+from daemon.wire import ErrorCode, Path
+from momo_cli.errors import Failure
+from momo_cli.naming import ENDPOINTS, METHODS, fits, one_of
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+AMA = {**samples.METHOD_ROW, "phone_number": "+233244124567", "account_name": "Ama Mensah"}
+ESI = {
+    **AMA,
+    "id": "6f1c9999-3a55-4a83-9d0c-0b6f8f0f3f11",
+    "phone_number": "+233200000011",
+    "account_name": "Esi",
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "fit"),
+    [
+        ("6f1c0f2e", True),
+        ("6F1C0f2e", True),
+        ("6f1c…3f11", True),
+        ("6f1…11", True),
+        ("6f1c~3f11", True),
+        ("6f1c...3f11", True),
+        ("…3f11", True),
+        ("6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11", True),
+        ("6f1", False),
+        ("…11", False),
+        ("3f11", False),
+        ("6f1c…3f12", False),
+    ],
+)
+def test_the_beginning_or_the_ends_of_an_id_are_enough(typed: str, fit: bool) -> None:
+    assert fits(typed, samples.METHOD) is fit
+
+
+@pytest.mark.parametrize("typed", ["svc_", "svc_trx_", "svc_…", "svc_trx_012"])
+def test_what_every_reference_begins_with_tells_nothing(typed: str) -> None:
+    assert not fits(typed, samples.REF)
+
+
+@pytest.mark.parametrize(
+    "typed", ["0244124567", "024 412 4567", "+233244124567", "Ama Mensah", "ama mensah", "6f1c0"]
+)
+def test_a_number_is_known_by_itself_its_name_or_its_id(typed: str) -> None:
+    assert one_of(typed, [AMA, ESI], METHODS) is AMA
+
+
+@pytest.mark.parametrize("typed", ["books", "https://shop.example/hook/", "shop.example"])
+def test_an_endpoint_is_known_by_its_label_url_or_host(typed: str) -> None:
+    row = {**samples.ENDPOINT, "description": "books", "url": "https://shop.example/hook"}
+    assert one_of(typed, [row], ENDPOINTS) is row
+
+
+def test_of_two_that_are_meant_none_is_taken() -> None:
+    with pytest.raises(Failure) as refused:
+        one_of("6f1c", [AMA, ESI], METHODS)
+    assert refused.value.code == ErrorCode.USAGE
+    assert refused.value.message == (f"2 numbers are meant by '6f1c': {AMA['id']}, {ESI['id']}")
+    assert refused.value.next == ("momo methods list",)
+
+
+def test_a_name_wins_over_the_beginning_of_an_id() -> None:
+    called = {**ESI, "account_name": "6f1c0f2e"}
+    assert one_of("6f1c0f2e", [AMA, called], METHODS) is called
+
+
+@pytest.mark.parametrize(
+    ("argv", "call"),
+    [
+        (("methods", "show"), ("GET", f"/v1/payment-methods/{samples.METHOD}")),
+        (("methods", "remove", "--yes"), ("DELETE", f"/v1/payment-methods/{samples.METHOD}")),
+        (("methods", "update", "--sim", "none"), ("PATCH", f"/v1/payment-methods/{samples.METHOD}")),
+        (("claim", "--yes"), ("POST", f"/v1/payment-methods/{samples.METHOD}/claim-unplaced")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("typed", ["0244124567", samples.METHOD])
+def test_a_number_stands_for_its_id(
+    argv: tuple[str, ...], call: tuple[str, str], typed: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", Path.PAYMENT_METHODS, ok([ESI, AMA]))
+    api.on(*call, ok(AMA, claimed=0))
+    assert momo(*argv, "--", typed).code == 0
+    assert (api.asked[-1].method, api.asked[-1].path) == call
+
+
+def test_a_number_that_there_is_not_is_3(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.PAYMENT_METHODS, ok([ESI]))
+    ran = momo("methods", "show", "0244124567", "--json")
+    assert ran.code == 3
+    assert ran.json["error"]["code"] == "PAYMENT_METHOD_NOT_FOUND"
+    assert ran.json["error"]["next"] == ["momo methods list"]
+
+
+@pytest.mark.parametrize("typed", ["svc_trx_0123", "svc_…cdef", "svc_~cdef", "SVC_TRX_0123...EF"])
+def test_an_order_is_known_by_the_ends_of_its_reference(
+    typed: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
+    api.on("GET", Path.TRANSACTION.format(reference=samples.REF), samples.one("SUCCESS"))
+    assert momo("tx", "show", typed, "--get", "data.reference").out == f"{samples.REF}\n"
+    asked = api.asked[0].query
+    assert (asked["search"].lower()[:4], asked["origin"]) == ("svc_", "all")
+    assert "~" not in asked["search"]
+
+
+def test_reconcile_takes_no_order_when_two_are_meant(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.TRANSACTIONS, ok([samples.PAID, samples.SHORT], pagination=samples.PAGE))
+    ran = momo("reconcile", "svc_trx_0123", "40412345678")
+    assert ran.code == 2
+    assert ran.err.startswith("error: 2 orders are meant by 'svc_trx_0123': svc_trx_")
+    assert [asked.method for asked in api.asked] == ["GET"]
+
+
+def test_a_whole_reference_is_not_looked_up(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.TRANSACTION.format(reference=samples.REF), samples.one("SUCCESS"))
+    assert momo("tx", "show", samples.REF).code == 0
+    assert len(api.asked) == 1
