@@ -94,7 +94,7 @@ def _as_it_was(reader: Reader, decision: Decision) -> tuple[list[Receiver], list
 def _today(reader: Reader, transaction: Transaction, payment: Payment) -> Json:
     receivers = routings.receivers(reader, payment.mode)
     facts = PaymentFacts(transaction, payment, routings.method_of(reader, payment))
-    placed = payment.payment_method_id is not None
+    placed = payment.placed
     chosen = claims(receivers, facts, placed=placed)
     return {
         "placed": placed,

@@ -128,7 +128,7 @@ def route(
 ) -> Routed:
     """Decide where a payment goes, and keep what it was decided by."""
     facts = PaymentFacts(transaction, payment, method)
-    placed = payment.payment_method_id is not None
+    placed = payment.placed
     found = claims(receivers, facts, placed=placed)
     names = frozenset[str]().union(
         *(stored_filter(rule.filter).names for one in receivers for rule in one.rules)

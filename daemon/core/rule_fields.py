@@ -233,7 +233,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     "sim.slot_index": Field(WHOLE, lambda of: of.payment.slot_index),
     "received_at": Field(TIME, lambda of: _milliseconds(of.payment.stored_at)),
     "completed_at": Field(TIME, lambda of: _milliseconds(of.transaction.completed_at)),
-    "placed": Field(FLAG, lambda of: of.payment.payment_method_id is not None),
+    "placed": Field(FLAG, lambda of: of.payment.placed),
     "late": Field(FLAG, lambda of: of.transaction.late),
     "matched_by": Field(
         _words(("code", "telco_id", "reconcile", "review", "none"), str.lower),

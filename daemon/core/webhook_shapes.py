@@ -217,7 +217,7 @@ def _forwarded(transaction: Transaction, payment: Payment, method: PaymentMethod
         "sim": {"device_id": payment.device_id, "slot_index": payment.slot_index},
         "received_at": timestamp(payment.stored_at),
         "completed_at": timestamp_or_none(transaction.completed_at),
-        "placed": payment.payment_method_id is not None,
+        "placed": payment.placed,
         "late": transaction.late,
         "matched_by": transaction.matched_by,
     }

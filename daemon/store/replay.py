@@ -127,7 +127,7 @@ def fates(
         facts = PaymentFacts(
             candidate.transaction, payment, None if method_id is None else methods.get(method_id)
         )
-        claims = routing.claims(receivers, facts, placed=method_id is not None)
+        claims = routing.claims(receivers, facts, placed=payment.placed)
         yield (
             candidate,
             fate(

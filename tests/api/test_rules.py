@@ -122,6 +122,17 @@ async def test_unplaced_payments_go_to_catch_alls_only(api: FakeApi) -> None:
     assert json.loads(body)["data"]["placed"] is False
 
 
+async def test_a_rule_claims_a_payment_of_the_sandbox_which_has_no_numbers(api: FakeApi) -> None:
+    by_rule = await endpoint(api, "a", is_sandbox=True, catch_all=False)
+    await rule(api, by_rule, {"telco.reference_text": {"$startsWith": "RENT"}, "placed": True})
+    await endpoint(api, "b", is_sandbox=True)
+    body = {"amount": "5.00", "reference_text": "RENT MAY"}
+    paid = (await api.test.post("/v1/test/payments", json=body)).json()["data"]["transaction"]
+    assert await forwards(api) == [(by_rule, "5.00")]
+    told = await api.test.get(f"/v1/open-collections/payments/{paid['reference']}/routing")
+    assert told.json()["data"]["today"]["placed"] is True
+
+
 async def test_what_nobody_claims_is_kept_counted_and_replayable(api: FakeApi) -> None:
     of = await endpoint(api, catch_all=False)
     await pay(api, "93214500001")
