@@ -5,6 +5,7 @@ in it, so a backup that gets lost gives nothing away; keep a copy of the key som
 """
 
 import asyncio
+import contextlib
 import shutil
 import sqlite3
 import tempfile
@@ -91,10 +92,8 @@ def _leave_room(database: Path, folder: Path) -> None:
     """
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
-    needed = database.stat().st_size
-    wal = Path(f"{database}-wal")
-    if wal.exists():
-        needed += wal.stat().st_size
+    both = (database, Path(f"{database}-wal"))
+    needed = sum(path.stat().st_size for path in both if path.exists())
     shares = folder.stat().st_dev == database.stat().st_dev
     reserve = TIGHT_BYTES if shares else FULL_BYTES
     free = free_bytes(str(folder))
@@ -116,9 +115,8 @@ def find(places: Places, name: str | None) -> Path:
         if not known:
             raise NoBackup("there is no backup yet")
         return Path(known[0].path)
-    for entry in known:
-        if name == entry.id:
-            return Path(entry.path)
+    if ours := [entry for entry in known if entry.id == name]:
+        return Path(ours[0].path)
     if not Path(name).is_file():
         raise NoBackup(f"there is no backup {name}")
     return Path(name)
@@ -148,7 +146,8 @@ def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
     backup.look_through(source)
     beside = backup.folder(places)
     _leave_room(source, beside)
-    with tempfile.TemporaryDirectory(prefix=".drill-", dir=beside) as folder:
+    backup.sweep(beside)
+    with tempfile.TemporaryDirectory(prefix=backup.drill_prefix(), dir=beside) as folder:
         tried = Path(folder) / Path(places.database).name
         backup.copy(str(source), tried)
         try:
@@ -235,6 +234,9 @@ def _put_back(places: Places, source: Path, looked: Copy, now: datetime) -> dict
             _keep(database, kept)
             told["kept"] = str(kept)
             told["payments_since"], told["webhooks_repeated"] = backup.lost(kept, fresh)
+            # Killed between here and the swap, the old database would be without its log.
+            with contextlib.suppress(sqlite3.Error):
+                backup.settle(database)
         for beside in ("-wal", "-shm"):
             Path(f"{database}{beside}").unlink(missing_ok=True)
         fresh.replace(database)

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ from parsers.when import render
 
 FOLDER: Final = "backups"
 _NAME: Final = re.compile(r"momo-((?:before-schema-\d+-)?(\d{8}T\d{6}Z))\.db", re.ASCII)
+_HALF_DONE: Final = re.compile(r"\..+\.(\d{1,9})\.new(?:-\w+)?|\.drill\.(\d{1,9})\..*", re.ASCII)
+"""A copy that is being made, or a drill, and the process that does it."""
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
 TABLES: Final = ("messages", "payments", "transactions", "deliveries", "events")
 """Counted, so that a person sees that there is something in the copy."""
@@ -146,6 +149,7 @@ def copy(source: str, target: Path) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sweep(target.parent)
         draft.unlink(missing_ok=True)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         _copy(source, draft)
@@ -161,6 +165,44 @@ def copy(source: str, target: Path) -> None:
             # What cannot even be looked for must not hide why the copy failed.
             with contextlib.suppress(OSError):
                 name.unlink(missing_ok=True)
+
+
+def drill_prefix() -> str:
+    """Return how the name of this process's folder for a drill begins."""
+    return f".drill.{os.getpid()}."
+
+
+def sweep(where: Path) -> None:
+    """Remove what a process that was killed left half done in a folder: each would have the size of a shop."""
+    for path in where.glob(".*"):
+        match = _HALF_DONE.fullmatch(path.name)
+        if match is None or _is_alive(int(match.group(1) or match.group(2))):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def settle(database: Path) -> None:
+    """Move what stands in the log alone into the database, which nobody may have open: it is whole without its log then.
+
+    Raises:
+        sqlite3.Error: It cannot be read.
+    """
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as base:
+        base.execute("PRAGMA synchronous = FULL")
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _says_full(error: Exception) -> bool:

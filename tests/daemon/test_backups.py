@@ -2,7 +2,11 @@
 
 import errno
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -330,6 +334,114 @@ def test_a_restore_onto_a_full_disk_changes_nothing_and_leaves_nothing_behind(
     assert payments(shop.database) == 2
     left = {path.name for path in Path(shop.home).iterdir()}
     assert not {name for name in left if "restoring" in name or "before-" in name}
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from daemon import backups, wire
+from daemon.store import backup
+
+where, verb, name = sys.argv[1:]
+places = wire.places(os.environ, os.getuid(), "/tmp")
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def half(source, draft):
+    draft.write_bytes(Path(source).read_bytes()[:5000])
+    die()
+
+def afterwards(real):
+    def run(*args):
+        real(*args)
+        die()
+    return run
+
+def swapping(self, target, real=Path.replace):
+    return die() if self.name == ".momo.db.restoring" else real(self, target)
+
+match where:
+    case "half":
+        backup._copy = half
+    case "copied":
+        backup._copy = afterwards(backup._copy)
+    case "synced":
+        backup.sync = afterwards(backup.sync)
+    case "renamed":
+        Path.replace = afterwards(Path.replace)
+    case "drilled":
+        backups.Store.open = die
+    case "swapped":
+        Path.replace = swapping
+    case "noted":
+        backups._note = die
+now = datetime(2026, 11, 22, 8, tzinfo=UTC)
+if verb == "create":
+    backups.create(places, None, now)
+elif verb == "drill":
+    backups.drill(places, None, now)
+else:
+    backups.restore(places, name, now, dry_run=False)
+"""
+
+
+def killed(shop: Places, where: str, verb: str, name: str = "") -> None:
+    """Run a verb in a process of its own that is killed there."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, where, verb, name],
+        env={**os.environ, "MOMO_HOME": shop.home}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["half", "copied", "synced", "renamed"])
+def test_a_kill_at_each_step_of_a_backup_leaves_whole_copies_only_and_nothing_for_ever(
+    where: str, shop: Places
+) -> None:
+    made = backups.create(shop, None, NOW)
+    killed(shop, where, "create")
+    known = backup.entries(shop)
+    assert [entry.id for entry in known] == [
+        *(["20261122T080000Z"] if where == "renamed" else []),
+        made["id"],
+    ]
+    assert all(backups.verify(shop, entry.id)["verified"] for entry in known)
+    # What the killed one left half done is gone with the next copy.
+    backups.create(shop, None, NOW.replace(day=23))
+    left = [path.name for path in backup.folder(shop).iterdir() if path.name.startswith(".")]
+    assert left == []
+
+
+@pytest.mark.slow
+def test_a_kill_in_the_middle_of_a_drill_leaves_nothing_for_ever(shop: Places) -> None:
+    backups.create(shop, None, NOW)
+    killed(shop, "drilled", "drill")
+    backups.drill(shop, None, NOW)
+    assert len(list(backup.folder(shop).iterdir())) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("where", "expected"), [("half", 2), ("swapped", 2), ("noted", 1)])
+def test_a_kill_at_each_step_of_a_restore_leaves_the_old_shop_whole_or_the_new_one(
+    where: str, expected: int, shop: Places
+) -> None:
+    made = backups.create(shop, None, NOW)
+    # A payment that stands in the log alone, as after a power cut.
+    writer = (
+        "import os, signal, sqlite3, sys; b = sqlite3.connect(sys.argv[1], isolation_level=None); "
+        "b.execute('PRAGMA wal_autocheckpoint = 0'); b.execute(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", writer, shop.database, PAY], check=False)
+    assert Path(f"{shop.database}-wal").stat().st_size > 0
+    killed(shop, where, "restore", made["id"])
+    assert payments(shop.database) == expected
+    again = backups.restore(shop, made["id"], NOW.replace(day=24), dry_run=False)
+    assert payments(shop.database) == 1
+    assert payments(again["kept"]) == expected
+    assert not [path.name for path in Path(shop.home).iterdir() if path.name.startswith(".")]
 
 
 def test_what_sqlite_and_the_system_say_of_a_full_disk_is_understood() -> None:

@@ -130,6 +130,25 @@ def test_a_shop_of_the_first_schema_comes_through_every_step_whole(path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("after", [3, 1_000])
+def test_a_kill_while_the_first_step_makes_the_shop_leaves_an_empty_file_that_can_be_used(
+    after: int, tmp_path: Path
+) -> None:
+    new = tmp_path / "new.db"
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(new), "1", str(after)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert version(new) == 0
+    base = connected(new)
+    assert base.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone() == (0,)
+    base.close()
+    Store.open(str(new), now_us=2).close()
+    assert version(new) == len(migrations())
+
+
+@pytest.mark.slow
 def test_a_kill_in_the_middle_or_at_the_end_of_each_step_leaves_the_one_before(path: Path) -> None:
     before = holds(path)
     for step in migrations()[1:]:
