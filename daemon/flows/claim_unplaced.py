@@ -70,15 +70,19 @@ async def claim_unplaced(
             )
         body = line_shapes.claimed(count, first, last, dry_run=dry_run)
         if dry_run and caller.may(Scope.TRANSACTIONS_READ):
-            unplaced = (tx, sim.sim_key, method.provider, since)
-            body |= line_shapes.claimable(
-                payments.unplaced_amounts(*unplaced),
-                payments.unplaced_first(*unplaced, CLAIMABLE_SHOWN_MAX),
-            )
+            body |= _named(tx, sim.sim_key, method.provider, since)
         meta = shapes.warned(warnings)
         return Answer(200, shapes.dump(body if meta is None else {**body, "meta": meta}))
 
     return await env.store.write(job)
+
+
+def _named(tx: Tx, sim_key: str, provider: str, since: int) -> shapes.Json:
+    """Return what the payments come to, and the first of them."""
+    return line_shapes.claimable(
+        payments.unplaced_amounts(tx, sim_key, provider, since),
+        payments.unplaced_first(tx, sim_key, provider, since, CLAIMABLE_SHOWN_MAX),
+    )
 
 
 def _tell(tx: Tx, outbox: Outbox, before: Payment, after: Payment, now: int) -> None:
