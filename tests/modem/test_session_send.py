@@ -11,8 +11,8 @@ from daemon.modem.pdu_encode import encode_submit
 from daemon.modem.pdu_values import StatusReport, Submit
 from daemon.modem.session import State
 from daemon.modem.session_send import Outgoing, SmsEnded, SmsPartSent, SmsResult, judge
-from tests.modem.test_session import Shop, ready
-from tests.modem.test_session import pdu as received
+from tests.fakes.both_ends import Shop, ready
+from tests.fakes.both_ends import pdu as received
 
 NUMBER = "+233241234567"
 LONG = "Pay GHS 12.50 to Ama Provisions \N{SMILING FACE WITH SMILING EYES}. " * 6
@@ -171,7 +171,7 @@ def test_what_arrives_while_sending_waits_for_one_command_at_most() -> None:
             shop.phone.deliver(received(next(numbers)))
         typed(data, at_ns)
 
-    shop.phone.receive_data = receive  # type: ignore[method-assign]
+    shop.phone.receive_data = receive  # type: ignore[method-assign]  # listened in on
     assert send(shop, outgoing(LONG)).result is SmsResult.SENT
     parts = len(shop.phone.sent)
     assert parts > 2
