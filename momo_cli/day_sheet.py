@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta, tzinfo
 from typing import Final
 
+from daemon.wire import Path
 from momo_cli.answer import Answer, Cell, Field, Head, Row, View
-from momo_cli.client import Reply
+from momo_cli.client import Client, Reply
+from momo_cli.errors import Failure
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.times import parse_stamp
@@ -220,7 +222,7 @@ def _says(wallet: Row | None, currency: str, terminal: Terminal) -> tuple[str, s
     return terminal.plain(f"{said} ✗ ({sign}{difference} {currency})"), "red"
 
 
-def answer(reply: Reply, terminal: Terminal, by: str) -> Answer:
+def answer(reply: Reply, client: Client, terminal: Terminal, by: str) -> Answer:
     """Answer with a sheet, or with rows by hour, day or payer."""
     data = reply.data or {}
     heading = title(data, terminal.zone)
@@ -231,7 +233,6 @@ def answer(reply: Reply, terminal: Terminal, by: str) -> Answer:
         total = at(reply.body, "meta.total")
         more = f", the first {len(found)} of {total}" if total and total > len(found) else ""
         return Answer(reply.text, found, heading=heading + more, empty=nothing)
-    waits = any(sheet["all"]["unmatched"]["count"] for sheet in sheets)
     wrong = findings(data)
     return Answer(
         reply.text,
@@ -239,8 +240,22 @@ def answer(reply: Reply, terminal: Terminal, by: str) -> Answer:
         lines=lines(data, terminal),
         empty=nothing,
         notes=[f"! {what}" for what in wrong] if terminal.human else (),
-        next=[*(["momo review list"] if waits else []), *(["momo lines"] if wrong else [])],
+        next=[*_unmatched(data, client, terminal), *(["momo lines"] if wrong else [])],
     )
+
+
+def _unmatched(data: Row, client: Client, terminal: Terminal) -> list[str]:
+    """Return where what matched no order is found: among what waits for a person, or as money without an order."""
+    sheets = data.get("sheets") or ()
+    if not terminal.human or not any(sheet["all"]["unmatched"]["count"] for sheet in sheets):
+        return []
+    try:
+        waits = bool(client.get(Path.REVIEWS, limit=1).data)
+    except Failure:
+        return []  # the sheet is what was asked for
+    if waits:
+        return ["momo review list"]
+    return [f"momo tx list --origin open --from {clean(data['from'])} --to {clean(data['to'])}"]
 
 
 def html(data: Row, zone: tzinfo) -> Iterator[str]:

@@ -14,6 +14,15 @@ _SETTINGS: Final[Mapping[str, Any]] = {"help_option_names": ["-h", "--help"]}
 _WORD_MAX, _FLAG_MAX = 22, 28
 _METAVARS: Final = {"str": "TEXT", "int": "N", "int range": "N", "float": "N"}
 """What stands behind a flag in the help when its command says nothing better, by Click's name of the type."""
+_VALUES: Final = {
+    "--phone": "NUMBER", "--expect-payer": "NUMBER", "--payer": "NUMBER", "--send-to": "NUMBER", "--line": "NUMBER",
+    "--from": "TIME", "--to": "TIME", "--since": "TIME", "--until": "TIME", "--date": "DAY", "--expires": "24h",
+    "--name": "NAME", "--expect-payer-name": "NAME", "--expected-payer-name": "NAME", "--shop": "NAME",
+    "--client-ref": "REF", "--order": "REF|CODE", "--expect-txid": "TXID", "--provider": "PROVIDER",
+    "--webhook-url": "URL", "--redirect-url": "URL", "--url": "URL", "--idempotency-key": "KEY",
+    "--amount": "AMOUNT", "--status": "STATUS", "--since-event": "ID",
+}  # fmt: skip
+"""The same for flags that mean one thing in every command."""
 _ABOUT: Final = "momo: collect mobile-money payments with the phone on this desk."
 _GLOBAL: Final = (
     ("--json, --plain, -o FORM", "table, plain, json, ndjson, csv or id"),
@@ -157,7 +166,8 @@ def load(full: str) -> TyperCommand:
     assert isinstance(command, MomoCommand)
     for param in command.params:
         if param.param_type_name == "option" and param.metavar is None:
-            param.metavar = _METAVARS.get(param.type.name)
+            found = (_VALUES.get(name) for name in param.opts)
+            param.metavar = next(filter(None, found), None) or _METAVARS.get(param.type.name)
     command.help = COMMANDS[full].summary + "."
     more = (module.__doc__ or "").partition("\n")[2].strip()
     if more:

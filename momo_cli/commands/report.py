@@ -83,7 +83,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     reply = client.get(Path.LOCAL_REPORT, **query)
     if options.mail is not None:
         return _mailed(client, terminal, options, reply)
-    shown = day_sheet.answer(reply, terminal, options.by)
+    shown = day_sheet.answer(reply, client, terminal, options.by)
     if options.form in (None, "table"):
         return shown
     return replace(shown, text=_text(reply, shown, options, terminal), next=(), notes=())

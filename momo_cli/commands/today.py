@@ -59,4 +59,4 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     if options.by != "line":
         query |= {"by": options.by, "limit": day_sheet.ROWS_MAX}
     reply = client.get(Path.LOCAL_REPORT, **query)
-    return day_sheet.answer(reply, terminal, options.by)
+    return day_sheet.answer(reply, client, terminal, options.by)

@@ -4,8 +4,10 @@ In a pipe: tab-separated columns reference, svc_code, status, expected_amount, a
 difference, difference_type, currency, payer_phone, payer_name, created_at, completed_at.
 """
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,20 +16,29 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Row
 from momo_cli.client import Client, Reply
 from momo_cli.errors import usage
-from momo_cli.orders import LIST_VIEW, status_named
+from momo_cli.orders import AS_SHOWN, LIST_VIEW, status_named
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
 from momo_cli.times import moment
 
 EXAMPLES: Final = """\
   momo tx list
-  momo tx list --status PENDING
+  momo tx list --status waiting
   momo tx list --from today --fields svc_code,actual_amount -o csv
   momo tx list --search kofi --sort largest
   momo tx list --all --json
 """
 SORTS: Final = ("newest", "oldest", "largest", "smallest")
+_PER_PAGE: Final = 50
 _PER_PAGE_MAX: Final = 100
+
+
+class Origin(StrEnum):
+    """Where a row of the list comes from."""
+
+    REQUEST = "request"
+    OPEN = "open"
+    ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,7 @@ class Options:
     """The flags of `momo tx list`."""
 
     status: str | None
+    origin: Origin
     since: str | None
     until: str | None
     phone: str | None
@@ -49,20 +61,35 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     status: Annotated[
         str | None,
         typer.Option(
-            help="Only this status: waiting, paid, short, over, review, or the API's word."
+            help="Only this one status: waiting, paid, short, over, review, or the API's word.",
         ),
     ] = None,
+    origin: Annotated[
+        Origin,
+        typer.Option(
+            metavar="ORIGIN",
+            help="request: orders; open: money without one; all.",
+            show_default=True,
+        ),
+    ] = Origin.REQUEST,
     since: Annotated[
         str | None,
-        typer.Option("--from", help="Made at or after: 24h, today, 2026-01-31."),
+        typer.Option("--from", "--since", help="Made at or after: 24h, today, 2026-01-31."),
     ] = None,
-    until: Annotated[str | None, typer.Option("--to", help="Made before.")] = None,
+    until: Annotated[str | None, typer.Option("--to", "--until", help="Made before.")] = None,
     phone: Annotated[str | None, typer.Option(help="Only this payer's number.")] = None,
     page: Annotated[int, typer.Option(min=1, help="Which page.")] = 1,
     per_page: Annotated[
         int,
-        typer.Option(min=1, max=_PER_PAGE_MAX, help="Orders on a page.", show_default=True),
-    ] = 50,
+        typer.Option(
+            "--per-page",
+            "--limit",
+            min=1,
+            max=_PER_PAGE_MAX,
+            help="Orders on a page.",
+            show_default=True,
+        ),
+    ] = _PER_PAGE,
     every: Annotated[
         bool,
         typer.Option("--all", help="Every page; --json then writes a line per order."),
@@ -72,14 +99,15 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
         typer.Option(metavar="TEXT", help="In a code, network ID, name, number or reference."),
     ] = None,
     sort: Annotated[
-        str, typer.Option(help=f"{', '.join(SORTS)} first.", show_default=True)
+        str,
+        typer.Option(metavar="|".join(SORTS), help="What comes first.", show_default=True),
     ] = SORTS[0],
 ) -> Call:
     """Read the flags."""
     wanted = None if status is None else status_named(status)
     if sort not in SORTS:
         raise usage(f"--sort: {sort!r} is not one of {', '.join(SORTS)}")
-    options = Options(wanted, since, until, phone, page, per_page, every, search, sort)
+    options = Options(wanted, origin, since, until, phone, page, per_page, every, search, sort)
     return Call(run, options, LIST_VIEW)
 
 
@@ -87,6 +115,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for one page, or for all of them one after the other."""
     query = {
         "status": options.status,
+        "origin": None if options.origin is Origin.REQUEST else str(options.origin),
         "from": _moment(options.since, "--from", terminal),
         "to": _moment(options.until, "--to", terminal),
         "phone_number": options.phone,
@@ -102,7 +131,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         document=reply.text,
         rows=rows,
         heading=_heading(reply, options),
-        empty="" if rows else f"No {options.status or ''} orders.".replace("  ", " "),
+        empty="" if rows else f"No {_kind(options)}.",
         next=_next(reply, options),
     )
 
@@ -125,15 +154,30 @@ def _all(client: Client, query: dict[str, Any]) -> Iterator[Row]:
 
 def _heading(reply: Reply, options: Options) -> str:
     total = at(reply.body, "pagination.total")
-    kind = f" ({options.status})" if options.status else ""
     of = f" of {total}" if isinstance(total, int) else ""
-    return f"Showing {len(reply.data or ())}{of} orders{kind}, page {options.page}"
+    return f"Showing {len(reply.data or ())}{of} {_kind(options)}, page {options.page}"
+
+
+def _kind(options: Options) -> str:
+    """Return what is listed: `short orders`, in the word that the table shows."""
+    shown = {str(status): word.lower() for word, status in AS_SHOWN.items()}
+    status = options.status or ""
+    what = "payments without an order" if options.origin is Origin.OPEN else "orders"
+    return f"{shown.get(status, status.lower())} {what}".strip()
 
 
 def _next(reply: Reply, options: Options) -> list[str]:
     if not at(reply.body, "pagination.has_next"):
         return []
-    kind = f" --status {options.status}" if options.status else ""
-    kind += f" --search '{options.search}'" if options.search else ""
-    kind += f" --sort {options.sort}" if options.sort != SORTS[0] else ""
-    return [f"momo tx list{kind} --page {options.page + 1}"]
+    given = {
+        "--status": options.status,
+        "--origin": None if options.origin is Origin.REQUEST else str(options.origin),
+        "--from": options.since,
+        "--to": options.until,
+        "--phone": options.phone,
+        "--search": options.search,
+        "--sort": None if options.sort == SORTS[0] else options.sort,
+        "--per-page": None if options.per_page == _PER_PAGE else str(options.per_page),
+    }
+    words = [word for flag, value in given.items() if value is not None for word in (flag, value)]
+    return [shlex.join(["momo", "tx", "list", *words, "--page", str(options.page + 1)])]

@@ -21,6 +21,7 @@ WRONG = {**samples.REPORT["sheets"][0]["all"]["wallet"], "agrees": False, "says"
 
 def report(api: FakeApi, data: Any = samples.REPORT, **top: Any) -> None:
     api.on("GET", wire.Path.LOCAL_REPORT, ok(data, **top))
+    api.on("GET", wire.Path.REVIEWS, ok([samples.REVIEW]))
 
 
 def test_the_sheet_fits_eighty_columns(api: FakeApi, momo: Momo) -> None:
@@ -84,6 +85,26 @@ def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(
         "GHS 7.00 came in that no message told of." in ran.err
     )
     assert ran.err.endswith("next:  momo review list\n       momo lines\n")
+
+
+def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    waits = momo("today", "-o", "table").err
+    assert waits.endswith("next:  momo review list\n")
+    api.on("GET", wire.Path.REVIEWS, ok([]))
+    walk_in = momo("today", "-o", "table").err
+    first, last = samples.REPORT["from"], samples.REPORT["to"]
+    assert walk_in.endswith(f"next:  momo tx list --origin open --from {first} --to {last}\n")
+    asked = len(api.asked)
+    momo("today", "--json")
+    assert len(api.asked) == asked + 1
+
+
+def test_a_day_that_all_matched_names_no_list(api: FakeApi, momo: Momo) -> None:
+    sheet = samples.REPORT["sheets"][0]
+    none = {**sheet["all"], "unmatched": {"count": 0, "amount": "0.00"}}
+    report(api, {**samples.REPORT, "sheets": [{**sheet, "all": none}]})
+    assert "momo review list" not in momo("today", "-o", "table").err
 
 
 def test_a_day_without_money_is_no_failure(api: FakeApi, momo: Momo) -> None:

@@ -1,6 +1,9 @@
 """Orders: what happened to them, and giving them up."""
 
+import shlex
 from typing import Any
+
+import pytest
 
 from daemon import wire
 from tests.cli import samples
@@ -101,3 +104,47 @@ def test_status_leads_to_the_reviews_when_one_waits(api: FakeApi, momo: Momo) ->
     quiet = {**samples.STATUS, "today": {"review": 0}}
     api.on("GET", wire.Path.LOCAL_STATUS, ok(quiet))
     assert "review" not in momo("status", "-o", "table").err
+
+
+def test_the_next_page_keeps_every_filter(api: FakeApi, momo: Momo) -> None:
+    api.on(
+        "GET",
+        wire.Path.TRANSACTIONS,
+        ok([samples.PAID], pagination={**samples.PAGE, "has_next": True}),
+    )
+    argv = (
+        "tx", "list", "--status", "paid", "--origin", "all", "--since", "7d", "--until", "today", "--phone",
+        "0244124567", "--search", "o'neil b", "--sort", "largest", "--limit", "1",
+    )  # fmt: skip
+    told = momo(*argv, "-o", "table").err
+    typed = (
+        "momo tx list --status SUCCESS --origin all --from 7d --to today --phone 0244124567 --search 'o'\"'\"'neil b' "
+        "--sort largest --per-page 1 --page 2"
+    )
+    assert told == f"next:  {typed}\n"
+    first = api.asked[-1].query
+    assert momo(*shlex.split(typed)[1:]).code == 0
+    assert {**first, "page": "2"} == api.asked[-1].query
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ((), "No orders.\n"),
+        (("--status", "short"), "No short orders.\n"),
+        (("--status", "EXPIRED"), "No expired orders.\n"),
+        (("--origin", "open"), "No payments without an order.\n"),
+    ],
+)
+def test_an_empty_list_says_what_there_is_none_of(
+    argv: tuple[str, ...], said: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
+    assert momo("tx", "list", *argv).err == said
+
+
+def test_money_without_an_order_is_asked_for(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
+    ran = momo("tx", "list", "--origin", "open", "-o", "table")
+    assert ran.out.startswith("Showing 1 of 2 payments without an order, page 1\n")
+    assert api.asked[-1].query["origin"] == "open"
