@@ -11,8 +11,8 @@ from daemon.flows import deliver, endpoint_changes
 from daemon.flows.endpoint_changes import PROBE_US, Changes
 from daemon.store import backlog
 from daemon.store.attempt_record import Leased
+from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
 from tests.fakes.shop import OWNER, FakeShop
-from tests.flows.test_deliver import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
 
 IDS = ("93214500001", "93214500002", "93214500003")
 

@@ -11,8 +11,8 @@ from daemon.notices.channels import NotSent
 from daemon.store import events, notice_outbox
 from daemon.store.engine import Tx
 from daemon.wire import Mode
+from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.shop import FakeShop
-from tests.flows.test_deliver import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 
 EMAIL = ["email"]
 ENDPOINT = "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"

@@ -15,9 +15,9 @@ from daemon.flows import deliver, reparse, replay
 from daemon.flows import prune as flow
 from daemon.flows.say_paid import Heard, say_paid
 from daemon.store import deliveries, ledger, notice_outbox, retention
+from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
-from tests.flows.test_deliver import add_endpoint
 from tests.flows.test_send_text import send
 
 DAY_S = 24 * 3600.0

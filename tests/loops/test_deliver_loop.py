@@ -18,11 +18,10 @@ from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
 from daemon.store import endpoints
 from daemon.wire import DeliveryStatus
+from tests.fakes import outbox
 from tests.fakes.receipts import mtn
 from tests.fakes.sender import FakeSender, answered
 from tests.fakes.shop import FakeShop
-
-SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 @pytest.fixture
@@ -33,21 +32,8 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
 
 
 async def add_endpoint(shop: FakeShop, endpoint_id: str) -> None:
-    sealed = shop.env.vault.seal(SECRET.encode(), "webhook-secret")
-
-    def job(tx: Any) -> None:
-        tx.run(
-            "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
-            "is_active, consecutive_failures, created_at, updated_at) VALUES (:id, 'endpoint', 'live', :url, :url, '', "
-            "'[\"transaction.forwarded\"]', 1, 0, 1, 0, 1, 1)",
-            {"id": endpoint_id, "url": f"https://{endpoint_id}.example/hook"},
-        )
-        tx.run(
-            "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:id, :sealed, 1)",
-            {"id": endpoint_id, "sealed": sealed},
-        )
-
-    await shop.env.store.write(job)
+    url = f"https://{endpoint_id}.example/hook"
+    await outbox.add_endpoint(shop, endpoint_id, url=url, url_normalised=url)
 
 
 async def owe(shop: FakeShop, count: int) -> None:

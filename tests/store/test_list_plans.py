@@ -11,9 +11,9 @@ from daemon.store import dead_letters, delivery_log, lists
 from daemon.store.delivery_log import DeliveryFilter
 from daemon.store.engine import Reader
 from daemon.wire import Mode
+from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
-from tests.flows.test_deliver import add_endpoint
 
 BIG = ("payments", "deliveries", "transactions", "attempts", "p ", "d ", "t ", "o ")
 DAY_US = 86_400_000_000
