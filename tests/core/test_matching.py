@@ -24,7 +24,7 @@ def request(**changes: object) -> Transaction:
         payment_id=None, held_payment_id=None, matched_by=None, processing_at=None, completed_at=None,
         late=False, rejected=False, merged_into=None, supersedes=None, reversed_at=None,
     )  # fmt: skip
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)  # type: ignore[arg-type]  # fields by name
 
 
 def payment(**changes: object) -> Payment:
@@ -35,7 +35,7 @@ def payment(**changes: object) -> Payment:
         balance_minor=10000, payer_name="KOFI", payer_phone=None, payer_proven=True, reference_text="K7M2QX",
         telco_at=NOW - MINUTE_US, stored_at=NOW, historical=False, standing="open", reversed_at=None,
     )  # fmt: skip
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)  # type: ignore[arg-type]  # fields by name
 
 
 def decide(
@@ -72,8 +72,15 @@ def test_a_code_pays_its_request() -> None:
     assert decide(payment(), [wanted]) == Verify(wanted, judge(2500, 2500), "code", late=False)
 
 
-def test_money_without_a_code_is_a_walk_in() -> None:
-    assert decide(payment(), []) == WalkIn("no code in use")
+def test_money_without_a_code_is_a_walk_in_that_is_forwarded() -> None:
+    assert decide(payment(), []) == WalkIn("no code in use", rejected=False)
+
+
+def test_a_walk_in_says_when_its_code_was_of_another_time_or_currency() -> None:
+    for paid in (payment(currency="UGX"), payment(telco_at=NOW - DAY_US)):
+        assert decide(paid, [request()]) == WalkIn(
+            "code of another time or currency", rejected=False
+        )
 
 
 def test_two_codes_are_a_persons_matter_and_move_nothing() -> None:
@@ -88,7 +95,11 @@ def test_one_request_named_twice_is_one_code() -> None:
 def test_money_older_than_the_request_never_matches_by_code() -> None:
     old = payment(telco_at=NOW - HOUR_US - 11 * MINUTE_US)
     assert isinstance(decide(old, [request()]), WalkIn)
-    assert isinstance(decide(payment(telco_at=NOW - HOUR_US - 9 * MINUTE_US), [request()]), Verify)
+    for before in (9 * MINUTE_US, 10 * MINUTE_US):
+        paid = payment(telco_at=NOW - HOUR_US - before)
+        assert isinstance(decide(paid, [request()]), Verify)
+    just_older = payment(telco_at=NOW - HOUR_US - 10 * MINUTE_US - 1)
+    assert isinstance(decide(just_older, [request()]), WalkIn)
 
 
 def test_another_currency_never_matches() -> None:
@@ -169,9 +180,32 @@ class TestLate:
         assert isinstance(decision, WalkIn)
         assert decision.rejected
 
-    def test_after_72_hours_a_person_is_asked_whatever_the_policy(self) -> None:
-        gone = request(expires_at=NOW - LATE_WINDOW_US - 2 * MINUTE_US, created_at=NOW - 9 * DAY_US)
-        assert decide(payment(), [gone]) == Hold(ReviewReason.LATE, gone, moves=False)
+    @pytest.mark.parametrize("policy", ["accept", "review", "reject"])
+    def test_after_72_hours_a_person_is_asked_whatever_the_policy(self, policy: str) -> None:
+        paid = payment(telco_at=NOW)
+        gone = request(expires_at=NOW - LATE_WINDOW_US, created_at=NOW - 9 * DAY_US)
+        assert decide(paid, [gone], late_policy=policy) == Hold(
+            ReviewReason.LATE, gone, moves=False
+        )
+        nearly = replace(gone, expires_at=NOW - LATE_WINDOW_US + 1)
+        assert isinstance(decide(paid, [nearly]), Verify)
+
+    @pytest.mark.parametrize("policy", ["accept", "review", "reject"])
+    def test_the_policy_says_nothing_of_money_in_time(self, policy: str) -> None:
+        decision = decide(payment(), [request()], late_policy=policy)
+        assert isinstance(decision, Verify)
+        assert not decision.late
+
+    def test_the_very_moment_of_expiry_is_late_and_the_one_before_is_not(self) -> None:
+        for moment, late in ((NOW, True), (NOW - 1, False)):
+            decision = decide(payment(telco_at=moment), [request(expires_at=NOW)])
+            assert isinstance(decision, Verify)
+            assert decision.late is late
+
+    def test_late_money_of_another_payer_moves_nothing(self) -> None:
+        wanted = replace(self.expired, expected_payer_phone="+233241234567")
+        paid = payment(payer_phone="+233200000000")
+        assert decide(paid, [wanted]) == Hold(ReviewReason.PAYER_MISMATCH, wanted, moves=False)
 
     def test_money_sent_in_time_is_not_late_though_it_arrived_after(self) -> None:
         just = request(expires_at=NOW - MINUTE_US // 2)
@@ -227,12 +261,19 @@ def test_a_name_that_was_approved_for_the_expected_number_stands_for_it() -> Non
 
 
 def test_a_number_on_the_receipt_needs_no_name() -> None:
-    decision = by_name(payment(payer_phone="+233241234567", payer_name="X"), request(**NAMED))
-    assert isinstance(decision, Verify)
-    assert decision.payer_known_by is None
+    for name in ("X", NAMED["expected_payer_name"]):
+        paid = payment(payer_phone="+233241234567", payer_name=name)
+        decision = by_name(paid, request(**NAMED))
+        assert isinstance(decision, Verify)
+        assert decision.payer_known_by is None
 
 
 def test_without_an_expected_number_no_name_is_asked_for() -> None:
-    decision = by_name(payment(payer_name=None), request())
-    assert isinstance(decision, Verify)
-    assert decision.payer_known_by is None
+    name = NAMED["expected_payer_name"]
+    for paid, wanted in (
+        (payment(payer_name=None), request()),
+        (payment(payer_name=name), request(expected_payer_name=name)),
+    ):
+        decision = by_name(paid, wanted)
+        assert isinstance(decision, Verify)
+        assert decision.payer_known_by is None
