@@ -5,6 +5,7 @@ connection that the daemon may have closed. A call is repeated once when the con
 before the answer, and only when repeating it is safe: a GET, or a call with an idempotency key.
 """
 
+import contextlib
 import http.client
 import json
 import socket
@@ -228,7 +229,8 @@ class Client:
         connection = UnixConnection(transport)
         response = None
         try:
-            connection.request(method, target, body=body, headers=sent)
+            with contextlib.suppress(BrokenPipeError):  # the answer came before the body was read
+                connection.request(method, target, body=body, headers=sent)
             response = connection.getresponse()
             self._compare(response.getheader(wire.PROTOCOL_HEADER))
             yield response, transport

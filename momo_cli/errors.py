@@ -111,10 +111,15 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.SIM_ALREADY_ASSIGNED: Row(
         exits.REFUSED,
         "that SIM already holds another number",
-        ("momo methods list", "momo sims assign {device}:{slot} --method {method_id} --move"),
+        (
+            "momo sims assign {device}:{slot} --method {method_id} --move",
+            "momo methods update {payment_method_id} --sim none",
+        ),
     ),
     _E.PAYMENT_METHOD_EXISTS: Row(
-        exits.REFUSED, "that number is already registered", ("momo methods list",)
+        exits.REFUSED,
+        "that number is already registered",
+        ("momo methods show {payment_method_id}",),
     ),
     _E.METHOD_HAS_NO_SIM: Row(
         exits.REFUSED,
@@ -241,11 +246,39 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
 
 SAID: Final = frozenset(
     (
+        "A call with this idempotency key is still running.",
+        "A publishable key may not do that.",
+        "A replay covers at most 31 days.",
+        "A test key may not touch live things.",
+        "At least one SIM has no number yet.",
         "No payment with that transaction ID has arrived.",
-        "This payment request can no longer be cancelled.",
+        "Only delivered and failed deliveries can be sent again.",
+        "Open collections are switched off for this shop.",
+        "Payments of several networks carry that transaction ID.",
+        "That transaction ID already paid another order.",
+        "The endpoint of this delivery was deleted.",
+        "The header and the field carry different idempotency keys.",
+        "The network took this payment back.",
+        "The payment's amount is not the amount you gave; nothing was changed.",
+        "The request body is larger than 64 KB.",
+        "The request has invalid fields.",
+        "The service cannot take this right now.",
+        "There is no shop on this machine yet.",
         "There is no such payment method.",
         "There is no such payment request.",
         "There is no such phone.",
+        "There is nothing at this address.",
+        "This address does not take that method.",
+        "This dead letter was already replayed.",
+        "This idempotency key was used for a different request.",
+        "This key may not do that.",
+        "This number is already registered.",
+        "This number is on no SIM.",
+        "This payment request can no longer be cancelled.",
+        "This review was already decided.",
+        "This secret was rotated three times within 24 hours.",
+        "Too many attempts.",
+        "Too many requests.",
     )
 )
 """What the daemon says where the dictionary says the same in a shop's words."""

@@ -14,7 +14,7 @@ from typing import Final
 from typer.exceptions import TyperException
 
 from daemon.wire import ErrorCode
-from momo_cli import errors, exits, misuse, system
+from momo_cli import errors, exits, misuse
 from momo_cli.commands import COMMANDS, GROUPS
 from momo_cli.completion_scripts import ASK
 from momo_cli.errors import Failure
@@ -168,8 +168,10 @@ def fail(terminal: Terminal, failure: Failure) -> int:
 
 
 def _told(terminal: Terminal, failure: Failure) -> list[str]:
+    from momo_cli.proofs import proof_of  # noqa: PLC0415  # only a failure is proved
+
     row = errors.row_for(failure)
-    sentence, proof = row.sentence, clean(failure.message)
+    sentence, proof = row.sentence, proof_of(failure, terminal) or clean(failure.message)
     if failure.code in (ErrorCode.USAGE, ErrorCode.DAEMON_DOWN) and proof:
         sentence, proof = proof, ""
     elif proof in errors.SAID:
@@ -203,26 +205,25 @@ def _command_of(words: Sequence[str]) -> str:
 
 
 def _crash(terminal: Terminal, defect: Exception) -> int:
-    """Write the trace, without local variables (they may hold secrets), and say where it is."""
-    import traceback  # noqa: PLC0415  # only defects need it
+    """Write the fault down, without anybody's values, and say where it is."""
+    from momo_cli import crash  # noqa: PLC0415  # only defects need it
+    from parsers.faults import story  # noqa: PLC0415  # the same
 
-    trace = "".join(traceback.format_exception(defect))
-    folder = f"{terminal.located.places.state}/crash"
-    path = f"{folder}/{terminal.now():%Y%m%dT%H%M%S}-{system.new_key()[:8]}.log"
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib is not needed else
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(trace)
+        path = crash.write(terminal.located.places.state, defect, terminal.now())
         said = f"this is a fault in momo; it is written down in {path}"
     except OSError as problem:
-        said = f"this is a fault in momo; {path} could not be written ({problem.strerror})"
-        terminal.complain(trace)
+        said = f"this is a fault in momo; it could not be written down ({problem.strerror})"
+        terminal.complain(story(defect))
     else:
         if terminal.flags.debug:
-            terminal.complain(trace)
+            terminal.complain(story(defect))
     name = type(defect).__name__
     return fail(
         terminal,
-        Failure(ErrorCode.INTERNAL_ERROR, f"{name}; {said}", next=("momo status",)),
+        Failure(
+            ErrorCode.INTERNAL_ERROR,
+            f"{name}; {said}",
+            next=("momo doctor --bundle momo-doctor.tar.gz",),
+        ),
     )

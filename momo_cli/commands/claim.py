@@ -6,7 +6,7 @@ window: the command for that is printed. Exit 10: you did not say yes.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -59,7 +59,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     path = path_of(Path.CLAIM_UNPLACED, id=method_id(client, options.method))
     target = None if options.replay_to is None else endpoint_id(client, options.replay_to)
     if options.dry_run or (not terminal.flags.yes and terminal.can_ask()):
-        seen = client.call("POST", path, body={"dry_run": True})
+        seen = _asked(client, path, options, body={"dry_run": True})
         count = seen.body.get("claimed") or 0
         found = list(_candidates(seen, terminal))
         if options.dry_run:
@@ -73,7 +73,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         asked = f"Claim {_counted(seen)} for {_number(client, path)}? [y/N] "
         if terminal.ask(asked, "--yes").lower() not in ("y", "yes"):
             return _answer(seen, ["Nothing was changed."], exit_code=exits.CANCELLED)
-    reply = client.call("POST", path, idempotency_key=system.new_key())
+    reply = _asked(client, path, options, idempotency_key=system.new_key())
     line = f"{terminal.style('✓', 'green')} Claimed {_counted(reply)}."
     if not reply.body.get("claimed"):
         return _answer(reply, [line])
@@ -81,6 +81,14 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         line += " They were NOT sent to any webhook yet."
         return _answer(reply, [line], next_=_replays(client, terminal, reply))
     return _sent_on(client, terminal, reply, line, target)
+
+
+def _asked(client: Client, path: str, options: Options, **how: Any) -> Reply:
+    try:
+        return client.call("POST", path, **how)
+    except Failure as failure:
+        failure.facts["method_id"] = options.method
+        raise
 
 
 def _candidates(seen: Reply, terminal: Terminal) -> Iterator[str]:

@@ -8,6 +8,7 @@ like, amount, notes and provider. A line that is already matched to its own paym
 so the same file can be run again. Exit 9: some lines failed; --json says which, a line each.
 """
 
+import shlex
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -19,9 +20,10 @@ from momo_cli.amounts import amount_of
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
+from momo_cli.proofs import PAID_BY, paid_by
 from momo_cli.reconciling import FILE_VIEW, FileOptions, look_alikes, run_file, submit
 from momo_cli.terminal import Terminal
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 from momo_cli.words import money
 
 EXAMPLES: Final = """\
@@ -130,6 +132,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         order = options.order or _by_client_ref(client, options.client_ref or "")
         reference, reply = submit(client, order, options.body)
     except Failure as failure:
+        _prove(client, terminal, failure)
         raise _ours(failure, options) from None
     row = reply.data
     kind = row.get("difference_type")
@@ -153,9 +156,28 @@ def _ours(failure: Failure, options: Options) -> Failure:
         failure.exit_code = RECONCILE_EXITS[ErrorCode(failure.code)]
     elif failure.http_status == 404 and failure.code != ErrorCode.NO_MATCHING_TRANSACTION:
         failure.exit_code = exits.REFUSED
-    failure.facts.setdefault("reference", options.order or (options.client_ref or ""))
-    failure.facts.setdefault("transaction_id", options.body["transaction_id"])
+    order, telco_id = options.order or (options.client_ref or ""), options.body["transaction_id"]
+    failure.facts.setdefault("reference", order)
+    failure.facts.setdefault("transaction_id", telco_id)
+    providers = at(failure.body, "error.providers")
+    if failure.code == ErrorCode.AMBIGUOUS_TRANSACTION_ID and isinstance(providers, list):
+        which = (
+            ["momo", "reconcile", order, telco_id, "--provider", str(one)] for one in providers
+        )
+        failure.next = tuple(shlex.join(words) for words in which)
     return failure
+
+
+def _prove(client: Client, terminal: Terminal, failure: Failure) -> None:
+    """Look up what a payment was used for: whoever stands at the counter wants to see it."""
+    used_by = at(failure.body, "error.used_by_reference")
+    if failure.code != ErrorCode.TRANSACTION_ID_ALREADY_USED or not isinstance(used_by, str):
+        return
+    try:
+        row = client.get(path_of(Path.TRANSACTION, reference=used_by)).data
+    except Failure:
+        return  # the refusal stands without it
+    failure.facts[PAID_BY] = paid_by(row, terminal)
 
 
 def _line(row: Row, reference: str, terminal: Terminal) -> str:

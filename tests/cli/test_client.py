@@ -1,8 +1,10 @@
 """The client against the fake daemon: what the other side saw, and what is said when it is gone."""
 
+import json
 import os
 import socket
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,31 @@ def test_slow_daemon_is_told_with_the_limit(shop: Shop, momo: Momo) -> None:
         ran = momo("lines", "--timeout", "50ms")
     assert ran.code == 7
     assert "did not answer within 0.05 s" in ran.err
+
+
+def test_an_answer_that_comes_before_the_body_is_read_is_heard(
+    shop: Shop, momo: Momo, tmp_path: Path
+) -> None:
+    body = tmp_path / "big.json"
+    body.write_text(json.dumps({"text": "x" * 4_000_000}))  # more than any socket holds
+    shop.socket.parent.mkdir(mode=0o700)
+    said = b'{"success":false,"error":{"code":"PAYLOAD_TOO_LARGE","message":"m"}}'
+    head = f"HTTP/1.1 413 Too Large\r\nContent-Length: {len(said)}\r\n\r\n".encode()
+
+    def refuse(listener: socket.socket) -> None:
+        taken, _ = listener.accept()
+        with taken:
+            taken.recv(100)
+            taken.sendall(head + said)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(shop.socket))
+        listener.listen()
+        server = threading.Thread(target=refuse, args=(listener,))
+        server.start()
+        ran = momo("api", "POST", "/v1/keys", "-d", f"@{body}")
+        server.join()
+    assert (ran.code, "[PAYLOAD_TOO_LARGE]" in ran.err) == (2, True)
 
 
 def test_stale_socket_is_told_after_two_seconds_of_trying(
