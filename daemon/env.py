@@ -120,6 +120,14 @@ class Env:
         """Say why the wall clock is not believed, None when it is. Nothing expires or is pruned while it is not."""
         return self.clock_watch.doubt(self.clock.now_us(), self.clock.boottime())
 
+    def clock_vouched(self) -> bool:
+        """Say whether something speaks for the wall clock; while nothing does, `sure_us` stays behind it."""
+        return self.clock_watch.vouched(self.clock.now_us(), self.clock.boottime())
+
+    def sure_us(self) -> int:
+        """Return a time that has surely come, however wrong the wall clock is: what ends by the clock ends by this."""
+        return self.clock_watch.sure_us(self.clock.now_us(), self.clock.boottime())
+
     def believed_us(self) -> int:
         """Return the time that others would agree to: the wall clock's, or the networks' while it is in doubt."""
         return self.clock_watch.believed_us(self.clock.now_us(), self.clock.boottime())

@@ -3,7 +3,10 @@
 import os
 import secrets
 import time
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
@@ -19,6 +22,10 @@ class Clock(Protocol):
 
     def boottime(self) -> float:
         """Return seconds that never run backwards and go on while the machine sleeps."""
+        ...
+
+    def boot_id(self) -> str:
+        """Return what names the run of the machine that `boottime` counts; "" when nothing does."""
         ...
 
 
@@ -53,6 +60,13 @@ class SystemClock:
         """Return CLOCK_BOOTTIME, or the monotonic clock where there is none."""
         number = getattr(time, "CLOCK_BOOTTIME", None)
         return time.monotonic() if number is None else time.clock_gettime(number)
+
+    def boot_id(self) -> str:
+        """Return the kernel's name for this run, "" where it has none (macOS)."""
+        try:
+            return _BOOT_ID.read_text().strip()
+        except OSError:
+            return ""
 
 
 class SystemEntropy:

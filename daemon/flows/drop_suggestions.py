@@ -25,10 +25,10 @@ async def drop_suggestions(env: Env) -> int:
     """
     if env.clock_doubt() is not None:
         return 0
-    now = env.clock.now_us()
+    now, sure = env.clock.now_us(), env.sure_us()
     dropped, after = 0, 0
     while True:
-        found, idle = await env.store.read(partial(_look, now=now, after=after))
+        found, idle = await env.store.read(partial(_look, now=sure, after=after))
         if idle:
             dropped += await env.store.write(partial(_close, idle=idle, now=now))
         if len(found) < BATCH:

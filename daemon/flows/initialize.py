@@ -111,7 +111,8 @@ def _add(
         "late": False,
         "rejected": False,
     }
-    transaction = _with_code(tx, env, transactions.add(tx, row), now)
+    transaction = _with_code(tx, env, transactions.add(tx, row))
+    env.clock_watch.made(transaction_id, now, env.clock.boottime())
     near_miss.remember_names(tx, transaction)
     events.add(
         tx,
@@ -125,13 +126,15 @@ def _add(
     return transaction
 
 
-def _with_code(tx: Tx, env: Env, request: Transaction, now: int) -> Transaction:
+def _with_code(tx: Tx, env: Env, request: Transaction) -> Transaction:
     """Claim the code of a new request, or another one while the one drawn is held."""
     assert request.expires_at is not None
     free_at = request.expires_at + limits.LATE_WINDOW_US + limits.CODE_REST_US
     for _draw in range(limits.CODE_DRAWS_MAX):
         assert request.svc_code is not None
-        if transactions.take_code(tx, request.mode, request.svc_code, request.id, free_at, now):
+        if transactions.take_code(
+            tx, request.mode, request.svc_code, request.id, free_at, env.sure_us()
+        ):
             return request
         request = transactions.change_code(tx, request.id, _draw_code(env.entropy))
     raise AssertionError("no free payment code was found in 64 draws")
@@ -161,7 +164,7 @@ def _payment_expected(
         return None
     overdue = None
     if env.clock_doubt() is None:
-        overdue = transactions.expire_overdue_expecting(tx, mode, telco_id, now)
+        overdue = transactions.expire_overdue_expecting(tx, mode, telco_id, env.sure_us())
     if overdue is not None:
         expiry.tell(tx, env.outbox, overdue, now)
     other = transactions.expecting(tx, mode, telco_id)

@@ -57,7 +57,7 @@ def limits(settings: Retention, now: int) -> dict[Kind, int]:
 async def survey(env: Env) -> Pruned:
     """Say how much is too old to keep. Changes nothing."""
     now = env.clock.now_us()
-    kinds = limits(env.config.retention, now)
+    kinds = limits(env.config.retention, env.sure_us())
 
     def job(reader: Reader) -> Pruned:
         counts = {kind.name: retention.count(reader, kind, at) for kind, at in kinds.items()}
@@ -77,7 +77,7 @@ async def prune(env: Env) -> Pruned:
     if doubt:
         return Pruned({}, False, doubt)
     counts = {}
-    for kind, before in limits(env.config.retention, now).items():
+    for kind, before in limits(env.config.retention, env.sure_us()).items():
 
         def job(tx: Tx, kind: Kind = kind, before: int = before) -> int:
             return retention.prune(tx, kind, before, PRUNE_BATCH)

@@ -121,12 +121,12 @@ async def expire(env: Env) -> int:
     """End what waited too long for its line; return how many. None while our clock is in doubt."""
     if env.clock_doubt() is not None:
         return 0
-    now = env.clock.now_us()
-    if not await env.store.read(lambda reader: texts.overdue(reader, now)):
+    now, sure = env.clock.now_us(), env.sure_us()
+    if not await env.store.read(lambda reader: texts.overdue(reader, sure)):
         return 0
 
     def job(tx: Tx) -> int:
-        overdue = texts.overdue(tx, now)
+        overdue = texts.overdue(tx, sure)
         for text in overdue:
             texts.end(tx, text, "expired", _TOO_LATE, now)
         return len(overdue)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from daemon.core import matching, trust
+from daemon.core.ids import time_ordered
 from daemon.core.model import Payment, Transaction
 from daemon.intake.desk import Desk
 from daemon.intake.from_file import take_over
@@ -138,7 +139,7 @@ def _wait(desk: Desk, payment: Payment) -> None:
 
 def _decide(desk: Desk, payment: Payment) -> matching.Decision:
     codes = svc_code.candidates(payment.reference_text or "")
-    coded = transactions.by_codes_in_use(desk.tx, payment.mode, codes, desk.now)
+    coded = transactions.by_codes_in_use(desk.tx, payment.mode, codes, desk.env.sure_us())
     expecting = transactions.expecting(desk.tx, payment.mode, payment.telco_transaction_id)
     return matching.match(
         payment,
@@ -146,6 +147,7 @@ def _decide(desk: Desk, payment: Payment) -> matching.Decision:
         expecting,
         late_policy=desk.env.config.transactions.late_policy,
         approved=approved_payers.numbers_of(desk.tx, payment, [*coded, expecting]),
+        dated=desk.env.clock_vouched(),
     )
 
 
@@ -181,7 +183,7 @@ def _row(desk: Desk, arrived: Arrived, read_as: readings.Payment, telco_id: str)
         since = desk.line.line_created_at
     printed_at = microseconds(read_as.printed_at)
     return {
-        "id": desk.env.new_id(),
+        "id": time_ordered(desk.env.new_id(), desk.now),
         "mode": desk.mode,
         "provider": arrived.provider,
         "telco_transaction_id": normalize_telco_id(telco_id),
@@ -202,7 +204,8 @@ def _row(desk: Desk, arrived: Arrived, read_as: readings.Payment, telco_id: str)
         "reference_text": read_as.reference,
         "telco_at": arrived.at if printed_at is None else printed_at,
         "stored_at": arrived.stored_at,
-        "historical": desk.imported or trust.is_history(arrived.sent_at, since),
+        # A line that was made by a clock that was ahead was not made later than now.
+        "historical": desk.imported or trust.is_history(arrived.sent_at, min(since, desk.now)),
         "standing": "open",
         "reversed_at": None,
     }

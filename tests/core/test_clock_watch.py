@@ -84,3 +84,51 @@ def test_the_span_is_told_in_words_that_fit() -> None:
     assert [one.why.split(" is ")[1].split(" ahead")[0] for one in told if one] == [
         "11 min", "5 hours", "50 days",
     ]  # fmt: skip
+
+
+def test_what_has_surely_passed_is_what_was_known_before_and_what_was_counted_since() -> None:
+    made = ClockWatch()
+    assert made.sure_us(NOW, 0) == NOW  # nothing is known
+    made.written_before(NOW - DAY_US, 10)
+    assert not made.vouched(NOW, 10)
+    assert made.sure_us(NOW, 70) == NOW - DAY_US + MINUTE_US
+    made.heard(SIM, NOW, NOW, 70)
+    assert made.vouched(NOW, 70)
+    assert made.sure_us(NOW, 70) == NOW
+
+
+def test_a_clock_that_ran_on_is_vouched_for_and_one_that_was_set_is_not() -> None:
+    made = ClockWatch()
+    made.look(NOW, 0)
+    assert made.vouched(NOW + HOUR_US, 3600)
+    assert made.step(NOW + HOUR_US, 3600) == 0
+    assert not made.vouched(NOW + 2 * HOUR_US, 3600)
+    assert made.step(NOW + 2 * HOUR_US, 3600) == HOUR_US
+    assert made.sure_us(NOW + 2 * HOUR_US, 3600) == NOW + HOUR_US
+
+
+def test_only_orders_of_another_clock_are_misdated_and_each_once() -> None:
+    made = ClockWatch()
+    made.look(NOW, 0)
+    made.made("right", NOW, 0)
+    made.made("wrong", NOW + DAY_US, 0)
+    (found,) = made.misdated(NOW + SECOND_US, 1)
+    assert (found.transaction_id, found.by_us) == ("wrong", -DAY_US)
+    made.dated([found])
+    assert made.misdated(NOW + SECOND_US, 1) == []
+
+
+def test_another_boot_knows_only_the_time_that_had_come() -> None:
+    first = watch(NOW)
+    first.look(NOW, 1000)
+    memory = first.memory(NOW, 1000, "a")
+    again, elsewhere = ClockWatch(), ClockWatch()
+    assert again.remember(memory, 1060, "a")
+    assert elsewhere.remember(memory, 10, "b")
+    assert ahead(again, NOW + DAY_US, 1060) == DAY_US - MINUTE_US
+    assert elsewhere.doubt(NOW + DAY_US, 10) is None
+    assert elsewhere.sure_us(NOW + DAY_US, 70) == NOW + MINUTE_US
+    # Without a name for the boot no counter can be laid beside another.
+    nameless = ClockWatch()
+    assert nameless.remember(first.memory(NOW, 1000, ""), 1060, "")
+    assert nameless.doubt(NOW + DAY_US, 1060) is None

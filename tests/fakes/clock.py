@@ -8,6 +8,7 @@ class FakeClock:
         self._now_us = now_us
         self._monotonic = 1000.0
         self._boottime = 1000.0
+        self._boots = 1
 
     def now_us(self) -> int:
         return self._now_us
@@ -17,6 +18,15 @@ class FakeClock:
 
     def boottime(self) -> float:
         return self._boottime
+
+    def boot_id(self) -> str:
+        return f"boot-{self._boots}"
+
+    def reboot(self, off_s: float) -> None:
+        """Let the machine be off for so long: the counters begin anew."""
+        self._now_us += round(off_s * 1_000_000)
+        self._monotonic = self._boottime = 10.0
+        self._boots += 1
 
     def advance(self, seconds: float) -> None:
         """Let time pass while the machine is awake."""

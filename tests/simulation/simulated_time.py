@@ -19,6 +19,7 @@ class SimulatedClock:
         self._asleep_ns = 0
         self._wrong_us = 0
         self._started_ns = self._ns
+        self._boots = 1
 
     def monotonic_ns(self) -> int:
         return self._ns
@@ -28,6 +29,9 @@ class SimulatedClock:
 
     def boottime(self) -> float:
         return (self._ns + self._asleep_ns) / 1e9
+
+    def boot_id(self) -> str:
+        return f"boot-{self._boots}"
 
     def now_us(self) -> int:
         return self.true_us() + self._wrong_us
