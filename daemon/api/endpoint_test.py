@@ -7,7 +7,7 @@ from daemon.api.described import described
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.service import Call, Reply
 from daemon.core import shapes
-from daemon.core.delivery import AttemptResult, Outcome, classify
+from daemon.core.delivery import AttemptResult, Outcome, classify, error_code
 from daemon.core.diagnosis import explain
 from daemon.flows.endpoint_test import send
 from daemon.webhooks.sender import Sender
@@ -40,7 +40,7 @@ def answer(outcome: Outcome) -> bytes:
     if result is AttemptResult.DELIVERED:
         message = f"The endpoint answered {outcome.status_code} {took}."
     else:
-        means, mend = explain(outcome.status_code, result)
+        means, mend = explain(outcome.status_code, error_code(result))
         said = f"answered {outcome.status_code}" if outcome.status_code else "did not answer"
         why = f" ({outcome.error_message})" if outcome.error_message else ""
         message = f"The endpoint {said} {took}: {means}{why}. {mend}."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from daemon.core.delivery import AttemptResult, DeadLetterReason, DeliveryError, error_code
+from daemon.core.delivery import DeadLetterReason, DeliveryError
 from daemon.core.delivery_rows import DeadLetter
 from daemon.core.model import Endpoint
 from daemon.core.shapes import timestamp
@@ -164,12 +164,13 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
     )
 
 
-def explain(status_code: int | None, result: AttemptResult) -> tuple[str, str]:
+def explain(status_code: int | None, error_code: str | None) -> tuple[str, str]:
     """Say what an answer that is no success means, and what to do about it, as two half sentences."""
-    if result is AttemptResult.REFUSED:
+    refused = error_code == DeliveryError.HTTP_ERROR and (status_code or 0) // 100 == 4
+    if refused:
         cause = _STATUSES.get(status_code or 0, _OTHER_4XX)
     else:
-        cause = _ERRORS[error_code(result) or DeliveryError.HTTP_ERROR]
+        cause = _ERRORS.get(error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
     return cause.means, cause.mend
 
 

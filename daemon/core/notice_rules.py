@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from daemon.core import endpoint_notices
 from daemon.core.disk_room import FULL_BYTES, LOW_BYTES, TIGHT_BYTES, Room
 from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Event
@@ -36,6 +37,7 @@ class Rule:
         about: The facts that part one cause from another; the endpoint always does.
         cause: The causes that share an end share this name; empty is the type itself.
         ends: The line ends its cause, and is told only if the cause was.
+        closes: Other causes of the same that are over too, without a word.
     """
 
     sentence: Callable[[Facts], str]
@@ -44,6 +46,7 @@ class Rule:
     about: tuple[str, ...] = ()
     cause: str = ""
     ends: bool = False
+    closes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +59,11 @@ class Told:
     next: str
     urgent: bool
     ends: bool
+    closes: tuple[str, ...] = ()
 
 
 def _plain(text: str) -> Callable[[Facts], str]:
     return lambda _facts: text
-
-
-def _failing(facts: Facts) -> str:
-    count = facts.get("consecutive_failures")
-    return f"{count} deliveries in a row failed at {facts.get('url', 'an endpoint')}; after 20 it is paused."
-
-
-def _paused(facts: Facts) -> str:
-    where = facts.get("url", "An endpoint")
-    return (
-        f"{where} was paused after {facts.get('consecutive_failures', 20)} failures in a row. What it is owed waits and "
-        "nothing is lost."
-    )
-
-
-def _blocked(facts: Facts) -> str:
-    where, why = facts.get("url", "an endpoint"), facts.get("why") or "its address is not public"
-    return f"Nothing may be sent to {where}: {why}. It is tried again, and what it is owed waits."
 
 
 def _phone(what: str) -> Callable[[Facts], str]:
@@ -104,23 +90,35 @@ def _review(facts: Facts) -> str:
 
 RULES: Final[Mapping[str, Rule]] = {
     "endpoint.failing": Rule(
-        _failing, next="momo endpoints show {endpoint_id}", cause="endpoint.failing"
-    ),
-    "endpoint.auto_paused": Rule(
-        _paused, urgent=True, next="momo endpoints resume {endpoint_id}", cause="endpoint.paused"
+        endpoint_notices.failing, next="momo endpoints show {endpoint_id}", cause="endpoint.failing"
     ),
     "endpoint.recovered": Rule(
-        lambda facts: f"{facts.get('url', 'An endpoint')} answers again.",
+        endpoint_notices.recovered,
         cause="endpoint.failing",
         ends=True,
+        closes=("endpoint.blocked",),
+    ),
+    "endpoint.auto_paused": Rule(
+        endpoint_notices.paused,
+        urgent=True,
+        next="momo endpoints resume {endpoint_id}",
+        cause="endpoint.paused",
+        closes=("endpoint.failing",),
+    ),
+    "endpoint.resumed": Rule(endpoint_notices.resumed, cause="endpoint.paused", ends=True),
+    "endpoint.deleted": Rule(
+        endpoint_notices.deleted,
+        cause="endpoint.paused",
+        ends=True,
+        closes=("endpoint.failing", "endpoint.blocked"),
     ),
     "endpoint.blocked": Rule(
-        _blocked, urgent=True, next="momo endpoints show {endpoint_id}", cause="endpoint.blocked"
+        endpoint_notices.blocked,
+        urgent=True,
+        next="momo endpoints show {endpoint_id}",
+        cause="endpoint.blocked",
     ),
-    "delivery.failed": Rule(
-        _plain("A webhook was given up: it is a dead letter now."),
-        next="momo dead-letters list",
-    ),
+    "delivery.failed": Rule(endpoint_notices.given_up, next="momo dead-letters list"),
     "link.lost": Rule(
         _plain(
             "For 15 minutes no receiver of webhooks could be reached: this machine is offline, or their hosts are gone. "
@@ -247,15 +245,21 @@ def tell(event: Event, facts: Facts) -> Told | None:
     rule = RULES.get(event.type)
     if rule is None or event.mode != "live":
         return None
+    if facts.get("deleted") and not rule.ends:
+        return None  # its owner took it away
     known = {"endpoint_id": event.endpoint_id or "", **facts}
     about = [str(known.get(name)) for name in ("endpoint_id", *rule.about) if known.get(name)]
+    command = rule.next
+    if facts.get("implicit") and "{endpoint_id}" in command:
+        command = "momo deliveries list --kind all --endpoint {endpoint_id}"
     return Told(
         cause=":".join((rule.cause or event.type, *about)),
         kind=event.type,
         text=rule.sentence(facts),
-        next=_filled(rule.next, known),
+        next=_filled(command, known),
         urgent=rule.urgent,
         ends=rule.ends,
+        closes=tuple(":".join((name, *about)) for name in rule.closes),
     )
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from daemon.core.model import Event, NoticeRow
 from daemon.core.notice_rules import RULES, Told, retry_at, tell
+from daemon.core.shapes import timestamp
 from daemon.env import Env
-from daemon.store import endpoints, events, notice_outbox
+from daemon.store import events, notice_facts, notice_outbox
 from daemon.store.engine import Reader, Tx
 from daemon.store.notice_outbox import Send
 
@@ -105,13 +106,13 @@ def _read(reader: Reader, after: int) -> list[Event]:
 
 def _note(tx: Tx, env: Env, event: Event, channels: Sequence[str]) -> int:
     facts = json.loads(event.data)
-    if event.endpoint_id is not None:
-        endpoint = endpoints.get(tx, event.endpoint_id)
-        if endpoint is not None:
-            facts["url"] = endpoint.url
+    if event.endpoint_id is not None and event.type in RULES:
+        facts |= notice_facts.of_endpoint(tx, event.endpoint_id)
     told = tell(event, facts)
     if told is None:
         return 0
+    for cause in told.closes:
+        notice_outbox.recover(tx, cause, event.at)
     if told.ends:
         fresh = notice_outbox.recover(tx, told.cause, event.at)
     else:
@@ -137,5 +138,6 @@ def _first(told: Told) -> str:
 
 def _again(row: NoticeRow) -> str:
     times = row.count - 1
-    said = f"{times} more time{'s' if times > 1 else ''}: {row.text}"
+    since = timestamp(row.first_at)[11:16]
+    said = f"{row.text} ({times} more time{'s' if times > 1 else ''} since {since} UTC)"
     return f"{said}\n{row.next}" if row.next else said

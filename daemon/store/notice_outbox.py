@@ -44,12 +44,21 @@ def move_cursor(tx: Tx, seq: int) -> None:
 
 
 def happened(tx: Tx, notice_id: str, told: Told, at: int) -> bool:
-    """Note that a cause came up; True when it is to be told at once, not with the digest of its hour."""
+    """Note that a cause came up; True when it is to be told at once, not with the digest of its hour.
+
+    What is shown of it is what was said last.
+    """
     again = tx.run(
-        "UPDATE notices SET count = count + 1, last_at = :at, seen_at = NULL "
+        "UPDATE notices SET count = count + 1, last_at = :at, seen_at = NULL, text = :text, next = :next "
         "WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
         "AND first_at > :since AND recovered_at IS NULL",
-        {"cause": told.cause, "at": at, "since": at - QUIET_US},
+        {
+            "cause": told.cause,
+            "at": at,
+            "since": at - QUIET_US,
+            "text": told.text,
+            "next": told.next,
+        },
     )
     if again:
         return False

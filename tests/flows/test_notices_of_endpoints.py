@@ -1,0 +1,134 @@
+"""What the owner is told of a receiver that fails: how, since when, what to do, and that it is over."""
+
+from typing import Any
+
+from daemon.core.model import NoticeRow
+from daemon.flows import deliver, endpoint_changes, notices
+from daemon.flows.endpoint_changes import Changes
+from daemon.store import events, notice_outbox
+from daemon.store.engine import Tx
+from daemon.wire import Mode
+from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
+from tests.fakes.shop import OWNER, FakeShop
+
+EMAIL = ["email"]
+PAYMENTS = ("93214500001", "93214500002")
+
+
+async def happens(shop: FakeShop, kind: str, **facts: Any) -> None:
+    now = shop.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        events.add(tx, type=kind, mode=Mode.LIVE, at=now, endpoint_id="e1", data=facts)
+
+    await shop.env.store.write(job)
+
+
+async def fails(shop: FakeShop, count: int) -> None:
+    await happens(shop, "endpoint.failing", consecutive_failures=count)
+
+
+async def mails(shop: FakeShop) -> list[str]:
+    """Gather, and return the bodies of what is due now; it counts as sent."""
+    after = await shop.env.store.read(notice_outbox.cursor)
+    await notices.gather(shop.env, after, EMAIL)
+    await notices.digest(shop.env, EMAIL)
+    sends = await notices.due(shop.env)
+    for send in sends:
+        await notices.tried(shop.env, send, None)
+    return [send.body for send in sends]
+
+
+async def shown(shop: FakeShop) -> list[NoticeRow]:
+    found, _ = await shop.env.store.read(
+        lambda reader: notice_outbox.page(reader, unseen=False, limit=100, offset=0)
+    )
+    return found
+
+
+async def test_what_it_answered_last_and_what_to_do_are_in_the_mail(shop: FakeShop) -> None:
+    await add_endpoint(shop, consecutive_failures=9)
+    await owe(shop)
+    await deliver.record(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
+    (body,) = await mails(shop)
+    assert body == (
+        "10 deliveries in a row failed at https://shop.example/hook. Its last answer was 503: it has a fault of its "
+        "own. Look at the receiver's log. After 20 it is paused.\n\nmomo endpoints show e1"
+    )
+
+
+async def test_a_webhook_that_was_given_up_is_named_with_its_reason(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record(shop.env, await lease_one(shop), outcome(404), link=LINK, policy=POLICY)
+    (body,) = await mails(shop)
+    assert body.startswith(
+        "A webhook to https://shop.example/hook was given up: it is a dead letter now. Its last answer was 404: there is "
+        "nothing that takes webhooks at this address. Correct the endpoint's address"
+    )
+
+
+async def test_a_streak_is_shown_as_long_as_it_is_now(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await fails(shop, 10)
+    assert len(await mails(shop)) == 1
+    await fails(shop, 14)
+    assert await mails(shop) == []
+    (row,) = await shown(shop)
+    assert row.text.startswith("14 deliveries in a row failed")
+    shop.clock.advance(3601)
+    (digest,) = await mails(shop)
+    assert digest.startswith("14 deliveries in a row failed")
+    assert "(1 more time since " in digest
+
+
+async def test_after_the_pause_nobody_is_told_any_more_that_it_will_be_paused(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop)
+    for count in (10, 14, 18):
+        await fails(shop, count)
+    await happens(shop, "endpoint.auto_paused", consecutive_failures=20)
+    assert len(await mails(shop)) == 2
+    shop.clock.advance(3601)
+    assert await mails(shop) == []
+    paused, failing = await shown(shop)
+    assert (paused.recovered_at is None, failing.recovered_at is None) == (True, False)
+
+
+async def test_the_end_of_an_automatic_pause_is_told_and_that_of_the_owners_own_is_not(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop)
+    await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=False))
+    await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=True))
+    assert await mails(shop) == []
+    await happens(shop, "endpoint.auto_paused", consecutive_failures=20)
+    await mails(shop)
+    await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=False))
+    await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=True))
+    assert await mails(shop) == ["https://shop.example/hook was resumed: what it is owed goes out."]
+    (row,) = await shown(shop)
+    assert row.recovered_at is not None
+
+
+async def test_a_deletion_is_no_news_but_the_end_of_a_pause(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for telco_id in PAYMENTS:
+        await owe(shop, telco_id)
+    await fails(shop, 18)
+    await happens(shop, "endpoint.auto_paused", consecutive_failures=20)
+    await mails(shop)
+    await endpoint_changes.delete(shop.env, OWNER, "e1")
+    assert await mails(shop) == ["https://shop.example/hook was deleted."]
+    assert {row.recovered_at is None for row in await shown(shop)} == {False}
+
+
+async def test_the_address_of_orders_is_never_said_to_be_paused_and_is_shown_where_it_is_listed(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop, kind="implicit")
+    await fails(shop, 20)
+    (body,) = await mails(shop)
+    assert "never paused" in body
+    assert body.endswith("\n\nmomo deliveries list --kind all --endpoint e1")
