@@ -15,6 +15,8 @@ _GHANA_MOBILE: Final = re.compile(
     r"(?:\+?233|0)((?:2[03467]|5[034567])[0-9]{7}|59[1-9][0-9]{6})", re.ASCII
 )
 
+_BETWEEN: Final = re.compile(r"[\s().\-/]+", re.ASCII)
+_BEGINNING: Final = re.compile(r"0([0-9]{2,})|\+[0-9]{3,}", re.ASCII)
 _WRITTEN: Final = re.compile(r"[0-9+\s().\-/]+", re.ASCII)
 
 
@@ -33,6 +35,19 @@ def read_phone(text: str, region: str = "GH") -> str | None:
         if match is not None:
             return f"+233{match[1]}"
     return _read_by_library(text, region)
+
+
+def beginning_of_e164(text: str) -> str | None:
+    """Return how the E.164 form of a number begins whose written form begins so: `024 412` is `+23324412`.
+
+    Args:
+        text: At least three digits, local or with the country's code after a plus; None comes back for anything else.
+    """
+    digits = _BETWEEN.sub("", text)
+    local = _BEGINNING.fullmatch(digits)
+    if local is None:
+        return None
+    return f"+233{local[1]}" if local[1] else digits
 
 
 def mask(e164: str) -> str:

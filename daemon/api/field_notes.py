@@ -46,8 +46,8 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "from": ("from this time on", "2026-11-20T00:00:00Z"),
     "to": ("before this time", "2026-11-21T00:00:00Z"),
     "list_transactions.search": (
-        ("held by a code, a network ID, a name, a number, your reference or the description; or the two ends of a "
-        "reference, `svc_trx_01…e85`"),
+        ("a whole code, network ID or reference of yours; else what one of those, a name, a number or the description "
+        "holds; or the two ends of a reference, `svc_trx_01…e85`"),
         "kofi",
     ),
     "list_transactions.sort": ("what comes first; newest when absent", "newest"),

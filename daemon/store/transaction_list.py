@@ -14,6 +14,7 @@ from typing import Any, Final
 from daemon.core.model import Payment, Transaction
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load
+from daemon.store.transaction_search import Search, ways
 from daemon.wire import Mode, TransactionStatus
 
 Found = tuple[Transaction, Payment | None]
@@ -24,14 +25,6 @@ WIDTH: Final = len(_TRANSACTION.split(", "))
 BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
 """What `found` loads."""
 JOINED: Final = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
-_SEARCHED: Final = " || ' ' || ".join(
-    f"COALESCE({column}, '')"
-    for column in (
-        "t.svc_code", "p.telco_transaction_id", "p.payer_name", "t.customer_name", "t.client_reference",
-        "t.description", "p.payer_phone", "t.phone_number",
-    )
-)  # fmt: skip
-_REFERENCE: Final = "'svc_trx_' || REPLACE(t.id, '-', '')"
 _ORIGINS: Final = ("request", "open")
 
 
@@ -45,8 +38,9 @@ class TransactionFilter:
         since: First `created_at`.
         until: First `created_at` that is too late.
         phone_number: The payer's: the receipt's, else the request's.
-        search: What a code, a network ID, a name, a number, the caller's own reference or the description holds. What
-            begins with `svc_` is the beginning of a reference instead, or its two ends with `…` between them.
+        search: A code, a network ID or the caller's own reference; else what one of those, a name, a number or the
+            description holds. What begins with `svc_` is the beginning of a reference instead, or its two ends with
+            `…` between them.
         sort: `newest`, `oldest`, `largest` or `smallest` (by what was asked, else received) first.
         after: UUID of the transaction behind which the list goes on.
     """
@@ -67,6 +61,15 @@ class TransactionFilter:
         return self.sort in ("largest", "smallest")
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A filter, one way to look for what it searches, and the parameters of both."""
+
+    wanted: TransactionFilter
+    search: Search | None
+    params: dict[str, Any]
+
+
 def transactions(
     reader: Reader, wanted: TransactionFilter, *, now: int, limit: int, offset: int
 ) -> tuple[list[Found], int]:
@@ -74,15 +77,37 @@ def transactions(
 
     Behind `after` there is no need to count from either end: the page begins there.
     """
-    params = _parameters(wanted, now)
-    total = _total(reader, wanted, params)
-    falling = wanted.sort in ("newest", "largest")
+    if wanted.search is None:
+        return _look(reader, wanted, None, now, limit, offset)
+    found: tuple[list[Found], int] = [], 0
+    for search in ways(wanted.search):
+        found = _look(reader, wanted, search, now, limit, offset)
+        if found[1]:
+            break
+    return found
+
+
+def _look(
+    reader: Reader,
+    wanted: TransactionFilter,
+    search: Search | None,
+    now: int,
+    limit: int,
+    offset: int,
+) -> tuple[list[Found], int]:
+    asked = _Asked(wanted, search, _parameters(wanted, search, now))
+    if search is not None and not offset and wanted.after is None:
+        # Each look may read every row: a first page with room left over has counted them.
+        found = _page(reader, asked, limit, 0)
+        if len(found) < limit:
+            return found, len(found)
+    total = _total(reader, asked)
     if wanted.after is not None:
         offset = 0
         behind = _place(reader, wanted)
         if behind is None:
             return [], total
-        params |= behind
+        asked.params.update(behind)
     # Counted from the other end, the same rows stand in the other order.
     backwards = wanted.after is None and offset > total // 2
     if backwards:
@@ -90,15 +115,22 @@ def transactions(
         limit, offset = max(0, min(limit, total - offset)), first
     if not limit or offset >= total:
         return [], total
+    return _page(reader, asked, limit, offset, backwards=backwards), total
+
+
+def _page(
+    reader: Reader, asked: _Asked, limit: int, offset: int, *, backwards: bool = False
+) -> list[Found]:
+    falling = asked.wanted.sort in ("newest", "largest")
     order = "DESC" if falling is not backwards else "ASC"
     shown = "DESC" if falling else "ASC"
-    found = reader.all(
-        f"SELECT {BOTH} FROM ({_keys(wanted, order)} LIMIT :limit OFFSET :offset) k "
+    rows = reader.all(
+        f"SELECT {BOTH} FROM ({_keys(asked, order)} LIMIT :limit OFFSET :offset) k "
         "JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
         f"ORDER BY k.key {shown}, k.seq {shown}",
-        {**params, "limit": limit, "offset": offset},
+        {**asked.params, "limit": limit, "offset": offset},
     )
-    return [found_in(row) for row in found], total
+    return [found_in(row) for row in rows]
 
 
 def found_in(row: tuple[Any, ...]) -> Found:
@@ -107,11 +139,12 @@ def found_in(row: tuple[Any, ...]) -> Found:
     return load(Transaction, row[:WIDTH]), payment
 
 
-def _total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any]) -> int:
+def _total(reader: Reader, asked: _Asked) -> int:
+    wanted = asked.wanted
     if (wanted.since, wanted.until, wanted.phone_number, wanted.search) == (None, None, None, None):
-        return _kept_total(reader, wanted, params)
-    whole = replace(wanted, sort="newest", after=None)
-    total = reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')})", params)
+        return _kept_total(reader, wanted, asked.params)
+    whole = replace(asked, wanted=replace(wanted, sort="newest", after=None))
+    total = reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')})", asked.params)
     return int(total)
 
 
@@ -138,41 +171,21 @@ def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any
     return total
 
 
-def _parameters(wanted: TransactionFilter, now: int) -> dict[str, Any]:
+def _parameters(wanted: TransactionFilter, search: Search | None, now: int) -> dict[str, Any]:
     given = {
         "now": now,
         "since": wanted.since,
         "until": wanted.until,
         "phone": wanted.phone_number,
-        "search": None if wanted.search is None else _pattern(wanted.search.lower()),
+        **({} if search is None else search.params),
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _keys(wanted: TransactionFilter, order: str) -> str:
+def _keys(asked: _Asked, order: str) -> str:
     """Return the query of the list's keys, in order: one part for each run of an index, merged by the database."""
-    parts = " UNION ALL ".join(_parts(wanted))
+    parts = " UNION ALL ".join(_parts(asked))
     return f"{parts} ORDER BY key {order}, seq {order}"
-
-
-def _of_anything(wanted: TransactionFilter) -> bool:
-    """Say whether what is searched for is no reference."""
-    return wanted.search is not None and not _is_reference(wanted.search)
-
-
-def _is_reference(search: str) -> bool:
-    return search.lower().startswith("svc_")
-
-
-def _pattern(search: str) -> str:
-    if not _is_reference(search):
-        return f"%{_escaped(search)}%"
-    head, _, tail = search.partition("…")
-    return f"{_escaped(head)}%{_escaped(tail)}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _place(reader: Reader, wanted: TransactionFilter) -> dict[str, Any] | None:
@@ -189,24 +202,28 @@ def _key(wanted: TransactionFilter) -> str:
     return amount if wanted.by_amount else "t.created_at"
 
 
-def _parts(wanted: TransactionFilter) -> Iterator[str]:
-    rest = list(_narrowed(wanted))
-    joined = wanted.phone_number is not None or wanted.by_amount or _of_anything(wanted)
-    source = JOINED if joined else "transactions t"
+def _parts(asked: _Asked) -> Iterator[str]:
+    wanted, search = asked.wanted, asked.search
+    rest = list(_narrowed(asked))
+    joined = wanted.phone_number is not None or wanted.by_amount
+    source = JOINED if joined or (search and search.joined) else "transactions t"
     seq = "t.seq AS seq"
+    # A plus keeps the database from this index (SQLite, "Unary + to disable an index"), whatever it guesses.
+    plus = "+" if search and search.by_id else ""
     modes = list(Mode) if wanted.mode is None else [wanted.mode]
     origins = _ORIGINS if wanted.origin == "all" else (wanted.origin,)
     for mode in modes:
         for origin in origins:
             for status in _statuses(wanted.status):
                 # Words of our own, not of the caller: they choose the run of the index.
-                tests = [f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status, *rest]
+                tests = [f"{plus}t.mode = '{mode}'", f"t.origin = '{origin}'", *status, *rest]
                 where = " AND ".join(tests)
                 yield f"SELECT {seq}, {_key(wanted)} AS key FROM {source} WHERE {where}"
 
 
-def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
+def _narrowed(asked: _Asked) -> Iterator[str]:
     """Yield what each row must fulfil, but for what chooses the run of the index."""
+    wanted = asked.wanted
     yield "t.merged_into IS NULL"
     if wanted.since is not None:
         yield "t.created_at >= :since"
@@ -214,10 +231,8 @@ def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
         yield "t.created_at < :until"
     if wanted.phone_number is not None:
         yield "COALESCE(p.payer_phone, t.phone_number) = :phone"
-    if _of_anything(wanted):
-        yield f"LOWER({_SEARCHED}) LIKE :search ESCAPE '\\'"
-    elif wanted.search is not None:
-        yield f"{_REFERENCE} LIKE :search ESCAPE '\\'"
+    if asked.search is not None:
+        yield asked.search.test
     if wanted.after is not None:
         side = "<" if wanted.sort in ("newest", "largest") else ">"
         yield f"({_key(wanted)}, t.seq) {side} (:after_key, :after_seq)"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parsers import phone
-from parsers.phone import mask, read_phone
+from parsers.phone import beginning_of_e164, mask, read_phone
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,21 @@ def test_the_short_way_accepts_only_what_the_library_accepts() -> None:
 @settings(max_examples=200, deadline=None)
 def test_no_text_raises(text: str) -> None:
     read_phone(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0244", "+233244"),
+        ("024 412-4567", "+233244124567"),
+        ("+233 24", "+23324"),
+        ("233244124567", None),
+        ("02", None),
+        ("order-024", None),
+    ],
+)
+def test_the_beginning_of_a_number_as_people_write_it(text: str, expected: str | None) -> None:
+    assert beginning_of_e164(text) == expected
 
 
 def test_a_masked_number_hides_the_middle() -> None:
