@@ -5,10 +5,11 @@ A column is added at the end, never moved or taken away. A message's own text is
 
 import msgspec
 
+from daemon.core.event_facts import facts
 from daemon.core.ids import reference_of
 from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.core.provider_names import network_of
-from daemon.core.shapes import Json, amount_or_none, timestamp, timestamp_or_none
+from daemon.core.shapes import Json, amount_or_none, dump, timestamp, timestamp_or_none
 from daemon.core.transaction_shapes import amounts, payer_of, status_at
 from daemon.wire import MessageState, Mode
 from parsers.money import render
@@ -104,5 +105,5 @@ def event(row: Event) -> Json:
         "message_id": row.message_id,
         "endpoint_id": row.endpoint_id,
         "test": row.mode is Mode.TEST,
-        "details": row.data,
+        "details": dump(facts(row.data, None)).decode(),
     }

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.core import shapes
+from daemon.core import event_facts, shapes
 from daemon.core.model import Event, Payment
 from daemon.core.near_miss import WORDS, Near
 from daemon.core.notices import SENTENCES
@@ -44,7 +44,7 @@ def line(event: Event, payment: Payment | None) -> shapes.Json:
         "payment_id": event.payment_id,
         "message_id": event.message_id,
         "endpoint_id": event.endpoint_id,
-        "details": facts,
+        "details": event_facts.facts(event.data, None if payment is None else payment.currency),
     }
 
 

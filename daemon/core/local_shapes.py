@@ -2,6 +2,7 @@
 
 import msgspec
 
+from daemon.core.event_facts import facts
 from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
 from daemon.core.transaction_shapes import list_item
@@ -54,5 +55,5 @@ def event(
         "payment_id": row.payment_id,
         "message_id": row.message_id,
         "endpoint_id": row.endpoint_id,
-        "details": msgspec.Raw(row.data.encode()),
+        "details": facts(row.data, None if transaction is None else transaction.currency),
     }

@@ -69,7 +69,7 @@ async def test_what_was_before_and_what_comes_after(api: FakeApi) -> None:
                 "payment_id": None,
                 "message_id": None,
                 "endpoint_id": None,
-                "details": {"expected_minor": 2500, "currency": "GHS"},
+                "details": {"expected_amount": "25.00", "currency": "GHS"},
             },
         }
         await api.shop.read(
