@@ -23,7 +23,7 @@ from daemon.flows import disk_room as disk_flow
 from daemon.flows import send_text, smtp_password
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
-from daemon.log import Log, fault
+from daemon.log import Log
 from daemon.log_file import LogFile
 from daemon.loops.deliver import DeliverLoop
 from daemon.loops.notices import NoticeLoop
@@ -44,6 +44,7 @@ from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.live import LISTEN_SCHEME
 from daemon.webhooks.sender import Sender
 from daemon.webhooks.targets import Targets
+from parsers.faults import fault
 from parsers.phone import read_phone
 
 

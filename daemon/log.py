@@ -6,20 +6,11 @@ imported with the first line, which a start does not wait for, and without rich:
 
 import contextlib
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any, Final, Protocol, Self, TextIO, cast
+from typing import Any, Protocol, Self, TextIO, cast
 
-from parsers.masking import masked, scrubbed
-
-_QUOTED: Final = re.compile(r"(['\"]).*?\1", re.DOTALL)
-
-
-def fault(error: BaseException) -> str:
-    """Return an error as it may stand in a log: its kind, and its text without what it quotes, which is often a value."""
-    text = _QUOTED.sub(r"\1***\1", str(error))
-    return f"{type(error).__name__}: {scrubbed(text)}"
+from parsers.masking import masked
 
 
 class Lines(Protocol):

@@ -10,6 +10,10 @@ from typing import Any, Final
 _TOKEN: Final = re.compile(
     r"(svc_(?:live|test)_(?:sk|pk)_|whsec_|eyJ|Bearer\s+)[A-Za-z0-9+/=_.\-]+", re.ASCII
 )
+_ADDRESS: Final = re.compile(
+    r"(https?://)(?:[^/\s\"'<>?#]*@)?([^/\s\"'<>?#@]+)([/?#][^\s\"'<>]+)?", re.ASCII
+)
+"""A path or a query is often the secret of an address; so is what stands before its host."""
 _PHONE: Final = re.compile(r"(?<![\w.+-])\+?\d(?:[ -]?\d){8,14}(?!\w|[.-]\d)", re.ASCII)
 """Nine to fifteen digits (E.164), also in groups; not inside an id, a UUID or a decimal."""
 _PDU: Final = re.compile(r"(?<!\w)[0-9A-Fa-f]{65,}(?!\w)", re.ASCII)
@@ -56,11 +60,16 @@ def masked(key: str, value: Any) -> Any:
 
 
 def scrubbed(text: str) -> str:
-    """Return a text without phone numbers, tokens, PDUs and line breaks."""
+    """Return a text without phone numbers, tokens, PDUs, line breaks and the ways behind an address's host."""
+    text = _ADDRESS.sub(_short_address, text)
     text = _TOKEN.sub(r"\1***", text)
     text = _PDU.sub("***", text)
     text = _PHONE.sub(_short_phone, text)
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+
+
+def _short_address(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}{'/...' if match[3] else ''}"
 
 
 def _short_phone(match: re.Match[str]) -> str:

@@ -28,8 +28,6 @@ LOG_FILES: Final = 6
 NAMES: Final = 20_000
 """Newest payers whose names are taken out."""
 _NAME_CHARACTERS_MIN: Final = 3
-_ADDRESS: Final = re.compile(r"(https?://[^/\s\"'<>?#]+)[^\s\"'<>]*")
-_USER: Final = re.compile(r"//[^/@\s]+@")
 
 
 def files(patient: Patient, document: dict[str, Any]) -> dict[str, bytes]:
@@ -81,7 +79,6 @@ def _hider(patient: Patient) -> Callable[[str], str]:
     )
 
     def hide(text: str) -> str:
-        text = _ADDRESS.sub(r"\1/...", _USER.sub("//", text))
         if names is not None:
             text = names.sub("***", text)
         return "\n".join(scrubbed(line) for line in text.split("\n"))
@@ -167,7 +164,9 @@ def _security(patient: Patient) -> str:
 
 def _logs(patient: Patient) -> list[Path]:
     found = [path for path in Path(patient.shop.log).glob("*") if path.is_file()]
-    found += Path(patient.shop.state).glob("crash-*.txt")
+    state = Path(patient.shop.state)
+    # The daemon's own, and those of the command line.
+    found += [*state.glob("crash-*.txt"), *state.glob("crash/*.log")]
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:LOG_FILES]
 
 

@@ -13,9 +13,9 @@ from daemon.intake import parts as intake
 from daemon.intake.conclude import conclude, conclude_unread
 from daemon.intake.desk import Desk
 from daemon.intake.outcome import OUR_FAULTS
-from daemon.log import fault as described
 from daemon.store.engine import Tx
 from daemon.wire import MessageState
+from parsers.faults import fault as described
 
 
 @dataclass(frozen=True, slots=True)

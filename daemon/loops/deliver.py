@@ -19,7 +19,7 @@ from daemon.core.limits import SECOND_US
 from daemon.core.pacing import Key
 from daemon.env import Env
 from daemon.flows import deliver, own_link
-from daemon.log import Log, fault
+from daemon.log import Log
 from daemon.loops.lanes import Lanes
 from daemon.loops.own_link import OwnLink, reach_of
 from daemon.store import deliveries, endpoints
@@ -27,6 +27,7 @@ from daemon.store.attempt_record import Ended, Leased
 from daemon.store.leasing import ONE_EACH, Ahead, Due
 from daemon.webhooks.reach import Reach
 from daemon.webhooks.targets import Target
+from parsers.faults import fault
 
 LOOK_AGAIN_S: Final = 30.0
 """The loop looks at the outbox at least this often, whatever its timers say (a laptop that slept)."""

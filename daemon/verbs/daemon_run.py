@@ -10,8 +10,8 @@ from typing import Any
 from daemon import crash, wire
 from daemon.app import RunOptions, serve
 from daemon.doors import EXIT_FAILED, StartError
-from daemon.log import fault
 from daemon.system import SystemClock
+from parsers.faults import fault
 from parsers.when import from_us
 
 

@@ -1,5 +1,6 @@
 """`momo doctor`: through the daemon when one runs, else by its program; what is wrong, what to type, and the exit code."""
 
+import json
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def test_an_unknown_area_is_2(momo: Momo) -> None:
 
 
 @pytest.mark.slow
-def test_neither_the_log_nor_the_bundle_of_a_busy_shop_tells_a_number_a_name_or_a_secret(
+def test_neither_log_nor_bundle_nor_trace_of_a_busy_shop_tells_a_number_a_name_or_a_secret(
     tmp_path: Path,
 ) -> None:
     with RealShop(tmp_path / "shop") as shop:
@@ -145,6 +146,17 @@ def test_neither_the_log_nor_the_bundle_of_a_busy_shop_tells_a_number_a_name_or_
             assert shop.momo("simulate", "payment", *flags).returncode == 0
         # A call that is refused, and one with a wrong key.
         shop.api("POST", "/v1/transactions/initialize", {"phone_number": "0244123456"})
+        traced = [
+            shop.momo(*words, "--debug", "--json")
+            for words in (
+                ("init", "25", "--phone", "0244123456", "--name", "Efua Canary"),
+                ("keys", "create", "--name", "Canary words", "--scope", "transactions:read"),
+                ("endpoints", "add", "https://localhost:9/s3cr3tpath?token=s3cr3ttoken"),
+                ("messages", "list", "--show-body"),
+                ("tx", "list", "--search", "Efua Canary"),
+            )
+        ]
+        made = json.loads(traced[1].stdout)["key"]
         target = tmp_path / "b.tar.gz"
         shop.momo("doctor", "--bundle", str(target), "--yes")
         shop.stop()
@@ -152,7 +164,9 @@ def test_neither_the_log_nor_the_bundle_of_a_busy_shop_tells_a_number_a_name_or_
             names = tar.getnames()
             files = [tar.extractfile(name) for name in names]
             packed = "\n".join(file.read().decode() for file in files if file is not None)
-        said = f"{shop.said()}\n{packed}".lower()
+        trace = "\n".join(done.stderr for done in traced)
+        assert trace.count("/v1/") >= len(traced)
+        said = f"{shop.said()}\n{packed}\n{trace}".lower()
         assert "momo-doctor/log/daemon.log" in names
         private = [
             *CANARIES,
@@ -161,5 +175,6 @@ def test_neither_the_log_nor_the_bundle_of_a_busy_shop_tells_a_number_a_name_or_
             "s3cr3t",
             "ama provisions",
             shop.keys.api,
+            made,
         ]
         assert [one for one in private if one.lower() in said] == []

@@ -135,9 +135,8 @@ class RealShop:
         Every test with a real shop asks this when it ends, so each of them is a test of the masking too: the customer's
         and the shop's number in each form, the names that its SMS and its account bear, its keys, secrets and password.
         """
-        told = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
-        for file in Path(self.places.state).glob("crash-*.txt"):
-            told += file.read_text("utf-8", "replace")
+        files = [self.log, *Path(self.places.log).rglob("*"), *Path(self.places.state).rglob("*")]
+        told = "\n".join(f.read_text("utf-8", "replace") for f in files if f.is_file())
         secrets = (self.keys.api, self.keys.test_api, self.keys.webhook_secret)
         private = [*CANARIES, *(secret for secret in secrets if secret)]
         return [canary for canary in private if canary.lower() in told.lower()]

@@ -11,6 +11,19 @@ def test_phone_number_keeps_its_ends() -> None:
     assert scrubbed("from +233 24 123 4567 to 024-123-4567") == "from +23324****567 to 024****567"
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://ama:pw@shop.example:9/hook/s3cr3t?token=a#b", "https://shop.example:9/..."),
+        ("http://ama:pw@shop.example", "http://shop.example"),
+        ("told https://shop.example?t=s3cr3t, twice", "told https://shop.example/... twice"),
+        ("https://shop.example/", "https://shop.example/"),
+    ],
+)
+def test_address_keeps_its_host_alone(address: str, shown: str) -> None:
+    assert scrubbed(address) == shown
+
+
 def test_name_keeps_its_first_letter() -> None:
     assert masked("payer_name", "Kofi Boateng") == "K***"
     assert masked("name", "") == "***"
