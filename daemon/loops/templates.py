@@ -27,9 +27,11 @@ async def watch_templates(
     folder = own.folder
     assert folder is not None, "a running shop has a folder"
     while True:
+        alive(0.0)
         try:
             await asyncio.to_thread(_make, folder)
             await _read_again(own, log)
+            alive(STIR_MS / 1_000)
             async for changes in awatch(
                 folder, step=STEP_MS, debounce=STEP_MS, recursive=False,
                 rust_timeout=STIR_MS, yield_on_timeout=True,
