@@ -158,7 +158,8 @@ def heard(model: Model, news: News, now: float) -> list[Deed]:
         model.up = news.up
     elif isinstance(news, Found):
         if news.code == model.looking:
-            model.looking, model.found = "", news
+            # What was said before would hide it.
+            model.looking, model.found, model.said = "", news, Said("")
     else:
         model.say(news, now)
     return []

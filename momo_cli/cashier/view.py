@@ -1,8 +1,9 @@
 """The cashier's view as lines of text: the model in, exactly as many lines and columns as the screen has out.
 
-Narrow screens (80x24 is the measure) have everything below each other, wide ones have the day and what waits beside it.
-What does not fit is left out from the least to the most important: older payments, large figures, the day. The newest
-payment, the question that is asked and what was typed are always there.
+Narrow screens (80x24 is the measure, 40x24 a phone's) have everything below each other, wide ones have the day and what
+waits beside it. A line that is too wide goes on below itself. What does not fit is left out from the least to the most
+important: older payments, the day, large figures. The newest payment, the question that is asked and what was typed are
+always there.
 
 Over 300 lines because it is the parts of one screen.
 """
@@ -11,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from momo_cli.answer import Cell, Row
 from momo_cli.cashier.digits import large
+from momo_cli.cashier.folding import folded
 from momo_cli.cashier.model import CODE_CHARACTERS, Model
 from momo_cli.day_sheet import columns
 from momo_cli.orders import shown_state
@@ -25,7 +28,11 @@ from momo_cli.words import money, person, phone
 
 WIDE: Final = 120
 """From so many columns on, the day stands beside the newest payment."""
+_MEASURE: Final = 80
+"""With fewer, what can be said shorter is."""
 _SIDE: Final = 62
+_SLIM: Final = 48
+"""With fewer columns a payment of before is shown without its payer, and a line's number by its end."""
 _LOW: Final = 16
 """With fewer lines there are no large figures."""
 _REVIEWS: Final = 3
@@ -106,13 +113,16 @@ def _head(model: Model, screen: Screen) -> Text:
         )
         if on
     )
-    left = Text(f"{name} · {local:%a} {local.day} {local:%b} {local:%H:%M}{marks}", style="bold")
-    state = (
-        Text("● live", "green")
-        if model.up
-        else Text("○ the daemon is away, trying again", "bold red")
-    )
-    left.truncate(max(0, screen.width - len(state) - 1), overflow="ellipsis", pad=True)
+    away = "the daemon is away, trying again" if screen.width >= _MEASURE else "daemon away"
+    state = Text("● live", "green") if model.up else Text(f"○ {away}", "bold red")
+    room = max(0, screen.width - len(state) - 1)
+    after = f" · {local:%a} {local.day} {local:%b} {local:%H:%M}{marks}"
+    if cell_len(name + after) > room:
+        after = f" · {local:%H:%M}{marks}"
+    # The name gives way first: that it is the sandbox, or only shows, has to be seen.
+    left = Text(name, "bold")
+    left.truncate(max(1, room - len(after)), overflow="ellipsis")
+    left.append(after, "bold").truncate(room, overflow="crop", pad=True)
     return left.append(" ").append_text(state)
 
 
@@ -149,7 +159,8 @@ def _newest(model: Model, screen: Screen, *, tall: bool) -> list[Text]:
             f"  (asked {expected}, {difference.lstrip('-')} {'too little' if difference.startswith('-') else 'too much'})",
             style,
         )
-    return [*found, Text(), what] if tall else [*found, what]
+    told = folded(what, screen.width, 3)
+    return [*found, Text(), *told] if tall else [*found, *told]
 
 
 def _state(row: Row, model: Model) -> Cell:
@@ -197,12 +208,16 @@ def _older(model: Model, screen: Screen, width: int, room: int) -> list[Text]:
         return []
     found = [_rule("BEFORE", width)]
     for row in rows[: room - 1]:
-        state = _state(row, model)
-        line = Text(f" {_ago(row.get('stored_at'), screen):>13}", "dim")
-        line.append(f"{money(row.get('amount')):>12}  ", "bold")
-        line.append(f"{state.text:<12}", state.style)
-        line.append(f"{clean(at(row, 'order.svc_code')):<8}{_payer(row)}")
-        found.append(line)
+        state, when = _state(row, model), _ago(row.get("stored_at"), screen)
+        amount, code = money(row.get("amount")), clean(at(row, "order.svc_code"))
+        if width < _SLIM:
+            line = Text(f"{amount:>11}  ", "bold").append(f"{state.text:<10} ", state.style)
+            found.append(line.append(f"{code:<7}").append(when, "dim"))
+            continue
+        line = Text(f" {when:>13}", "dim").append(f"{amount:>12}  ", "bold")
+        found.append(
+            line.append(f"{state.text:<12}", state.style).append(f"{code:<8}{_payer(row)}")
+        )
     return found
 
 
@@ -214,15 +229,24 @@ def _day(model: Model, width: int) -> list[Text]:
     for sheet in model.report.get("sheets") or ():
         shown = columns(sheet)
         for name, line in shown:
-            number = phone(line.get("phone_number")) if name != "All" else ""
-            text = Text(f" {f'{name.split()[0]} {number}'.strip() if name != 'All' else 'All':<23}")
-            text.append(f"{line['money_in']['count']:>5}", "dim")
+            text = Text(f" {_wallet_name(name, line, width):<{23 if width >= _SLIM else 15}}")
+            text.append(f"{line['money_in']['count']:>{5 if width >= _SLIM else 4}}", "dim")
             text.append(f"{money(line['money_in']['amount'], sheet['currency']):>16}", "bold")
-            text.append_text(_tied(line))
-            found.append(text)
+            tied = _tied(line)
+            fits = text.cell_len + tied.cell_len <= width
+            found += [text.append_text(tied)] if fits else [text, Text(" ").append_text(tied)]
     if len(found) == 1:
         found.append(Text(" Nothing yet.", "dim"))
     return found
+
+
+def _wallet_name(name: str, line: Row, width: int) -> str:
+    if name == "All":
+        return name
+    number = phone(line.get("phone_number"))
+    if number and width < _SLIM:
+        number = f"…{number[-4:]}"
+    return f"{name.split(maxsplit=1)[0]} {number}".strip()
 
 
 def _tied(line: Row) -> Text:
@@ -256,9 +280,9 @@ def _waiting(model: Model, screen: Screen, width: int) -> list[Text]:
         line.append(f"{money(row.get('amount')):>10}  ", "bold" if chosen else "")
         line.append(clean(row.get("summary")), "bold" if chosen else "")
         line.append(f"  {_ago(row.get('created_at'), screen)}", "dim")
-        found.append(line)
+        found += folded(line, width, 15)
         if chosen:
-            found += _suggested(model, row)
+            found += [part for told in _suggested(model, row) for part in folded(told, width, 7)]
     return found
 
 
@@ -293,8 +317,8 @@ def _foot(model: Model, screen: Screen) -> list[Text]:
         )
         return [
             _rule("", screen.width, "yellow"),
-            Text(f" {question}: {typed}▏", "bold"),
-            Text(" Enter = go on   Esc = change nothing", "dim"),
+            *folded(Text(f" {question}: {typed}▏", "bold"), screen.width),
+            *folded(Text(" Enter = go on   Esc = change nothing", "dim"), screen.width),
         ]
     entry = Text(" Code ", "bold")
     entry.append(
@@ -314,7 +338,12 @@ def _foot(model: Model, screen: Screen) -> list[Text]:
     if model.reviews and not model.read_only:
         keys.append("+ approve")
     keys += ["* sound", "Esc clear", "Ctrl-C leave"]
-    return [_rule("", screen.width), entry, Text(" " + "   ".join(keys), "dim")]
+    offered = Text(" " + "   ".join(keys), "dim")
+    return [
+        _rule("", screen.width),
+        *folded(entry, screen.width),
+        *folded(offered, screen.width),
+    ]
 
 
 def _found(model: Model, screen: Screen) -> Text:

@@ -1,23 +1,15 @@
-"""`momo watch`: what a key does and what is shown, without a terminal; and the whole of it once on a pty."""
+"""`momo watch`: what a key does and what is shown, without a terminal (which is test_watch_terminal.py)."""
 
-import os
-import pty
-import re
-import select
-import signal
-import subprocess
-import sys
-import termios
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from rich.text import Text
 
-from daemon import wire
 from momo_cli.cashier.digits import large
+from momo_cli.cashier.folding import folded
 from momo_cli.cashier.keyboard import keys_of
 from momo_cli.cashier.model import (
     Approve,
@@ -35,8 +27,6 @@ from momo_cli.cashier.model import (
 )
 from momo_cli.cashier.view import Screen, lines
 from tests.cli import samples
-from tests.cli.conftest import Momo, Shop
-from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
 ORDER = {**samples.PAID, "why": "The code has two characters swapped.", "reference": samples.REF}
 NEAR = {
@@ -85,6 +75,15 @@ def test_an_answer_to_an_older_question_is_not_shown() -> None:
     assert "9PL8AA … waiting" in shown(model)[-2]
     typed(model, "7")
     assert "waiting" not in shown(model)[-2]
+
+
+def test_an_answer_is_not_hidden_by_what_was_said_before_it() -> None:
+    model = opened(NEAR, read_only=True)
+    typed(model, "+7kq2mx")
+    heard(model, Found("7KQ2MX", samples.ONE), 100.0)
+    assert "7KQ2MX … waiting" in shown(model)[-2]
+    typed(model, "+")
+    assert "only shows" in shown(model)[-2]
 
 
 def test_one_key_takes_the_suggested_order() -> None:
@@ -208,6 +207,88 @@ def test_the_whole_screen_at_80_by_24() -> None:
     ]
 
 
+UPRIGHT = SMALL._replace(width=40)
+
+
+def test_at_40_by_24_what_is_too_wide_goes_on_below_and_nothing_that_counts_is_cut() -> None:
+    model = opened(NEAR)
+    typed(model, "7kq2mx")
+    heard(model, Found("7KQ2MX", {**samples.ONE, **samples.PAID, "payer": {"name": "Kofi"}}), 0.0)
+    assert shown(model, UPRIGHT) == [
+        "Ama Provisions · Fri 20 Nov 09:18 ● live",
+        "",
+        " ██    ███ ██  ███   ███ ███",
+        "  █    █ █  █    █   █   █ █",
+        "  █    █ █  █  ███   ███ █ █",
+        "  █  █ █ █  █  █       █ █ █",
+        " ███ █ ███ ███ ███ █ ███ ███  GHS",
+        "",
+        " ✓ PAID   7KQ2MX · Kofi Ɔsei 024…4567",
+        "   MTN · 3m ago",
+        "─ 1 WAITS FOR YOU ──────────────────────",
+        " ▸      12.50  nearly names an order",
+        "               4m ago",
+        "     → 7KQ2MX  GHS 1,012.50",
+        "       Kofi Ɔsei 024…4567   + takes it",
+        "       The code has two characters",
+        "       swapped.",
+        "",
+        "────────────────────────────────────────",
+        " Code ______  7KQ2MX ✓ PAID",
+        " asked GHS 1,012.50, received 1,012.50",
+        " Kofi · 18m ago",
+        " type a code   Tab next   + approve",
+        " * sound   Esc clear   Ctrl-C leave",
+    ]
+
+
+def test_the_name_gives_way_to_what_kind_of_screen_it_is() -> None:
+    model = opened(read_only=True, sound=False)
+    model.report = {**REPORT, "test": True}
+    heads = {width: shown(model, SMALL._replace(width=width))[0] for width in (40, 60, 80)}
+    assert heads == {
+        40: "… · 09:18 · SANDBOX · read-only · ● live",
+        60: "Ama Provisions · 09:18 · SANDBOX · read-only · silent ● live",
+        80: "Ama Provisions · Fri 20 Nov 09:18 · SANDBOX · read-only · silent          ● live",
+    }
+    heard(model, Line(up=False), 0.0)
+    assert "SANDBOX" in shown(model, UPRIGHT)[0]
+
+
+def test_at_40_columns_the_day_and_what_came_before_are_whole() -> None:
+    found = shown(opened(), UPRIGHT)
+    assert found[10:16] == [
+        "─ TODAY ────────────────────────────────",
+        " MTN …4567        46    GHS 3,030.50  ✓",
+        " Telecel           2      GHS 314.00  ✓",
+        " All              48    GHS 3,344.50  ✓",
+        "─ BEFORE ───────────────────────────────",
+        "       9.00  ✓ RECEIVED        3m ago",
+    ]
+
+
+def test_a_wallet_that_does_not_agree_is_told_whole_at_every_width() -> None:
+    sheets = deepcopy(REPORT["sheets"])
+    for line in (*sheets[0]["lines"], sheets[0]["all"]):
+        line["wallet"] = {"agrees": False, "says": "1,003,344.50", "difference": "-1.00"}
+    model = Model()
+    heard(model, Books({**REPORT, "sheets": sheets}, ()), 0.0)
+    for width in (40, 62, 80, 120, 140):
+        told = "\n".join(shown(model, SMALL._replace(width=width)))
+        assert told.count("✗ wallet 1,003,344.50") == 3, (width, told)
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 20, 39, 40, 61])
+def test_a_folded_line_loses_no_word_and_no_colour(width: int) -> None:
+    line = Text(" ✓ PAID ", "bold").append("Kofi Ɔsei · 024…4567", "red").append("   + takes it")
+    found = folded(line, width, 3)
+    assert max(part.cell_len for part in found) <= width
+    words = "".join("".join(part.plain for part in found).split())
+    assert words.replace("·", "") == "✓PAIDKofiƆsei024…4567+takesit"
+    if width >= 7:
+        assert {str(span.style) for part in found for span in part.spans} == {"bold", "red"}
+
+
 @pytest.mark.parametrize(
     "size", [(20, 5), (40, 10), (80, 24), (80, 12), (120, 30), (200, 60), (1, 1)]
 )
@@ -235,9 +316,10 @@ def test_what_was_typed_stands_where_it_is_looked_for_and_its_answer_beside_it()
     assert shown(model)[-2] == " Code 7KQ2__"
     typed(model, "mx")
     heard(model, Found("7KQ2MX", {**samples.ONE, **samples.PAID, "payer": {"name": "Kofi"}}), 0.0)
-    assert shown(model)[-2].startswith(
-        " Code ______  7KQ2MX ✓ PAID  asked GHS 1,012.50, received 1,012.50 · Kofi"
-    )
+    assert shown(model)[-3:-1] == [
+        " Code ______  7KQ2MX ✓ PAID  asked GHS 1,012.50, received 1,012.50 · Kofi",
+        " 18m ago",
+    ]
     heard(model, Line(up=False), 0.0)
     assert shown(model)[0].endswith("○ the daemon is away, trying again")
 
@@ -258,90 +340,3 @@ def test_a_sentence_is_said_for_a_while() -> None:
     heard(model, Said("✓ Approved.", "green"), 100.0)
     assert "Approved" in shown(model)[-2]
     assert "Approved" not in shown(model, SMALL._replace(tick=120.0))[-2]
-
-
-# the whole ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("argv", [(), ("--json",)])
-def test_without_a_terminal_it_says_what_to_use(argv: tuple[str, ...], momo: Momo) -> None:
-    ran = momo("watch", *argv)
-    assert ran.code == 2
-    assert "momo tx watch --json" in ran.err
-
-
-@dataclass
-class Screenful:
-    """A program on a pty, and all that it wrote."""
-
-    process: "subprocess.Popen[bytes]"
-    master: int
-    before: list[Any]
-    said: str = ""
-
-    def wait_for(self, pattern: str) -> None:
-        """Read until the pattern was written since the last time; fails when it is silent, or says too much else."""
-        while not (found := re.search(pattern, self.said, re.DOTALL)):
-            assert len(self.said) < 200_000, f"{pattern!r} never came: {self.said[-2000:]!r}"
-            ready, _, _ = select.select([self.master], [], [], 15)
-            assert ready, f"{pattern!r} never came: {self.said[-2000:]!r}"
-            try:
-                self.said += os.read(self.master, 65536).decode("utf-8", "replace")
-            except OSError:
-                raise AssertionError(f"it ended before {pattern!r}: {self.said!r}") from None
-        self.said = self.said[found.end() :]
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-
-@contextmanager
-def on_a_pty(shop: Shop, *argv: str) -> Iterator[Screenful]:
-    master, slave = pty.openpty()
-    before = termios.tcgetattr(slave)
-    termios.tcsetwinsize(slave, (24, 80))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "momo_cli", *argv],
-        env={**shop.environ, "TERM": "xterm", "NO_COLOR": "1"},
-        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-    )  # fmt: skip
-    try:
-        yield Screenful(process, master, before)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
-        os.close(slave)
-
-
-def test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace(
-    shop: Shop, api: FakeApi
-) -> None:
-    def events(asked: Asked) -> Says:
-        # The daemon goes away after one event, each time it is asked.
-        number = int(asked.headers.get("last-event-id", 7)) + 1
-        return Says(stream=f": open\n\nid: {number}\nevent: transaction.verified\ndata: {{}}\n\n")
-
-    api.on("GET", wire.Path.LOCAL_REPORT, ok(REPORT))
-    api.on("GET", wire.Path.REVIEWS, ok([NEAR]))
-    api.on("GET", wire.Path.EVENTS, events)
-    api.on("GET", f"/v1/transactions/by-svc/{samples.CODE}", samples.one("PENDING"))
-    api.on("POST", f"/v1/reviews/{NEAR['id']}/approve", refusal(409, "REVIEW_ALREADY_DECIDED"))
-    with on_a_pty(shop, "watch") as screen:
-        screen.wait_for(r"\x1b\[\?1049h.*Ama Provisions.*██.*TODAY")
-        screen.type(samples.CODE.lower())
-        screen.wait_for("7KQ2MX … waiting")
-        screen.wait_for("the daemon is away")
-        screen.wait_for("live")
-        screen.type("+")
-        screen.wait_for("decided")
-        termios.tcsetwinsize(screen.master, (40, 140))
-        screen.process.send_signal(signal.SIGWINCH)
-        screen.wait_for("─{100,}")
-        screen.process.send_signal(signal.SIGINT)
-        screen.wait_for(r"\x1b\[\?1049l.*\x1b\[\?25h|\x1b\[\?25h.*\x1b\[\?1049l")
-        assert screen.process.wait(30) == 130
-        assert termios.tcgetattr(screen.master) == screen.before
-    assert "\x1b[3" not in screen.said
-    asked = [call for call in api.asked if call.path == wire.Path.EVENTS]
-    assert asked[1].headers["last-event-id"] == "8"
