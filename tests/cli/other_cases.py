@@ -236,7 +236,7 @@ OTHERS = {
     ),
     "watch": Other(
         ("watch",),
-        Elsewhere("cli/test_watch.py::test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace"),
+        Elsewhere("cli/test_watch_terminal.py::test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace"),
         ENDLESS,
         WHOLE_SHOP,
         Cell(2, E.USAGE),
