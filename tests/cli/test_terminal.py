@@ -194,8 +194,10 @@ def test_defect_is_written_down_without_locals(api: FakeApi, shop: Shop) -> None
     assert str(note).encode() in done.stderr
     assert note.stat().st_mode & 0o777 == 0o600
     text = note.read_text()
-    assert text.startswith("Traceback")
+    assert text.startswith("AttributeError: ")
+    assert "momo_cli/commands/lines.py:" in text
     assert "canary-value" not in text
+    assert b"momo doctor --bundle" in done.stdout
 
 
 @pytest.mark.slow
