@@ -19,8 +19,8 @@ from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.svc_code import ALPHABET
 from tests.fakes.receipts import STARTED, mtn, telecel
+from tests.fakes.reviewing import approve, endpoint, forge, only, reject
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
-from tests.flows.test_review import approve, endpoint, forge, only, reject
 
 ID = "93214500001"
 SECOND = "93214500002"

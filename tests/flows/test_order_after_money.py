@@ -12,9 +12,9 @@ from daemon.flows.drop_suggestions import drop_suggestions
 from daemon.store import near_miss
 from daemon.wire import TransactionStatus
 from tests.fakes.receipts import STARTED, telecel
+from tests.fakes.reviewing import approve, only, reject
 from tests.fakes.shop import TELECEL_IMSI, FakeShop
 from tests.flows.test_near_miss import SECOND, mistyped, pay, references
-from tests.flows.test_review import approve, only, reject
 
 DAY_S = REQUEST_AFTER_US // SECOND_US
 

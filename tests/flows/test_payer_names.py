@@ -11,8 +11,8 @@ from daemon.core.model import ApprovedPayer, Event
 from daemon.flows import approved_payers
 from daemon.wire import ErrorCode, Mode
 from tests.fakes.receipts import mtn
+from tests.fakes.reviewing import approve, only, reject
 from tests.fakes.shop import OWNER, FakeShop
-from tests.flows.test_review import approve, only, reject
 
 PAYER = "+233241234567"
 NAME = "KOFI ANTWI BADU"

@@ -1,0 +1,204 @@
+"""The running balance of a line: what explains a break and what never does, forgeries, and what a person decides."""
+
+import pytest
+
+from daemon.core.balance import (
+    HELD_US_MAX,
+    BalanceCheck,
+    decide,
+    overdue,
+)
+from daemon.core.balance_line import (
+    Away,
+    Gap,
+    Why,
+)
+from daemon.core.limits import MINUTE_US
+from tests.fakes.balance_line import (
+    ACCEPTED,
+    FIRST,
+    FORGED,
+    HELD,
+    NOTED,
+    SUSPECT,
+    UNPROVEN,
+    Line,
+    entry,
+    proven,
+)
+from tests.fakes.rows import AT
+
+
+def test_a_promotion_is_no_explanation() -> None:
+    line = proven()
+    line.tell(entry(12, 0, None, pays=False, with_id=False))
+    assert line.tell(entry(13, 200, 15700)).holds
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "explained"),
+    [(11, 13, True), (12, None, True), (0, 10, False), (14, 15, False), (0, 11, True)],
+)
+def test_the_modem_having_been_away_explains_a_break(
+    since: int, until: int | None, *, explained: bool
+) -> None:
+    away = Away(AT + since * MINUTE_US, None if until is None else AT + until * MINUTE_US)
+    assert proven(away=[away]).tell(entry(13, 200, 15700)).holds is not explained
+
+
+def test_a_balance_below_the_amount_is_held_whatever_explains_it() -> None:
+    away = [Away(AT, None)]
+    ruling = proven(away=away).tell(entry(13, 2000, 1999))
+    assert (ruling.entry.standing, ruling.why) == (HELD, Why.IMPOSSIBLE)
+    assert Line().tell(entry(13, 2000, 1999)).holds
+
+
+def test_a_balance_equal_to_the_previous_one_is_held_whatever_explains_it() -> None:
+    # A genuine text sent again with another ID.
+    ruling = proven(away=[Away(AT, None)]).tell(entry(12, 500, 10500))
+    assert (ruling.entry.standing, ruling.why) == (HELD, Why.REPEATED)
+
+
+def test_a_repeated_balance_is_not_released_by_a_receipt_that_fits_without_it() -> None:
+    line = proven()
+    line.tell(entry(12, 500, 10500), entry(13, 100, 10600))
+    assert line.standings() == {"m10": ACCEPTED, "m11": ACCEPTED, "m12": HELD, "m13": ACCEPTED}
+
+
+def test_a_forgery_that_knew_the_balance_is_flagged_by_the_next_genuine_receipt() -> None:
+    line = proven()
+    assert not line.tell(entry(12, 9000, 19500)).holds
+    ruling = line.tell(entry(13, 200, 10700))
+    assert (ruling.why, ruling.entry.standing) == (Why.SKIPS, ACCEPTED)
+    assert [(change.after.key, change.suspect) for change in ruling.changes] == [("m12", True)]
+    assert line.tell(entry(14, 300, 11000)).why is Why.JOINS
+    assert line.gaps() == {}
+
+
+def test_a_forged_first_receipt_shows_as_money_that_is_gone() -> None:
+    line = Line()
+    line.tell(FIRST)
+    assert line.tell(entry(11, 200, 700)).holds
+    line.tell(entry(12, 300, 1000))
+    assert line.gaps() == {"m11": -9500}
+
+
+def test_a_forgery_excused_by_an_absence_is_flagged_once_the_genuine_ones_chain() -> None:
+    line = proven(away=[Away(AT + 12 * MINUTE_US, AT + 13 * MINUTE_US)])
+    assert line.tell(entry(14, 9000, 80000)).why is Why.EXPLAINED
+    assert line.tell(entry(15, 200, 11700)).holds
+    line.tell(entry(16, 100, 11800))
+    assert line.standings()["m14"] is SUSPECT
+    assert line.gaps() == {"m15": 1000}
+
+
+def test_two_held_receipts_apart_name_the_amount_from_both_balances() -> None:
+    line = proven()
+    line.tell(entry(13, 1000, 14500))
+    ruling = line.tell(entry(15, 100, 15000))
+    assert ruling.gaps == (Gap("m11", 4400), Gap("m13", 400))
+
+
+def test_messages_that_both_came_by_a_new_route_do_not_prove_each_other() -> None:
+    line = proven()
+    line.tell(entry(12, 1000, 50000, doubted=True))
+    assert line.tell(entry(13, 1000, 51000, doubted=True)).holds
+    assert line.standings()["m12"] is HELD
+
+
+def test_a_message_by_the_known_route_proves_one_that_came_by_a_new_one() -> None:
+    line = proven()
+    line.tell(entry(12, 1000, 50000, doubted=True))
+    assert not line.tell(entry(13, 1000, 51000)).holds
+    assert line.standings()["m12"] is ACCEPTED
+
+
+def test_a_new_route_together_with_an_explained_break_is_held() -> None:
+    # decisions.md section 4, rule 6: a new SMSC counts together with another doubt.
+    line = proven(away=[Away(AT, None)])
+    assert line.tell(entry(12, 1000, 50000, doubted=True)).holds
+    assert not line.tell(entry(13, 500, 11000, doubted=True)).holds
+
+
+def test_an_unreadable_message_by_a_new_route_explains_nothing() -> None:
+    line = proven()
+    line.tell(entry(12, None, None, with_id=False, doubted=True))
+    assert line.tell(entry(13, 200, 15700)).holds
+
+
+def test_a_debit_that_breaks_is_no_known_balance_until_the_next_message_joins_it() -> None:
+    line = proven()
+    ruling = line.tell(entry(13, -200, 13300))
+    assert (ruling.entry.standing, ruling.holds) == (UNPROVEN, False)
+    assert ruling.gaps == (Gap("m11", 3000),)
+    assert line.tell(entry(14, 100, 13400)).why is Why.JOINS
+    assert line.gaps() == {"m13": 3000}
+
+
+def test_the_first_receipt_is_accepted_also_behind_a_debit_that_it_does_not_join() -> None:
+    line = Line()
+    line.tell(entry(9, -100, 2000))
+    ruling = line.tell(FIRST)
+    assert (ruling.why, ruling.gaps) == (Why.FIRST, (Gap("m9", 5500),))
+
+
+def test_a_receipt_without_a_balance_waits_for_the_next_one() -> None:
+    for after, standing in ((11100, ACCEPTED), (10600, FORGED)):
+        line = proven()
+        assert line.tell(entry(12, 500, None)).holds
+        line.tell(entry(13, 100, after))
+        assert line.standings()["m12"] is standing
+    assert not Line().tell(entry(12, 500, None)).holds
+
+
+def test_an_id_that_the_line_has_is_not_judged() -> None:
+    line = proven()
+    ruling = line.tell(entry(11, 9000, 19500, key="again"))
+    assert (ruling.why, ruling.holds, ruling.changes) == (Why.ID_TAKEN, True, ())
+
+
+def test_balance_check_warn_accepts_and_says_so() -> None:
+    line = proven(check=BalanceCheck.WARN)
+    ruling = line.tell(entry(12, 9000, 80000))
+    assert (ruling.holds, ruling.warning, ruling.gaps) == (False, True, (Gap("m11", 60500),))
+    # The wallet goes on from the balance before: the accepted one is flagged.
+    line.tell(entry(13, 200, 10700))
+    assert line.standings()["m12"] is SUSPECT
+    assert line.tell(entry(14, 200, 10700)).entry.standing is SUSPECT
+
+
+def test_balance_check_off_accepts_everything_and_says_nothing() -> None:
+    line = proven(check=BalanceCheck.OFF)
+    ruling = line.tell(entry(12, 9000, 1))
+    assert (ruling.holds, ruling.warning, ruling.gaps) == (False, False, ())
+    assert line.tell(entry(13, -1, None)).entry.standing is NOTED
+
+
+def test_a_person_who_accepts_a_held_receipt_settles_those_behind_it() -> None:
+    line = proven()
+    line.tell(entry(13, 1000, 14500), entry(15, 100, 15000))
+    ruling = decide(line.entries.values(), "m13", genuine=True)
+    assert (ruling.why, ruling.entry.standing, ruling.entry.gap_minor) == (
+        Why.PERSON,
+        ACCEPTED,
+        3000,
+    )
+    line.keep(ruling)
+    assert line.tell(entry(14, 400, 14900)).why is Why.JOINS
+    assert line.standings()["m15"] is ACCEPTED
+
+
+def test_a_person_who_rejects_a_held_receipt_takes_it_out_of_the_chain() -> None:
+    line = proven()
+    line.tell(entry(13, 1000, 14500))
+    line.keep(decide(line.entries.values(), "m13", genuine=False))
+    assert line.standings()["m13"] is FORGED
+    assert line.tell(entry(14, 100, 14600)).holds
+
+
+def test_a_receipt_held_for_half_an_hour_is_due_for_a_notice() -> None:
+    line = proven()
+    held = line.tell(entry(12, 9000, 80000)).entry
+    entries = line.entries.values()
+    assert overdue(entries, held.stored_at + HELD_US_MAX - 1) == []
+    assert overdue(entries, held.stored_at + HELD_US_MAX) == [held]
