@@ -15,6 +15,8 @@ PROTOCOL: Final = "1"
 
 PROTOCOL_HEADER: Final = "X-Momo-Protocol"
 VERSION_HEADER: Final = "X-Momo-Version"
+TIMEZONE_HEADER: Final = "X-Momo-Timezone"
+"""On the socket: the shop's zone, in which the command line reads and shows times."""
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 API_VERSION_HEADER: Final = "Svc-Version"
 API_VERSION: Final = "1"

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 from daemon import wire
 from momo_cli import system
-from momo_cli.dial import RETRY_S, UnixConnection, dial, unreachable
+from momo_cli.dial import RETRY_S, UnixConnection, broken, dial, silent, unreachable
 from momo_cli.errors import Failure, usage
 from momo_cli.event_stream import Event, read_events
 from momo_cli.locate import Located
@@ -26,8 +26,6 @@ from momo_cli.trace import Trace
 DEFAULT_TIMEOUT_S: Final = 30.0
 _SILENCE_S_MAX: Final = 45.0
 """The daemon sends a comment every 15 s; three missing ones mean that the stream is dead."""
-_UNCERTAIN: Final = {"uncertain": "yes"}
-"""A fact of failures after which nobody knows whether the call was carried out."""
 _IDEMPOTENCY: Final = wire.IDEMPOTENCY_HEADER.lower()
 _READ_S_MIN: Final = 0.01
 _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -67,6 +65,7 @@ class Client:
     trace: Trace | None = None
     pause: Callable[[float], None] = system.sleep
     _warned: bool = field(default=False, init=False)
+    _zone: str | None = field(default=None, init=False)
 
     def get(self, path: str, **query: object) -> Reply:
         """Ask for something; query members that are None are left out."""
@@ -134,10 +133,10 @@ class Client:
                         raise usage(f"{target} is a stream; follow it with momo tx watch --json")
                     text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
             except TimeoutError:
-                raise self._silent(asked=method == "GET") from None
+                raise silent(self.timeout_s, asked=method == "GET") from None
             except (OSError, http.client.HTTPException) as problem:
                 if last:
-                    raise _broken(problem, safe=safe) from None
+                    raise broken(problem, safe=safe) from None
                 continue
             if self.trace is not None:
                 self.trace.got(status, said, text, system.monotonic() - started)
@@ -207,6 +206,15 @@ class Client:
             return False
         return True
 
+    def zone_name(self) -> str:
+        """Return the shop's zone, as the last answer told it; asks when none did. Empty when nobody says."""
+        if self._zone is None:
+            self._zone = ""  # asked once, whatever comes of it
+            with contextlib.suppress(Failure):
+                # Where nobody listens the next call says so.
+                _ = self.alive() and self.raw("GET", wire.Path.HEALTH, None, {})
+        return self._zone
+
     @contextmanager
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
@@ -233,6 +241,7 @@ class Client:
                 connection.request(method, target, body=body, headers=sent)
             response = connection.getresponse()
             self._compare(response.getheader(wire.PROTOCOL_HEADER))
+            self._zone = response.getheader(wire.TIMEZONE_HEADER) or self._zone
             yield response, transport
         finally:
             if response is not None:
@@ -244,8 +253,8 @@ class Client:
             return
         self._warned = True
         self.warn(
-            f"warning: the daemon speaks protocol {theirs} and this momo speaks {wire.PROTOCOL}; "
-            "restart the daemon: momo daemon stop, then momo daemon start"
+            f"warning: the daemon speaks protocol {theirs} and this momo speaks {wire.PROTOCOL}: "
+            "momo daemon restart"
         )
 
     def _reply(self, status: int, text: str) -> Reply:
@@ -269,15 +278,6 @@ class Client:
             body=body,
         )
 
-    def _silent(self, *, asked: bool) -> Failure:
-        tail = "" if asked else "; it may yet be done: look before you repeat it"
-        return Failure(
-            wire.ErrorCode.DAEMON_DOWN,
-            f"the daemon did not answer within {self.timeout_s:g} s (--timeout){tail}",
-            facts=dict(_UNCERTAIN),
-            next=("momo daemon status",),
-        )
-
 
 def path_of(path: str, **values: str) -> str:
     """Fill the placeholders of a `wire.Path`, each value quoted as one segment."""
@@ -287,14 +287,3 @@ def path_of(path: str, **values: str) -> str:
 def _target(path: str, query: Mapping[str, object] | None) -> str:
     given = {key: value for key, value in (query or {}).items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
-
-
-def _broken(problem: Exception, *, safe: bool) -> Failure:
-    detail = str(problem) or type(problem).__name__
-    tail = "" if safe else "; it may or may not have been done: look before you repeat it"
-    return Failure(
-        wire.ErrorCode.DAEMON_DOWN,
-        f"the connection to the daemon broke before the answer ({detail}){tail}",
-        facts=dict(_UNCERTAIN),
-        next=("momo daemon status",),
-    )

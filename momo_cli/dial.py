@@ -13,6 +13,8 @@ from momo_cli.locate import Located, is_there
 RETRY_S: Final = 2.0
 """A refused dial is tried again for so long: a starting daemon has bound but does not listen yet."""
 _DIAL_PAUSE_S: Final = 0.05
+_UNCERTAIN: Final = {"uncertain": "yes"}
+"""A fact of failures after which nobody knows whether the call was carried out."""
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -53,6 +55,29 @@ def unreachable(located: Located, problem: OSError) -> Failure:
     if not is_there(located.places.database) and not isinstance(problem, PermissionError):
         return Failure(wire.ErrorCode.NOT_SET_UP)
     return Failure(wire.ErrorCode.DAEMON_DOWN, _why(located.socket, problem))
+
+
+def silent(limit_s: float | None, *, asked: bool) -> Failure:
+    """Say that no answer came in time; `asked` when nothing was to be changed by the call."""
+    tail = "" if asked else "; it may yet be done: look before you repeat it"
+    return Failure(
+        wire.ErrorCode.DAEMON_DOWN,
+        f"the daemon did not answer within {limit_s:g} s (--timeout){tail}",
+        facts=dict(_UNCERTAIN),
+        next=("momo daemon status",),
+    )
+
+
+def broken(problem: Exception, *, safe: bool) -> Failure:
+    """Say that the connection broke; `safe` when the call may be repeated without doing anything twice."""
+    detail = str(problem) or type(problem).__name__
+    tail = "" if safe else "; it may or may not have been done: look before you repeat it"
+    return Failure(
+        wire.ErrorCode.DAEMON_DOWN,
+        f"the connection to the daemon broke before the answer ({detail}){tail}",
+        facts=dict(_UNCERTAIN),
+        next=("momo daemon status",),
+    )
 
 
 def _why(path: str, problem: OSError) -> str:

@@ -1,5 +1,7 @@
 """Carrying out a parsed command line: the client, the command, its answer on stdout."""
 
+from dataclasses import replace
+
 from momo_cli import render, system
 from momo_cli.answer import Answer, Call
 from momo_cli.client import DEFAULT_TIMEOUT_S, Client
@@ -24,6 +26,7 @@ def perform(terminal: Terminal, call: Call) -> int:
         else None,
         pause=system.sleep,
     )
+    terminal = replace(terminal, shop_zone=client.zone_name)
     answer = call.run(client, terminal, call.options)
     return _show(terminal, call, answer)
 

@@ -7,6 +7,7 @@ for; everything said here goes to stderr.
 import os
 import sys
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Final, TextIO
@@ -52,6 +53,7 @@ class Terminal:
         width: Columns of the terminal.
         now: Reads the clock.
         commands: The words of every command, by which hints are known.
+        shop_zone: Names the shop's zone, as far as that is known; else empty.
     """
 
     flags: Flags
@@ -67,6 +69,7 @@ class Terminal:
     width: int
     now: Callable[[], datetime] = system.now
     commands: Container[str] = ()
+    shop_zone: Callable[[], str] = str
 
     def note(self, text: str) -> None:
         """Say something on stderr, unless `-q`."""
@@ -114,10 +117,10 @@ class Terminal:
 
     @property
     def zone(self) -> tzinfo:
-        """Return the zone of times on the screen: `--utc`, `--tz`, `MOMO_TZ`, else Accra."""
+        """Return the zone of times on the screen and in flags: `--utc`, `--tz`, `MOMO_TZ`, else the shop's, else Accra's."""
         if self.flags.utc:
             return UTC
-        return zone_of(self.flags.tz) if self.flags.tz else _default_zone()
+        return zone_of(self.flags.tz) if self.flags.tz else _default_zone(self.shop_zone())
 
     def ask(self, question: str, flag: str) -> str:
         """Ask for a value; without a terminal, name the flag that gives it (exit 2)."""
@@ -203,11 +206,11 @@ def zone_of(name: str) -> tzinfo:
         ) from (None)
 
 
-def _default_zone() -> tzinfo:
-    try:
-        return zone_of(DEFAULT_ZONE)
-    except Failure:
-        return UTC  # no zone data on this machine; Ghana keeps UTC all year
+def _default_zone(shops: str) -> tzinfo:
+    for name in (shops, DEFAULT_ZONE):
+        with suppress(Failure):
+            return zone_of(name)
+    return UTC  # no zone data on this machine; Ghana keeps UTC all year
 
 
 def _is_tty(stream: TextIO | None) -> bool:

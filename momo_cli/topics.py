@@ -14,7 +14,7 @@ Environment variables. A flag wins over a variable, a variable over config.toml.
   MOMO_PROFILE    which shop of this user (--profile); ignored with MOMO_HOME
   MOMO_OUTPUT     table, plain, json, ndjson, csv or id (-o)
   MOMO_TIMEOUT    limit of a call, such as 30s (--timeout)
-  MOMO_TZ         zone of the times on the screen (--tz)
+  MOMO_TZ         zone of the times on the screen and in flags (--tz)
   MOMO_NO_INPUT   1: never ask (--no-input)
   MOMO_NO_COLOR   1: no colour (--no-color); NO_COLOR does the same
   MOMO_DEBUG      1: show what passes on the socket (--debug)
@@ -49,7 +49,7 @@ What goes to stdout is what you asked for; messages, hints and questions go to s
   --ping URL              tell a watcher of cron jobs: URL/start, then URL or URL/fail
   --wait-lock TIME        wait for another run of the same bulk command, instead of exit 10
   --timeout TIME          limit of a call, 30s if not said; 0 is for ever
-  --utc, --tz NAME        zone of the times on the screen
+  --utc, --tz NAME        zone of the times on the screen and in flags; the shop's if not said
   --absolute              times of day instead of "4m ago"
 
 These go anywhere on the line. Words after -- are taken as they are.

@@ -5,6 +5,7 @@ Pure ASGI: nothing here is made per request but one list of headers.
 
 import traceback
 from collections.abc import Collection
+from contextlib import suppress
 from email.utils import formatdate
 from importlib.metadata import version
 from typing import Final
@@ -18,6 +19,7 @@ from daemon.core import shapes
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.ids import request_id as make_request_id
 from daemon.core.limits import SECOND_US
+from daemon.store import shop
 from daemon.wire import (
     API_VERSION,
     API_VERSION_HEADER,
@@ -25,6 +27,7 @@ from daemon.wire import (
     PROTOCOL_HEADER,
     REQUEST_ID_HEADER,
     SOCKET_HOST,
+    TIMEZONE_HEADER,
     VERSION_HEADER,
     ErrorCode,
 )
@@ -48,6 +51,7 @@ class Envelope:
         self._service = service
         self._hosts = frozenset(hosts)
         self._date: tuple[int, bytes] = (0, b"")
+        self._timezone: tuple[tuple[bytes, bytes], ...] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -57,7 +61,7 @@ class Envelope:
         scope["state"]["request_id"] = request_id
         local = "peer_uid" in scope["state"]
         common = (
-            *(_ON_SOCKET if local else _EVERYWHERE),
+            *((*_ON_SOCKET, *await self._zone()) if local else _EVERYWHERE),
             (_REQUEST_ID, request_id.encode()),
             (b"date", self._today(env.clock.now_us())),
         )
@@ -84,6 +88,16 @@ class Envelope:
             if started:
                 raise
             await answer(refusal, request_id).send(send_with_headers)
+
+    async def _zone(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Return the header with the shop's zone, which does not change once there is a shop."""
+        if not self._timezone:
+            owner = None
+            with suppress(Unavailable):  # the answer says so itself
+                owner = await self._service.env.store.read(shop.get)
+            if owner is not None:
+                self._timezone = ((TIMEZONE_HEADER.lower().encode(), owner.timezone.encode()),)
+        return self._timezone
 
     def _refusal(self, error: Exception, scope: Scope, request_id: str) -> Refusal:
         if isinstance(error, Refusal):

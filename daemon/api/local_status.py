@@ -17,7 +17,7 @@ from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.core.phones import Condition
 from daemon.env import Env
-from daemon.store import endpoints, lists, missing_parts, notice_outbox, shop
+from daemon.store import endpoints, examine, lists, missing_parts, notice_outbox, shop
 from daemon.store.engine import Reader
 from daemon.wire import TransactionStatus
 from parsers.money import render
@@ -120,4 +120,5 @@ def _on_disk(path: str, schema: int) -> dict[str, Any]:
         except FileNotFoundError:
             continue
     # The whole file was checked when it was opened, or we would not run.
-    return {"path": path, "bytes": size, "schema": schema, "last_check": "ok"}
+    sqlite, _ = examine.sqlite_version()
+    return {"path": path, "bytes": size, "schema": schema, "sqlite": sqlite, "last_check": "ok"}

@@ -20,6 +20,7 @@ from momo_cli.amounts import amount_of
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
+from momo_cli.orders import find
 from momo_cli.proofs import PAID_BY, paid_by
 from momo_cli.reconciling import FILE_VIEW, FileOptions, look_alikes, run_file, submit
 from momo_cli.terminal import Terminal
@@ -139,7 +140,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     return Answer(
         document=reply.text,
         rows=[row],
-        lines=[_line(row, reference, terminal)],
+        lines=_lines(row, _payer(client, terminal, reference), reference, terminal),
         exit_code=exits.FINDINGS if options.exact and kind != "exact" else exits.OK,
         next=[f"momo tx show {reference}"],
     )
@@ -180,18 +181,31 @@ def _prove(client: Client, terminal: Terminal, failure: Failure) -> None:
     failure.facts[PAID_BY] = paid_by(row, terminal)
 
 
-def _line(row: Row, reference: str, terminal: Terminal) -> str:
-    received, expected = (
-        money(row.get("matched_amount")),
-        money(row.get("expected_amount")),
-    )
-    telco_id = clean(row.get("transaction_id"))
+def _payer(client: Client, terminal: Terminal, reference: str) -> Row:
+    """Return the order as it is now, for people; empty when it cannot be looked up: the match stands."""
+    if not terminal.human:
+        return {}
+    try:
+        return find(client, reference).data or {}
+    except Failure:
+        return {}
+
+
+def _lines(row: Row, order: Row, reference: str, terminal: Terminal) -> list[str]:
+    """Return what came of it: how it was paid, by whom, and what follows."""
+    currency = order.get("currency")
+    received, expected = money(row.get("matched_amount")), money(row.get("expected_amount"))
+    apart = money(row.get("difference"), currency).replace("-", "").replace("+", "")
     kind = row.get("difference_type")
-    apart = money(row.get("difference")).lstrip("-+")
+    said = f"✓ Paid exactly. {money(row.get('matched_amount'), currency)}"
     if kind == "underpaid":
         said = f"! Short by {apart}: received {received} of {expected}. The order is now PARTIAL."
-        return terminal.style(said, "yellow") + f"  ({telco_id} -> {reference})"
-    if kind == "overpaid":
+    elif kind == "overpaid":
         said = f"! Over by {apart}: received {received} for {expected}. The order is now OVERPAID."
-        return terminal.style(said, "yellow") + f"  ({telco_id} -> {reference})"
-    return terminal.style("✓ Paid exactly.", "green") + f" {received}  {telco_id} → {reference}"
+    telco_id, network = clean(row.get("transaction_id")), clean(at(order, "telco.provider")).upper()
+    name = clean(at(order, "payer.name"))
+    who = f"{f'from {name} ' if name else ''}({f'{network} {telco_id}'.strip()})"
+    if kind == "exact":
+        return [f"{terminal.style(said, 'green')} {who} → {reference}"]
+    tail = "Money moved, so this cannot be undone."
+    return [f"{terminal.style(said, 'yellow')} {tail}", f"  {who} → {reference}"]

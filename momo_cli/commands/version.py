@@ -16,7 +16,7 @@ EXAMPLES: Final = """\
   momo -V --json
 """
 VIEW: Final = View(
-    fields=(Field("version"), Field("protocol"), Field("daemon"), Field("schema")),
+    fields=(Field("version"), Field("protocol"), Field("daemon"), Field("schema"), Field("sqlite")),
     id="version",
 )
 

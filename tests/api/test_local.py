@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 from typing import Any
 
 import httpx
@@ -74,7 +75,12 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "templates": {"files": 0, "wordings": 0, "problems": []},
         "notices": {"unseen": 0, "urgent": 0},
         "phones": [],
-        "db": {"path": api.shop.env.store.path, "schema": len(migrations()), "last_check": "ok"},
+        "db": {
+            "path": api.shop.env.store.path,
+            "schema": len(migrations()),
+            "sqlite": sqlite3.sqlite_version,
+            "last_check": "ok",
+        },
         "secrets": "unlocked",
         "clock": {"state": "ok", "why": None, "ahead_s": None},
         "disk": {"room": "plenty"},

@@ -504,7 +504,13 @@ STATUS: dict[str, Any] = {
     "version": "0.1.0",
     "pid": 4121,
     "uptime_s": 273600,
-    "db": {"path": "/shop/momo.db", "bytes": 41_000_000, "schema": 1, "last_check": "ok"},
+    "db": {
+        "path": "/shop/momo.db",
+        "bytes": 41_000_000,
+        "schema": 1,
+        "sqlite": "3.40.1",
+        "last_check": "ok",
+    },
     "clock": {"state": "ok", "skew_s": 1},
     "lines": LINES,
     "today": {

@@ -175,20 +175,31 @@ def test_reconcile_finds_the_order_by_its_code(api: FakeApi, momo: Momo) -> None
 @pytest.mark.parametrize(
     ("kind", "difference", "line", "exact_code"),
     [
-        ("exact", "0.00", "✓ Paid exactly. 12.50  0000012345 → " + samples.REF, 0),
-        ("underpaid", "-2.00", "! Short by 2.00: received 12.50 of 12.50.", 6),
-        ("overpaid", "2.00", "! Over by 2.00: received 12.50 for 12.50.", 6),
+        ("exact", "0.00", "✓ Paid exactly. GHS 12.50 from Kofi (MTN 0000012345) → " + samples.REF, 0),
+        ("underpaid", "-2.00", "! Short by GHS 2.00: received 12.50 of 12.50. The order is now PARTIAL. "
+         "Money moved, so this cannot be undone.\n  from Kofi (MTN 0000012345) → " + samples.REF, 6),
+        ("overpaid", "2.00", "! Over by GHS 2.00: received 12.50 for 12.50. The order is now OVERPAID. "
+         "Money moved, so this cannot be undone.\n  from Kofi (MTN 0000012345) → " + samples.REF, 6),
     ],
-)
+)  # fmt: skip
 def test_reconcile_says_what_was_paid(
     kind: str, difference: str, line: str, exact_code: int, api: FakeApi, momo: Momo
 ) -> None:
     body = {**samples.RECONCILED, "difference_type": kind, "difference": difference}
     api.on("POST", f"{TX}/reconcile", ok(body))
-    ran = momo("reconcile", samples.REF, "0000012345", "-o", "table")
-    assert ran.code == 0
-    assert ran.out.startswith(line)
+    paid = {**samples.ONE, "telco": {"provider": "mtn", "transaction_id": "0000012345"}}
+    api.on("GET", TX, ok(paid))
+    ran = momo("reconcile", samples.REF, "0000012345", "-o", "table", COLUMNS="200")
+    assert (ran.code, ran.out) == (0, f"{line}\n")
     assert momo("reconcile", samples.REF, "0000012345", "--exact").code == exact_code
+
+
+def test_reconcile_says_so_too_when_the_payer_cannot_be_looked_up(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", f"{TX}/reconcile", ok(samples.RECONCILED))
+    ran = momo("reconcile", samples.REF, "0000012345", "-o", "table")
+    assert ran.out == f"✓ Paid exactly. 12.50 (0000012345) → {samples.REF}\n"
+    assert momo("reconcile", samples.REF, "0000012345").code == 0
+    assert [asked.method for asked in api.asked] == ["POST", "GET", "POST"]
 
 
 def test_reconcile_warns_of_letters_that_look_like_digits_and_sends_them(

@@ -63,12 +63,14 @@ class FakeApi:
         script: `"GET /v1/..."` -> what to answer; a list is answered in turn, its last for ever.
         asked: Every request, in order.
         protocol: What the daemon says that it speaks.
+        timezone: The shop's; asked for on its own, it is told and not written down.
     """
 
     def __init__(self) -> None:
         self.script: dict[str, Script | list[Script]] = {}
         self.asked: list[Asked] = []
         self.protocol = wire.PROTOCOL
+        self.timezone = "Africa/Accra"
         self._lock = threading.Lock()
 
     def on(self, method: str, path: str, *answers: Script) -> None:
@@ -78,7 +80,8 @@ class FakeApi:
     def answer(self, asked: Asked) -> Says:
         """Write the request down and return what the script says."""
         with self._lock:
-            self.asked.append(asked)
+            if asked.path != wire.Path.HEALTH:
+                self.asked.append(asked)
             found = self.script.get(f"{asked.method} {asked.path}")
             if isinstance(found, list):
                 found = found.pop(0) if len(found) > 1 else found[0]
@@ -122,6 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(says.status)
         self.send_header("Content-Type", kind)
         self.send_header(wire.PROTOCOL_HEADER, api.protocol)
+        self.send_header(wire.TIMEZONE_HEADER, api.timezone)
         if says.stream is None:
             self.send_header("Content-Length", str(len(payload)))
         else:
