@@ -12,6 +12,7 @@ from daemon.core.balance import (
 )
 from daemon.core.balance_line import (
     Gap,
+    Standing,
     Why,
 )
 from daemon.core.limits import MINUTE_US
@@ -108,6 +109,29 @@ def test_payments_of_one_moment_may_be_booked_against_the_order_of_their_ids(fir
     assert set(line.standings().values()) == {ACCEPTED}
     assert line.tell(entry(14, 100, 11500)).why is Why.JOINS
     assert line.gaps() == {}
+
+
+@pytest.mark.parametrize(("apart_us", "standing"), [(MINUTE_US, ACCEPTED), (MINUTE_US + 1, FORGED)])
+def test_only_payments_within_a_minute_are_of_one_moment(apart_us: int, standing: Standing) -> None:
+    line = proven()
+    line.tell(entry(13, 200, 10700))
+    later = entry(12, 700, 11400, at=AT + 13 * MINUTE_US + apart_us)
+    assert line.tell(later).entry.standing is standing
+
+
+def test_a_held_receipt_turns_no_other_of_its_moment() -> None:
+    line = proven()
+    assert line.tell(entry(13, 200, 20700)).holds
+    assert line.tell(entry(12, 700, 21400)).holds
+    assert line.standings() == {"m10": ACCEPTED, "m11": ACCEPTED, "m12": HELD, "m13": HELD}
+
+
+def test_a_place_that_two_receipts_leave_no_room_for_is_not_taken_by_turning() -> None:
+    line = proven()
+    line.tell(entry(13, 200, 10700), entry(14, 100, 10800))
+    ruling = line.tell(entry(12, 700, 11400))
+    assert (ruling.entry.standing, ruling.why) == (FORGED, Why.CONTRADICTED)
+    assert ruling.changes == ()
 
 
 def test_a_late_receipt_that_only_starts_where_its_neighbour_starts_is_held() -> None:

@@ -161,6 +161,7 @@ def test_balance_check_warn_accepts_and_says_so() -> None:
     line = proven(check=BalanceCheck.WARN)
     ruling = line.tell(entry(12, 9000, 80000))
     assert (ruling.holds, ruling.warning, ruling.gaps) == (False, True, (Gap("m11", 60500),))
+    assert ruling.entry.standing is ACCEPTED
     # The wallet goes on from the balance before: the accepted one is flagged.
     line.tell(entry(13, 200, 10700))
     assert line.standings()["m12"] is SUSPECT
@@ -171,6 +172,7 @@ def test_balance_check_off_accepts_everything_and_says_nothing() -> None:
     line = proven(check=BalanceCheck.OFF)
     ruling = line.tell(entry(12, 9000, 1))
     assert (ruling.holds, ruling.warning, ruling.gaps) == (False, False, ())
+    assert ruling.entry.standing is ACCEPTED
     assert line.tell(entry(13, -1, None)).entry.standing is NOTED
 
 

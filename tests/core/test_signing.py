@@ -102,11 +102,25 @@ def test_no_secret_is_an_error() -> None:
         sign([], webhook_id=ID, timestamp=STAMP, body=BODY)
 
 
-def test_a_broken_secret_is_an_error_that_does_not_quote_it() -> None:
+@pytest.mark.parametrize("secret", ["whsec_s*cret", "whsec_c2Vj*cmV0"])
+def test_a_broken_secret_is_an_error_that_does_not_quote_it(secret: str) -> None:
     with pytest.raises(ValueError, match="not base64") as caught:
-        sign(["whsec_s*cret"], webhook_id=ID, timestamp=STAMP, body=BODY)
+        sign([secret], webhook_id=ID, timestamp=STAMP, body=BODY)
     assert str(caught.value) == "a signing secret is not base64"
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "address", ["exec:/opt/shop/paid", "spool:/var/spool/momo", "listen:b91f0c1e", "exec:/a/../b"]
+)
+def test_an_address_on_this_machine_has_one_spelling(address: str) -> None:
+    assert normalise_url(address) == address
+
+
+@pytest.mark.parametrize("address", ["http://a.example/", "exec:paid", "spool:paid", "listen", ""])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="not an https URL"):
+        normalise_url(address)
 
 
 def an_id(**changes: object) -> str:
@@ -118,7 +132,7 @@ def an_id(**changes: object) -> str:
         "subject": "6f1c0d1e-0000-4000-8000-000000000000",
         "revision": 0,
     }
-    return webhook_id(**(parts | changes))  # type: ignore[arg-type]
+    return webhook_id(**(parts | changes))  # type: ignore[arg-type]  # by name
 
 
 def test_the_webhook_id_is_fixed_for_ever() -> None:
