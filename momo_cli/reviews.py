@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from daemon.wire import TransactionStatus
 from momo_cli.answer import Cell, Field, Head, Row, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -17,6 +18,21 @@ _STATES: Final = {
 }
 
 _SOUND: Final = ("accepted", "noted")
+_UNPAID: Final = (
+    TransactionStatus.PENDING,
+    TransactionStatus.EXPIRED,
+    TransactionStatus.MANUAL_REVIEW,
+)
+"""Orders in these may still be paid."""
+
+
+def _order(row: Row) -> Cell:
+    """Return the code of the order that it is about; with a question mark when that is only likely."""
+    if code := clean(at(row, "request.svc_code")):
+        return Cell(code, "bold")
+    likely = orders_of(row) if row.get("state") == OPEN else []
+    return Cell(f"{clean(likely[0].get('svc_code'))}?" if likely else "—", "bold")
+
 
 VIEW: Final = View(
     fields=(
@@ -41,7 +57,7 @@ VIEW: Final = View(
         Head("STATE", lambda row, _: tested(shown_state(row), row)),
         Head("AMOUNT", lambda row, _: money(row.get("amount")) or "—", right=True),
         Head("WHY", lambda row, _: clean(row.get("summary"))),
-        Head("ORDER", lambda row, _: Cell(clean(at(row, "request.svc_code")) or "—", "bold")),
+        Head("ORDER", lambda row, _: _order(row)),
         Head("WHEN", lambda row, t: ago(row.get("created_at"), t)),
         Head("ID", lambda row, _: clean(row.get("id")), cut=True),
     ),
@@ -89,10 +105,12 @@ def next_commands(row: Row) -> list[str]:
         reference = clean(at(row, "payment.reference"))
         return [f"momo tx show {reference}"] if reference else []
     suggested = [f"momo review approve {review} --suggested"] if suggestions_of(row) else []
+    named = [] if suggested or row.get("request") else orders_of(row)
+    order = "".join(f" --order {clean(one.get('svc_code'))}" for one in named)
     return [
         *suggested,
         f"momo messages show {message} --show-body",
-        f"momo review approve {review}",
+        f"momo review approve {review}{order}",
         f'momo review reject {review} --notes "WHY"',
     ]
 
@@ -101,6 +119,22 @@ def suggestions_of(row: Row) -> list[Row]:
     """Return the orders that a payment may have been meant for, the likeliest first."""
     found = row.get("suggestions")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def orders_of(row: Row) -> list[Row]:
+    """Return the orders that approving it may pay, the likeliest first, each with its `why`.
+
+    What is suggested; else the order that it is held for; else the one open order that its reference names.
+    """
+    if found := suggestions_of(row):
+        return found
+    request = row.get("request")
+    if isinstance(request, dict):
+        named, why = [request], "The payment is held for this order."
+    else:
+        named, why = row.get("orders_named") or [], "Its reference names this order."
+    still = [one for one in named if one.get("status") in _UNPAID]
+    return [{**one, "why": why} for one in still] if len(still) == 1 else []
 
 
 def suggestion_lines(row: Row) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from momo_cli.answer import Row
-from momo_cli.reviews import suggestions_of
+from momo_cli.reviews import orders_of
 from momo_cli.text import at, clean
 
 CODE_CHARACTERS: Final = 6
@@ -238,11 +238,11 @@ def _approve(model: Model, now: float) -> list[Deed]:
         model.say(Said("Nothing waits for you."), now)
     elif now - model.chosen_at < SEEN_S:
         model.say(Said("That one has only just come. Look at it, then press + again."), now)
-    elif not suggestions_of(row):
-        text = f"No order is suggested. momo review approve {clean(row.get('id'))} --order CODE"
+    elif not orders_of(row):
+        text = f"It names no order. momo review approve {clean(row.get('id'))} --order CODE"
         model.say(Said(text, "yellow"), now)
     else:
-        order = suggestions_of(row)[0]
+        order = orders_of(row)[0]
         deed = Approve(
             clean(row.get("id")), clean(order.get("reference")), clean(order.get("svc_code"))
         )

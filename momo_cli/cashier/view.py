@@ -21,7 +21,7 @@ from momo_cli.cashier.folding import folded
 from momo_cli.cashier.model import CODE_CHARACTERS, Model
 from momo_cli.day_sheet import columns
 from momo_cli.orders import shown_state
-from momo_cli.reviews import suggestions_of
+from momo_cli.reviews import orders_of
 from momo_cli.text import at, clean
 from momo_cli.times import parse_stamp
 from momo_cli.words import money, person, phone
@@ -69,7 +69,7 @@ def _below(model: Model, screen: Screen, room: int) -> list[Text]:
     day, waiting = _day(model, screen.width), _waiting(model, screen, screen.width)
     top = _newest(model, screen, tall=room >= _LOW)
     if len(top) + len(day) + len(waiting) > room:
-        day = [day[0], *day[-1:]]
+        day = _day(model, screen.width, brief=True)
     if len(top) + len(day) + len(waiting) > room:
         day = []
     used = len(top) + len(day) + len(waiting)
@@ -224,10 +224,11 @@ def _older(model: Model, screen: Screen, width: int, room: int) -> list[Text]:
 # The day ----------------------------------------------------------------------------------------------------
 
 
-def _day(model: Model, width: int) -> list[Text]:
+def _day(model: Model, width: int, *, brief: bool = False) -> list[Text]:
+    """Return the day on each wallet and in all; in brief only in all."""
     found = [_rule("TODAY", width)]
     for sheet in model.report.get("sheets") or ():
-        shown = columns(sheet)
+        shown = columns(sheet)[-1:] if brief else columns(sheet)
         for name, line in shown:
             text = Text(f" {_wallet_name(name, line, width):<{23 if width >= _SLIM else 15}}")
             text.append(f"{line['money_in']['count']:>{5 if width >= _SLIM else 4}}", "dim")
@@ -288,7 +289,7 @@ def _waiting(model: Model, screen: Screen, width: int) -> list[Text]:
 
 def _suggested(model: Model, row: Row) -> Iterator[Text]:
     """Return the order that the chosen payment may be for, and the key that takes it."""
-    orders = suggestions_of(row)
+    orders = orders_of(row)
     if not orders:
         return
     order = orders[0]

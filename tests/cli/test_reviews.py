@@ -24,6 +24,18 @@ def test_list_is_a_table_of_why(api: FakeApi, momo: Momo) -> None:
     assert ran.err == f"next:  momo review show {ID}\n"
 
 
+def test_the_order_that_a_doubtful_message_names_is_told_and_approving_it_is_offered(
+    api: FakeApi, momo: Momo
+) -> None:
+    waiting = {**samples.SHORT, "status": "PENDING"}
+    forged = {**samples.REVIEW, "request": None, "orders_named": [waiting]}
+    api.on("GET", wire.Path.REVIEWS, ok([forged]))
+    api.on("GET", ONE, ok(forged))
+    assert " 9PL8AA? " in momo("review", "list", "-o", "table", COLUMNS="120").out
+    said = momo("review", "show", ID, "-o", "table").err
+    assert f"momo review approve {ID} --order 9PL8AA\n" in said
+
+
 def test_list_asks_for_open_ones_unless_told_otherwise(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.REVIEWS, ok([]))
     momo("review", "list")

@@ -36,6 +36,7 @@ NEAR = {
     "suggestions": [ORDER],
 }
 FORGED = {**NEAR, "id": "4f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6", "needs_password": True}
+WAITING = {"status": "PENDING"}
 WALK_IN = {**samples.RECENT, "id": "walk-in", "order": None, "amount": "9.00"}
 REPORT = {**samples.REPORT, "recent": [samples.RECENT, WALK_IN]}
 SMALL = Screen(80, 24, datetime(2026, 11, 20, 9, 18, tzinfo=UTC), 100.0, UTC)
@@ -133,10 +134,43 @@ def test_a_screen_that_only_shows_approves_nothing_and_does_not_offer_it() -> No
     assert typed(model, "7KQ2MX") == [Lookup("7KQ2MX")]
 
 
-def test_without_a_suggestion_the_command_is_named() -> None:
-    model = opened(samples.REVIEW)
+HELD = samples.REVIEW
+NAMED = {**FORGED, "suggestions": [], "request": None, "orders_named": [samples.SHORT | WAITING]}
+
+
+@pytest.mark.parametrize(
+    ("review", "code", "why"),
+    [
+        (HELD, "7KQ2MX", "The payment is held for this order."),
+        (NAMED, "9PL8AA", "Its reference names this order."),
+    ],
+)
+def test_the_order_that_is_held_for_it_or_that_it_names_is_offered(
+    review: dict[str, Any], code: str, why: str
+) -> None:
+    model = opened(review)
+    told = "\n".join(shown(model))
+    assert f"→ {code}" in told
+    assert why in told
+    deeds = typed(model, "+")
+    deed = deeds[0] if deeds else model.ask and model.ask.deed
+    assert isinstance(deed, Approve)
+    assert (deed.svc_code, bool(model.ask)) == (code, review is NAMED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"orders_named": []},
+        {"orders_named": [samples.SHORT]},
+        {"orders_named": [samples.SHORT | WAITING, samples.PAID | WAITING]},
+        {"request": samples.PAID},
+    ],
+)
+def test_without_one_order_that_may_be_paid_the_command_is_named(change: dict[str, Any]) -> None:
+    model = opened(NAMED | change)
     assert typed(model, "+") == []
-    assert f"momo review approve {samples.REVIEW['id']} --order" in model.said.text
+    assert f"momo review approve {NAMED['id']} --order" in model.said.text
 
 
 def test_tab_goes_round_and_what_is_chosen_stays_chosen() -> None:
@@ -276,6 +310,19 @@ def test_a_wallet_that_does_not_agree_is_told_whole_at_every_width() -> None:
     for width in (40, 62, 80, 120, 140):
         told = "\n".join(shown(model, SMALL._replace(width=width)))
         assert told.count("✗ wallet 1,003,344.50") == 3, (width, told)
+
+
+def test_a_day_in_brief_keeps_the_amount_with_what_the_wallet_says() -> None:
+    sheets = deepcopy(REPORT["sheets"])
+    sheets[0]["all"]["wallet"] = {"agrees": False, "says": "3,000.00", "difference": "-344.50"}
+    model = Model()
+    heard(model, Books({**REPORT, "sheets": sheets}, (NEAR,)), 0.0)
+    found = shown(model, UPRIGHT)
+    assert found[10:13] == [
+        "─ TODAY ────────────────────────────────",
+        " All              48    GHS 3,344.50",
+        "   ✗ wallet 3,000.00",
+    ]
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 20, 39, 40, 61])
