@@ -34,6 +34,7 @@ from daemon.wire import MODE_HEADER, ErrorCode, Mode, Scope
 
 REMEMBERED_MAX: Final = 256
 """Keys looked up before; a shop has a handful."""
+_MODE: Final = MODE_HEADER.lower().encode()
 _CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 _SCOPES = msgspec.json.Decoder(frozenset[str])
 
@@ -199,7 +200,7 @@ class Doorkeeper:
         On the socket no key is needed; one that is given counts, with its own rights and mode.
 
         Raises:
-            Refusal: UNAUTHORIZED.
+            Refusal: UNAUTHORIZED; VALIDATION_ERROR, the call asks for another mode than it can have.
         """
         authorization = header(scope, b"authorization")
         peer_uid: int | None = scope["state"].get("peer_uid")
@@ -214,6 +215,7 @@ class Doorkeeper:
             return _in_mode(scope, await self._sessions.caller(token, now))
         caller = await self._keys.caller(authorization, now)
         assert caller.key_id is not None
+        _of_its_mode(scope, caller)
         self._env.key_use.note(caller.key_id, now)
         return caller
 
@@ -224,13 +226,26 @@ class Doorkeeper:
         return self._rates[caller.mode].take(caller.key_id, self._env.clock.now_us())
 
 
+def _of_its_mode(scope: AsgiScope, caller: Caller) -> None:
+    """Refuse a key whose call asks for the other mode: whoever means the sandbox must not ask a customer for money.
+
+    Raises:
+        Refusal: VALIDATION_ERROR.
+    """
+    mode = header(scope, _MODE)
+    if mode is not None and mode != caller.mode:
+        raise invalid(
+            [FieldError(MODE_HEADER, "invalid", f"a {caller.mode} key has no other mode")]
+        )
+
+
 def _in_mode(scope: AsgiScope, caller: Caller) -> Caller:
     """Bind a caller that sees both modes to the sandbox, when the call says so.
 
     Raises:
         Refusal: VALIDATION_ERROR, the header names no mode.
     """
-    mode = header(scope, MODE_HEADER.lower().encode())
+    mode = header(scope, _MODE)
     if mode is None or mode == Mode.LIVE:
         return caller
     if mode != Mode.TEST:

@@ -30,9 +30,9 @@ _SEQUENCE: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 def read(query: Query, last_event_id: str | None = None) -> tuple[str | None, str | None]:
     """Read the query: the event to go on from, which the header tells first, and the request that is watched."""
     since = query.text("since")
-    after = last_event_id or since
+    after, name = (last_event_id, "Last-Event-ID") if last_event_id else (since, "since")
     if after is not None and not _SEQUENCE.fullmatch(after):
-        query.fail("since", "invalid", "must be the id of an event")
+        query.fail(name, "invalid", "must be the id of an event")
     reference = query.text("reference")
     query.done()
     return after, reference

@@ -17,7 +17,7 @@ from daemon.flows import keys
 from daemon.store import api_keys
 from daemon.wire import ErrorCode, Mode, Scope
 
-KNOWN: Final = ("name", "mode", "kind", "scopes", "expires_in_days")
+KNOWN: Final = ("name", "mode", "kind", "scopes", "expires_at", "expires_in_days")
 NAME_CHARACTERS_MAX: Final = 100
 DAYS_MAX: Final = 3650
 OVERLAP_HOURS: Final = 24
@@ -39,12 +39,22 @@ def read(fields: Fields, now: int = 0) -> keys.NewKey:
         if fields.given("scopes"):
             fields.fail("scopes", "invalid", "a publishable key may only initialize")
         scopes = [Scope.TRANSACTIONS_INITIALIZE]
-    days = fields.integer("expires_in_days", 1, DAYS_MAX)
+    expires_at = _end(fields, now)
     fields.done()
     assert name is not None
     granted = KEY_SCOPES if scopes is None else frozenset(Scope(scope) for scope in scopes)
-    expires_at = None if days is None else now + days * DAY_US
     return keys.NewKey(name, Mode(mode), KeyKind(kind), granted, expires_at)
+
+
+def _end(fields: Fields, now: int) -> int | None:
+    """Read when a key ends: the time itself, or in how many days; None is never."""
+    end = fields.time("expires_at")
+    days = fields.integer("expires_in_days", 1, DAYS_MAX)
+    if end is not None and days is not None:
+        fields.fail("expires_in_days", "invalid", "goes without expires_at")
+    if end is not None and not now < end <= now + DAYS_MAX * DAY_US:
+        fields.fail("expires_at", "out_of_range", f"must be in the next {DAYS_MAX} days")
+    return end if days is None else now + days * DAY_US
 
 
 @described(

@@ -20,6 +20,10 @@ DEPTH_MAX: Final = 32
 DISCARD_BYTES_MAX: Final = 1024 * 1024
 """Of a body that is too large so much is read and thrown away: closing on unread bytes would reset the connection,
 and the caller would never see why."""
+DIGITS_MAX: Final = 309
+"""Of an integer: as many as the largest double has, so that whoever reads `meta` can hold it."""
+_TOO_LARGE: Final = "a number in it is too large"
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _CLOSE: Final = {"Connection": "close"}
 
 
@@ -97,6 +101,8 @@ def parse(body: bytes) -> dict[str, Any]:
     """
     try:
         text = body.decode("utf-8")
+        if text.startswith(_BYTE_ORDER_MARK):
+            raise _bad("it begins with a byte order mark")
         value = _decode(text)
         _check_depth(text, value)
         if "\\u" in text:
@@ -110,7 +116,7 @@ def parse(body: bytes) -> dict[str, Any]:
         raise _bad(f"it is nested deeper than {DEPTH_MAX}") from None
     except json.JSONDecodeError as error:
         raise _bad(f"{error.msg}, line {error.lineno} column {error.colno}") from None
-    except ValueError as error:  # ours, and Python's for an integer of more than 4300 digits
+    except ValueError as error:
         raise _bad(str(error)) from None
     if not isinstance(value, dict):
         raise _bad("it is not an object")
@@ -141,9 +147,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _number(text: str) -> Number:
     number = Number(text)
     if number in (float("inf"), float("-inf")):
-        raise ValueError("a number in it is too large")
+        raise ValueError(_TOO_LARGE)
     number.text = text
     return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise ValueError(_TOO_LARGE)
+    return int(text)
 
 
 def _constant(text: str) -> float:
@@ -168,7 +180,7 @@ def _check_depth(text: str, value: object) -> None:
 
 # Made once: json.loads and json.dumps would make them anew for every call.
 _decode: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_number, parse_constant=_constant
+    object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
 ).decode
 _compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _sorted: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode

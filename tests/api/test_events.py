@@ -156,6 +156,11 @@ async def test_a_wrong_since_is_422(api: FakeApi, since: str) -> None:
     assert answer.status_code == 422
 
 
+async def test_a_wrong_last_event_id_is_named_as_the_header_that_it_is(api: FakeApi) -> None:
+    answer = await api.local.get(PATH, params={"since": "0"}, headers={"Last-Event-ID": "x"})
+    assert [each["field"] for each in answer.json()["details"]] == ["Last-Event-ID"]
+
+
 @pytest.mark.parametrize("reference", ["nonsense", "svc_trx_" + "0" * 32])
 async def test_an_unknown_order_is_404(api: FakeApi, reference: str) -> None:
     answer = await api.local.get(PATH, params={"reference": reference})

@@ -67,6 +67,31 @@ async def test_a_key_ends_by_itself_on_its_day(api: FakeApi) -> None:
     assert seen.json()["data"]["state"] == "expired"
 
 
+async def test_a_key_ends_at_the_time_that_was_given(api: FakeApi) -> None:
+    end = "2026-12-31T23:59:59.000Z"
+    body = await made(api, expires_at=end)
+    assert body["data"]["expires_at"] == end
+    assert "meta" not in body
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"expires_at": "2020-01-01T00:00:00Z"}, {"expires_at": "out_of_range"}),
+        ({"expires_at": "2099-01-01T00:00:00Z"}, {"expires_at": "out_of_range"}),
+        ({"expires_at": "tomorrow"}, {"expires_at": "invalid"}),
+        (
+            {"expires_at": "2026-12-31T00:00:00Z", "expires_in_days": 2},
+            {"expires_in_days": "invalid"},
+        ),
+    ],
+)
+async def test_an_end_that_cannot_be_makes_no_key(
+    api: FakeApi, given: dict[str, object], wrong: dict[str, str]
+) -> None:
+    assert details(await api.local.post(KEYS, json={"name": "x", **given})) == wrong
+
+
 async def test_a_revoked_key_is_refused_at_once_and_stays_in_the_list(api: FakeApi) -> None:
     body = await made(api)
     client, path = await api.client(body["key"]), f"{KEYS}/{body['data']['id']}"
