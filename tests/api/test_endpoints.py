@@ -118,7 +118,9 @@ async def test_an_unknown_field_is_ignored_and_named(api: FakeApi) -> None:
         ("https://2130706433/", "invalid_host"),
     ],
 )
-async def test_an_address_that_may_not_be_called(api: FakeApi, url: str, reason: str) -> None:
+async def test_an_address_that_may_not_be_called_is_refused_with_its_reason(
+    api: FakeApi, url: str, reason: str
+) -> None:
     answer = await post(api.live, {"url": url})
     assert code(answer) == (422, "URL_NOT_ALLOWED")
     assert answer.json()["reason"] == reason

@@ -189,7 +189,7 @@ def test_what_is_no_address(text: str) -> None:
         split_address(text)
 
 
-def test_addresses_are_split() -> None:
+def test_an_address_is_parted_into_its_host_and_its_port() -> None:
     assert split_address("127.0.0.1:8420") == ("127.0.0.1", 8420)
     assert split_address("[::1]:0") == ("::1", 0)
 

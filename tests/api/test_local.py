@@ -155,7 +155,7 @@ async def test_the_journal_says_who_was_shown_the_texts_of_sms(api: FakeApi) -> 
     assert who.startswith("socket:")
 
 
-async def test_messages_are_filtered(api: FakeApi) -> None:
+async def test_each_filter_narrows_the_list_of_messages(api: FakeApi) -> None:
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
 
     async def total(**query: Any) -> int:

@@ -80,7 +80,7 @@ async def test_a_silent_sim_is_told(api: FakeApi) -> None:
     assert found["momo_sim_silent", device, "0"] == 1
 
 
-async def test_it_names_nobody(api: FakeApi) -> None:
+async def test_the_figures_name_no_person_number_or_port(api: FakeApi) -> None:
     await fill(api)
     text = (await api.local.get("/metrics")).text
     for secret in (IMEI, ICCID, MTN_IMSI, "244124567", "KOFI", "Ama", "ttyUSB", "93214500001"):

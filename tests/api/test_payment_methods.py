@@ -43,7 +43,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["code"]
 
 
-async def test_a_number_without_a_sim(api: FakeApi) -> None:
+async def test_a_number_without_a_sim_is_registered_with_every_field(api: FakeApi) -> None:
     answer = await post(api.live, {**NEW, "merchant_code": "441122"})
     record = {
         "id": answer.json()["data"]["id"],
@@ -134,20 +134,20 @@ async def test_a_number_is_registered_once(api: FakeApi) -> None:
     assert answer.json()["payment_method_id"] == METHOD_ID
 
 
-async def test_a_slot_that_holds_no_sim(api: FakeApi) -> None:
+async def test_a_slot_that_holds_no_sim_is_refused(api: FakeApi) -> None:
     for device_id, slot in ((NOBODY, 0), (api.shop.source.device_id, 1)):
         sim = {"device_id": device_id, "slot_index": slot}
         assert code(await post(api.live, {**NEW, "sim": sim})) == (422, "SIM_NOT_FOUND")
 
 
-async def test_a_sim_of_another_network(api: FakeApi) -> None:
+async def test_a_sim_of_another_network_is_refused(api: FakeApi) -> None:
     sim = {"device_id": api.shop.source.device_id, "slot_index": 0}
     answer = await post(api.live, {**NEW, "sim": sim})
     assert code(answer) == (422, "NETWORK_MISMATCH")
     assert (answer.json()["sim_network"], answer.json()["provider"]) == ("mtn", "momo_telecel")
 
 
-async def test_a_sim_that_holds_another_number(api: FakeApi) -> None:
+async def test_a_sim_that_holds_another_number_is_refused(api: FakeApi) -> None:
     body = {
         "provider": "momo_mtn",
         "phone_number": "0554567890",
@@ -161,7 +161,7 @@ async def test_a_sim_that_holds_another_number(api: FakeApi) -> None:
     assert len((await api.live.get(PATH)).json()["data"]) == 1
 
 
-async def test_creation_is_idempotent(api: FakeApi) -> None:
+async def test_a_repeat_of_a_creation_makes_no_second_number(api: FakeApi) -> None:
     first = await post(api.live, NEW, **{"Idempotency-Key": "k1"})
     again = await post(api.live, NEW, **{"Idempotency-Key": "k1"})
     assert (first.status_code, again.content) == (201, first.content)
@@ -289,7 +289,7 @@ async def test_reading_and_managing_are_two_scopes(api: FakeApi) -> None:
 # SIMs and lines -----------------------------------------------------------------------------------------------
 
 
-async def test_sims_to_choose_from(api: FakeApi) -> None:
+async def test_the_list_of_sims_says_which_are_free(api: FakeApi) -> None:
     device_id = await second_phone(api)
     answer = await api.live.get(f"{PATH}/sims")
     phones = answer.json()["data"]

@@ -145,7 +145,7 @@ async def test_the_refusals_of_the_specification(api: FakeApi) -> None:
     assert used.json()["expected_amount"] == "25.00"
 
 
-async def test_guessing_is_stopped(api: FakeApi) -> None:
+async def test_the_eleventh_unknown_id_in_a_quarter_of_an_hour_is_refused(api: FakeApi) -> None:
     reference = await order(api)
     for number in range(10):
         await post(api, reference, {"transaction_id": f"9321450000{number}"})

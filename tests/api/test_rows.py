@@ -51,7 +51,7 @@ def kinds(schema: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_field(row: FieldRow) -> None:
+def test_a_field_is_there_of_its_type_and_within_its_limits(row: FieldRow) -> None:
     schema, required = inside(schema_of(row), row.name)
     plain = {"uuid": "string", "time": "string", "decimal": "string"}.get(row.kind, row.kind)
     assert plain in kinds(schema)

@@ -163,7 +163,7 @@ def test_path_segments_are_quoted(api: FakeApi, momo: Momo) -> None:
     assert momo("tx", "show", "--client-ref", "a/b c", "--get", "data.status").out == "SUCCESS\n"
 
 
-def test_socket_search(tmp_path: Path) -> None:
+def test_the_socket_is_searched_for_in_the_published_order(tmp_path: Path) -> None:
     def found(flags: Flags, **environ: str) -> str:
         return locate(flags, {"HOME": str(tmp_path), **environ}, 4242).socket
 

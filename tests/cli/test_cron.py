@@ -145,7 +145,7 @@ def command_of(recipe: str) -> str:
     return fields[5]
 
 
-def test_there_are_recipes() -> None:
+def test_the_document_has_six_recipes_at_least() -> None:
     assert len(recipes()) >= 6
 
 

@@ -67,7 +67,7 @@ def test_the_document_is_the_daemons_own(api: FakeApi, momo: Momo) -> None:
         ((BUSY,), (), 6),
     ],
 )
-def test_exit_codes(
+def test_an_error_is_6_and_a_warning_only_when_it_is_asked_for(
     checks: tuple[dict[str, Any], ...], flags: tuple[str, ...], code: int, api: FakeApi, momo: Momo
 ) -> None:
     api.on("GET", wire.Path.LOCAL_DOCTOR, says(*checks))

@@ -37,7 +37,7 @@ def test_every_error_code_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("code", ErrorCode)
-def test_next_commands_parse(code: ErrorCode) -> None:
+def test_every_next_command_is_taken_by_the_program(code: ErrorCode) -> None:
     facts = {"command": "init", "slot": "0"}
     commands = next_of(Failure(code, facts=facts))
     assert commands

@@ -49,7 +49,7 @@ def test_fail_goes_try_by_try_and_then_tells_the_truth() -> None:
     assert told == [503, 200, 410, 200]
 
 
-def test_slow_answers_late(naps: list[float]) -> None:
+def test_slow_lets_momo_wait_for_the_answer(naps: list[float]) -> None:
     assert take(webhook(1), options(slow_s=20.0)).status_code == 200
     assert naps == [20.0]
 

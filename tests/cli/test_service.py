@@ -159,7 +159,7 @@ def test_timers_come_with_one_instance_for_each_endpoint(
 
 
 @pytest.mark.parametrize("flag", ["--print", "--dry-run"])
-def test_looking_writes_nothing(flag: str, machine: Machine, momo: Momo) -> None:
+def test_a_dry_run_and_a_print_write_nothing(flag: str, machine: Machine, momo: Momo) -> None:
     ran = momo("service", "install", "--timers", flag)
     assert ran.code == 0
     assert ran.out

@@ -164,7 +164,7 @@ def lived(seed: int) -> tuple[Month, Shop]:
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 21)]
 )
-def test_a_busy_month(seed: int) -> None:
+def test_every_genuine_payment_of_a_busy_month_counts_and_no_forgery_does(seed: int) -> None:
     month, shop = lived(seed)
     forged = {sms.key: sms for sms in month.arriving if sms.forged}
     genuine = [sms for sms in month.arriving if not sms.forged]

@@ -115,7 +115,9 @@ def broke(code: DeliveryError, *, connected: bool = False, status: int | None = 
         if code not in {DeliveryError.HTTP_ERROR, DeliveryError.REDIRECT}
     ],
 )
-def test_classify(outcome: Outcome, result: AttemptResult, code: DeliveryError | None) -> None:
+def test_each_outcome_has_its_result_and_its_code(
+    outcome: Outcome, result: AttemptResult, code: DeliveryError | None
+) -> None:
     assert classify(outcome) is result
     assert error_code(result) is code
 
@@ -145,7 +147,9 @@ def test_the_schedule_is_the_published_one() -> None:
         (12, 0.5, 999_999_999, 24 * HOUR),  # but a longer step stays
     ],
 )
-def test_delays(number: int, unit: float, asked: int | None, delay: int) -> None:
+def test_a_delay_is_its_step_or_what_was_asked_for_within_12_hours(
+    number: int, unit: float, asked: int | None, delay: int
+) -> None:
     assert next_delay_us(number, SCHEDULE_S, 0.2, unit, asked) == delay
 
 

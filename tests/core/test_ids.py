@@ -85,7 +85,7 @@ def test_different_entropy_gives_different_slugs(one: bytes, two: bytes) -> None
 
 
 @given(st.integers(0, 62**6 - 1))
-def test_base62_reads_back(number: int) -> None:
+def test_what_is_written_in_base62_reads_back(number: int) -> None:
     text = ids.base62(number, 6)
     read = 0
     for character in text:

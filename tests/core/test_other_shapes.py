@@ -37,7 +37,7 @@ def test_an_endpoint_never_shows_a_secret() -> None:
     }
 
 
-def test_a_failed_delivery() -> None:
+def test_a_failed_delivery_says_what_was_answered() -> None:
     row = rows.delivery(
         status=DeliveryStatus.FAILED,
         attempt_count=1,
@@ -105,7 +105,7 @@ def test_a_payment_method_on_a_sim_and_off_it() -> None:
     assert lost["sim"]["network"] == ""
 
 
-def test_sims_to_choose_from() -> None:
+def test_the_list_of_sims_says_which_are_free() -> None:
     slots = [
         rows.sim(seq=2, sim_key="b", iccid=None, slot_index=1, read_payment_at=None),
         rows.sim(),
@@ -194,7 +194,9 @@ def test_an_event_carries_the_transaction_it_is_about() -> None:
         (9, 51, 2, False, True),
     ],
 )
-def test_pagination(page: int, total: int, pages: int, *, has_next: bool, has_prev: bool) -> None:
+def test_pagination_counts_the_pages_and_says_what_is_beside(
+    page: int, total: int, pages: int, *, has_next: bool, has_prev: bool
+) -> None:
     assert shapes.pagination(page, 50, total) == {
         "page": page,
         "per_page": 50,

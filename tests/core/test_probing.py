@@ -21,7 +21,9 @@ def test_three_failures_of_either_kind_make_an_outage(
     ("failures", "link_failures", "wait_s"),
     [(3, 0, 5), (4, 0, 15), (5, 0, 30), (19, 0, 30), (0, 3, 5), (1, 4, 15)],
 )
-def test_the_waits(failures: int, link_failures: int, wait_s: int) -> None:
+def test_a_probe_waits_longer_with_each_failure(
+    failures: int, link_failures: int, wait_s: int
+) -> None:
     assert probe_at(failures, link_failures, 7 * S, 6 * S) == (7 + wait_s) * S
     assert probe_at(failures, link_failures, 7 * S, 7 * S) == (7 + wait_s) * S
 

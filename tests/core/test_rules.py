@@ -63,7 +63,7 @@ def wrong(filter_: Any) -> list[tuple[str, str]]:
         ({"amount": {"$and": [{"$gt": "5"}, {"$lt": "20"}]}}, False),
     ],
 )
-def test_each_operator(filter_: Any, claimed: bool) -> None:
+def test_each_operator_claims_what_it_says(filter_: Any, claimed: bool) -> None:
     assert claims(filter_) is claimed
 
 

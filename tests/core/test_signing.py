@@ -20,7 +20,7 @@ STAMP = 1767225600
 NOW = int(time.time())  # noqa: TID251 - the packages that verify read the clock
 
 
-def test_the_published_vector() -> None:
+def test_the_published_vector_is_signed_to_the_letter() -> None:
     assert sign([NEW, OLD], webhook_id=ID, timestamp=STAMP, body=BODY) == {
         "X-Svc-Signature": "t=1767225600,"
         "v1=7d0f1d4f475a5cab2c7c72622529aa917919b40a4417bf50be68ff352df468bd",

@@ -147,7 +147,9 @@ def test_nobody_is_told_to_join_roots_group(machine: Machine) -> None:
     [(0o600, (True, False, False)), (0o660, (True, True, False)), (0o666, (True, True, True)),
      (0o640, (True, False, False)), (0o060, (False, True, False))],
 )  # fmt: skip
-def test_who_may_open(tmp_path: Path, mode: int, allowed: tuple[bool, bool, bool]) -> None:
+def test_only_owner_group_and_root_may_open_a_port(
+    tmp_path: Path, mode: int, allowed: tuple[bool, bool, bool]
+) -> None:
     (tmp_path / "tty").touch()
     status = os.stat_result((mode, 0, 0, 1, 1000, 20, 0, 0, 0, 0))
     users = (User(1000, frozenset()), User(7, frozenset({20})), User(7, frozenset({7})))

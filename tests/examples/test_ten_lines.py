@@ -34,7 +34,7 @@ def blocks() -> dict[str, str]:
     return dict(re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL))
 
 
-def test_there_are_five() -> None:
+def test_every_language_has_its_ten_lines() -> None:
     assert set(blocks()) == set(LANGUAGES)
 
 

@@ -100,7 +100,9 @@ def _amounts(data: dict[str, object]) -> list[int]:
     ],
 )
 @pytest.mark.timeout(600)
-async def test_a_busy_month(tmp_path: Path, seed: int, size: Size) -> None:
+async def test_a_busy_month_ends_with_every_payment_where_it_belongs(
+    tmp_path: Path, seed: int, size: Size
+) -> None:
     played = await Played.live(tmp_path, seed, size)
     try:
         await no_forgery_pays(played)

@@ -141,7 +141,7 @@ async def test_a_paused_endpoint_gets_nothing_and_loses_nothing(shop: FakeShop) 
     assert (await only(shop)).status is DeliveryStatus.PENDING
 
 
-async def test_a_2xx_delivers(shop: FakeShop) -> None:
+async def test_a_2xx_ends_a_delivery_for_good(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
     await deliver.record(shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY)

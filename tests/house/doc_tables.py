@@ -144,7 +144,11 @@ def rows_of_fields() -> str:
     return _table(
         ("table", "field", "test"),
         [
-            (row.table, f"`{row.name}`", f"`{FIELD_TEST}::test_field[{row.id}]`")
+            (
+                row.table,
+                f"`{row.name}`",
+                f"`{FIELD_TEST}::test_a_field_is_there_of_its_type_and_within_its_limits[{row.id}]`",
+            )
             for row in field_rows()
         ],
     )

@@ -70,7 +70,7 @@ def test_any_text_either_round_trips_or_does_not_fit(text: str) -> None:
 
 
 @given(st.binary(), st.integers(0, 300), st.integers(0, 300))
-def test_decoding_never_raises(octets: bytes, locking: int, single: int) -> None:
+def test_decoding_any_octets_gives_a_text(octets: bytes, locking: int, single: int) -> None:
     text = gsm7.decode(octets, locking=locking, single=single)
     assert len(text) <= len(octets)
     text.encode()
@@ -107,7 +107,7 @@ def test_extension_characters_take_two_septets() -> None:
         (b"a\x80b", "a\ufffdb"),
     ],
 )
-def test_escapes(septets: bytes, text: str) -> None:
+def test_an_escape_stands_for_a_character_of_the_other_table(septets: bytes, text: str) -> None:
     assert gsm7.decode(septets) == text
 
 

@@ -120,7 +120,9 @@ def test_part_keeps_the_moment_not_the_zone() -> None:
         ([part(1)], part(2, None), Fit.JOINS),
     ],
 )
-def test_fit(existing: list[Part], new: Part, fit: Fit) -> None:
+def test_a_part_joins_those_of_its_message_and_no_other(
+    existing: list[Part], new: Part, fit: Fit
+) -> None:
     assert fits(existing, new) is fit
 
 

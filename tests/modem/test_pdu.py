@@ -85,7 +85,7 @@ def described(value: Deliver | Submit | StatusReport | Garbled) -> dict[str, Any
 
 
 @by_id(READABLE)
-def test_vector_reads_as_published(vector: dict[str, Any]) -> None:
+def test_a_vector_reads_as_published(vector: dict[str, Any]) -> None:
     value = decode(vector["pdu"], tpdu_length=vector["tpdu_octets"])
     expected = dict(vector["expect"])
     role = expected.pop("sender_role")
@@ -193,7 +193,7 @@ def test_a_cut_deliver_is_always_garbled(vector: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_garbled_says_why(line: str, length: int | None, why: str) -> None:
+def test_what_is_garbled_says_why_it_is(line: str, length: int | None, why: str) -> None:
     value = decode(line, tpdu_length=length)
     assert value == Garbled(why, line)
 

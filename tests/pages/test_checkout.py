@@ -229,7 +229,7 @@ async def test_only_a_host_that_the_shop_named_is_returned_to_by_itself(tmp_path
             api.shop.clock.advance(60)
 
 
-async def test_looking_changes_nothing(api: FakeApi) -> None:
+async def test_looking_at_a_page_changes_nothing(api: FakeApi) -> None:
     orders = Orders(api.shop)
     made = [await orders.make(state, **EXTRA.get(state, {})) for state in STATES]
     client = await api.client()

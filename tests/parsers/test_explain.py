@@ -54,6 +54,6 @@ def test_nothing_is_near_to_a_text_that_shares_no_words() -> None:
 
 @given(st.text(max_size=400))
 @settings(max_examples=50, deadline=None)
-def test_no_text_raises(text: str) -> None:
+def test_no_text_whatever_makes_explaining_raise(text: str) -> None:
     nearest(text)
     nearest(ON_NET[: len(text)] + text)

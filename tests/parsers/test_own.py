@@ -133,6 +133,6 @@ def test_a_wording_that_a_cut_or_a_typed_text_could_change_is_refused() -> None:
 
 @given(st.text(max_size=300), st.integers(0, len(FILE)))
 @settings(max_examples=60, deadline=None)
-def test_no_text_raises(text: str, at: int) -> None:
+def test_no_text_whatever_makes_own_wordings_raise(text: str, at: int) -> None:
     load(text)
     load(FILE[:at] + text + FILE[at:])

@@ -58,7 +58,7 @@ def test_the_short_way_accepts_only_what_the_library_accepts() -> None:
 
 @given(st.text(max_size=50))
 @settings(max_examples=200, deadline=None)
-def test_no_text_raises(text: str) -> None:
+def test_no_text_whatever_makes_a_phone_number_raise(text: str) -> None:
     read_phone(text)
 
 

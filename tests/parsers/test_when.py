@@ -72,7 +72,7 @@ def test_what_is_rendered_reads_back_to_the_millisecond(us: int) -> None:
 
 @given(st.text(max_size=40))
 @settings(max_examples=200, deadline=None)
-def test_no_text_raises(text: str) -> None:
+def test_no_text_whatever_makes_a_time_raise(text: str) -> None:
     read_iso(text)
     read_printed(text)
 

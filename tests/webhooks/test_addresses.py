@@ -293,7 +293,7 @@ ALLOWED_NETWORKS = AddressPolicy.from_settings(cidrs=["10.1.0.0/16", "fd01::/16"
         ),
     ],
 )
-def test_what_the_settings_allow(
+def test_the_settings_allow_private_places_exactly_and_metadata_never(
     policy: AddressPolicy, host: str, addresses: list[str], reason: Reason | None
 ) -> None:
     assert check_addresses(host, addresses, policy) is reason

@@ -64,7 +64,7 @@ from tests.fakes.receiver import HANG, Answer, Receiver
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, tuple) else repr(value)[-60:],
 )
-async def test_malformed_answers(
+async def test_each_malformed_answer_is_judged_and_hurts_no_later_one(
     receiver: Receiver,
     make_sender: MakeSender,
     answer: Answer,
@@ -279,5 +279,7 @@ async def test_a_goodbye_in_the_handshake_is_a_reset(make_sender: MakeSender) ->
         ),
     ],
 )
-def test_retry_after(headers: dict[str, str], seconds: int | None) -> None:
+def test_both_forms_of_retry_after_are_read_and_nothing_else(
+    headers: dict[str, str], seconds: int | None
+) -> None:
     assert retry_after_s(headers) == seconds

@@ -39,7 +39,7 @@ class Recording:
         raise ConnectionRefusedError
 
 
-def test_there_are_fifty() -> None:
+def test_fifty_nasty_addresses_are_tried_at_least() -> None:
     assert len({*INSIDE, *NONSENSE}) >= 50
 
 
