@@ -61,7 +61,9 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             )
     reply = client.call("DELETE", path)
     undelivered = reply.body.get("undelivered") or 0
-    lines = [f"{terminal.style('✓', 'green')} Deleted; {undelivered} deliveries never arrived."]
+    lost = {0: "", 1: " 1 delivery never arrived."}
+    told = lost.get(undelivered, f" {undelivered} deliveries never arrived.")
+    lines = [f"{terminal.style('✓', 'green')} Deleted.{told}"]
     hint = reply.body.get("hint")
     return Answer(
         document=reply.text,

@@ -1,4 +1,4 @@
-"""List the addresses that payments are sent to, and how each is doing."""
+"""List the addresses that payments are sent to, how each is doing, and how much waits for it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,6 +7,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Head, View
 from momo_cli.client import Client
 from momo_cli.endpoints import FIELDS, state_cell
+from momo_cli.errors import Failure
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.words import ago
@@ -22,6 +23,7 @@ VIEW: Final = View(
     heads=(
         Head("STATE", lambda row, _: state_cell(row)),
         Head("URL", lambda row, _: clean(row.get("url"))),
+        Head("QUEUED", lambda row, _: str(row.get("queued", "")), right=True),
         Head("LAST OK", lambda row, t: ago(row.get("last_success_at"), t) or "—"),
         Head(
             "FAILS",
@@ -47,6 +49,10 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     """Ask for the endpoints."""
     reply = client.get(Path.ENDPOINTS)
     rows = reply.data or []
+    if terminal.human and rows:
+        queued = _queued(client)
+        rows = [{**row, "queued": queued.get(row.get("id"), "")} for row in rows]
+    stopped = [clean(row.get("id")) for row in rows if row.get("auto_paused_at")]
     lost = at(reply.body, "meta.unclaimed_payments")
     notes = []
     if isinstance(lost, int) and lost:
@@ -58,5 +64,17 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
         rows=rows,
         empty="" if rows else "No endpoints yet: payments are kept, and sent to nobody.",
         notes=notes,
-        next=[] if rows else ["momo endpoints add https://shop.example/hook"],
+        next=[
+            *([] if rows else ["momo endpoints add https://shop.example/hook"]),
+            *(f"momo endpoints {verb} {one}" for one in stopped[:1] for verb in ("test", "resume")),
+        ],
     )
+
+
+def _queued(client: Client) -> dict[object, object]:
+    """Return how many deliveries wait for each; the list of the API does not say."""
+    try:
+        status = client.get(Path.LOCAL_STATUS).data
+    except Failure:
+        return {}  # the endpoints are what was asked for
+    return {one.get("id"): one.get("queued") for one in at(status, "endpoints") or ()}

@@ -5,8 +5,9 @@ from typing import Annotated, Final
 
 import typer
 
+from daemon.wire import Path
 from momo_cli.answer import Answer, Call
-from momo_cli.client import Client
+from momo_cli.client import Client, path_of
 from momo_cli.endpoints import VIEW, put, shown
 from momo_cli.terminal import Terminal
 
@@ -30,5 +31,9 @@ def command(
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
-    """Pause the endpoint."""
-    return shown(put(client, options.endpoint, {"is_active": False}), terminal)
+    """Pause the endpoint, unless it is."""
+    seen = client.get(path_of(Path.ENDPOINT, id=options.endpoint))
+    if not seen.data.get("is_active"):
+        return shown(seen, terminal, "It was paused already.")
+    changed = put(client, options.endpoint, {"is_active": False})
+    return shown(changed, terminal, "Paused: what comes for it waits until it is resumed.")

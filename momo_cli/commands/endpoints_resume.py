@@ -36,4 +36,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     queued = at(reply.body, "meta.queued")
     if not isinstance(queued, int):
         return shown(reply, terminal, "It was active already.")
-    return shown(reply, terminal, f"Resumed: {queued} waiting deliveries will now go.")
+    waiting = {0: "nothing waits", 1: "1 waiting delivery will now go"}
+    told = waiting.get(queued, f"{queued} waiting deliveries will now go")
+    return shown(reply, terminal, f"Resumed: {told}.")

@@ -3,6 +3,7 @@
 Exit 6: it did not take it.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -12,6 +13,7 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
+from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 
@@ -25,6 +27,9 @@ VIEW: Final = View(
 )
 
 
+_SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The flags of `momo endpoints test`."""
@@ -36,11 +41,15 @@ class Options:
 def command(
     endpoint: Annotated[str, typer.Argument(metavar="ID", help="The endpoint.")],
     body_max: Annotated[
-        int, typer.Option(min=0, help="Show so many characters of what it says.")
-    ] = 2000,
+        str,
+        typer.Option(metavar="N", help="Show so many characters of what it says: 200, 2k."),
+    ] = "2k",
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(endpoint.strip(), body_max), VIEW)
+    found = _SIZE.fullmatch(body_max)
+    if found is None:
+        raise usage(f"--body-max: {body_max!r} is not a number of characters; write 200 or 2k")
+    return Call(run, Options(endpoint.strip(), int(found[1]) * (1000 if found[2] else 1)), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:

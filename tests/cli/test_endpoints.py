@@ -8,7 +8,7 @@ import pytest
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
-from tests.fakes.fake_api import FakeApi, Says, ok
+from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 ID = samples.ENDPOINT["id"]
 ONE = f"/v1/open-collections/endpoints/{ID}"
@@ -120,17 +120,74 @@ def test_a_resume_says_how_much_will_go(api: FakeApi, momo: Momo) -> None:
     assert sent(api) == [("PUT", {"is_active": True})]
 
 
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        ({"queued": 1}, "Resumed: 1 waiting delivery will now go."),
+        ({"queued": 0}, "Resumed: nothing waits."),
+        ({}, "It was active already."),
+    ],
+)
+def test_a_resume_of_little_or_nothing_says_so(
+    meta: dict[str, int], told: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("PUT", ONE, ok(samples.ENDPOINT, meta=meta))
+    assert momo("endpoints", "resume", ID, "-o", "table").out.splitlines()[0] == told
+
+
 def test_a_pause_names_the_way_back(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ONE, ok(samples.ENDPOINT))
     api.on("PUT", ONE, ok({**samples.ENDPOINT, "is_active": False}))
-    assert momo("endpoints", "pause", ID, "-o", "table").out.startswith("! paused")
+    ran = momo("endpoints", "pause", ID, "-o", "table")
+    assert ran.out.startswith("Paused: what comes for it waits until it is resumed.\n! paused")
+    assert f"momo endpoints resume {ID}" in ran.err
     assert sent(api) == [("PUT", {"is_active": False})]
+
+
+def test_a_second_pause_changes_nothing_and_says_so(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ONE, ok({**samples.ENDPOINT, "is_active": False}))
+    ran = momo("endpoints", "pause", ID, "-o", "table")
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "It was paused already.")
+    assert sent(api) == []
+
+
+def test_the_list_says_how_much_waits_and_what_to_type_about_one_that_was_stopped(
+    api: FakeApi, momo: Momo
+) -> None:
+    stopped = {**samples.ENDPOINT, "is_active": False, "auto_paused_at": "2026-11-20T09:12:00.000Z"}
+    api.on("GET", wire.Path.ENDPOINTS, ok([stopped]))
+    status = {**samples.STATUS, "endpoints": [{**stopped, "queued": 14}]}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(status))
+    ran = momo("endpoints", "list", "-o", "table", COLUMNS="120")
+    heads, _, row = ran.out.splitlines()
+    assert heads.split()[:3] == ["STATE", "URL", "QUEUED"]
+    assert row.split()[3] == "14"
+    assert f"next:  momo endpoints test {ID}\n       momo endpoints resume {ID}" in ran.err
+    api.on("GET", wire.Path.LOCAL_STATUS, refusal(500, "INTERNAL_ERROR"))
+    assert momo("endpoints", "list", "-o", "table").code == 0
+
+
+@pytest.mark.parametrize(("size", "shown"), [("3", "abc"), ("2k", "abcdef" * 300), ("0", "")])
+def test_the_answer_of_a_test_is_shown_as_far_as_it_was_asked_for(
+    size: str, shown: str, api: FakeApi, momo: Momo
+) -> None:
+    answer = {"success": True, "status_code": 200, "message": "200.", "response_body": "abcdef" * 300}  # fmt: skip
+    api.on("POST", f"{ONE}/test", Says(answer))
+    ran = momo("endpoints", "test", ID, "--body-max", size, "-o", "table", COLUMNS="9000")
+    assert ran.out == "✓ 200.\n" + (f"  {shown}\n" if shown else "")
+
+
+@pytest.mark.parametrize("size", ["2m", "-1", "", "k"])
+def test_a_size_that_is_none_is_a_usage_error(size: str, momo: Momo) -> None:
+    ran = momo("endpoints", "test", ID, f"--body-max={size}")
+    assert (ran.code, "--body-max" in ran.err) == (2, True)
 
 
 def test_the_host_confirms_a_deletion(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ONE, ok(samples.ENDPOINT))
     api.on("DELETE", ONE, GONE)
     ran = momo("endpoints", "delete", ID, "--confirm", "shop.example", "-o", "table")
-    assert (ran.code, ran.out) == (0, "✓ Deleted; 3 deliveries never arrived.\n")
+    assert (ran.code, ran.out) == (0, "✓ Deleted. 3 deliveries never arrived.\n")
     assert "They are kept." in ran.err
 
 

@@ -8,7 +8,7 @@ import pytest
 from daemon import wire
 from momo_cli.commands import COMMANDS
 from tests.cli import samples
-from tests.cli.cases import CASES, ON_SIM, REVIEW, TX, Case
+from tests.cli.cases import CASES, ENDPOINT, ON_SIM, REVIEW, TX, Case
 from tests.cli.conftest import Momo, Shop
 from tests.cli.other_cases import OTHERS
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
@@ -38,6 +38,7 @@ def prepare(api: FakeApi, case: Case, answer: Says) -> None:
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
     api.on("GET", REVIEW, ok(samples.REVIEW))
+    api.on("GET", ENDPOINT, ok(samples.ENDPOINT))
     api.on("GET", wire.Path.PAYMENT_METHODS, ok([ON_SIM]))
     api.on(*case.call, answer)
 
