@@ -150,40 +150,42 @@ def _queue(
     tx: Tx, env: Env, endpoint: Endpoint, piece: Sequence[tuple[Candidate, Fate]], now: int
 ) -> tuple[Counter[Fate], int]:
     """Queue what was found; return how the counts change by what had become of it, and how many others have had."""
+    gone = gone_since(tx, [candidate for candidate, _ in piece])
+    still = [candidate for candidate, _ in piece if candidate.payment.id not in gone]
+    queued = _send(tx, env.outbox, endpoint, still, now)
     moved: Counter[Fate] = Counter()
     elsewhere = 0
-    outbox = env.outbox
-    gone = gone_since(tx, [candidate for candidate, _ in piece])
-    methods: dict[str | None, PaymentMethod | None] = {}
     for candidate, what in piece:
-        payment = candidate.payment
-        missed = gone.get(payment.id)
-        if missed is None:
-            if payment.payment_method_id not in methods:
-                methods[payment.payment_method_id] = routings.method_of(tx, payment)
-            method = methods[payment.payment_method_id]
-            facts = Forwarded(candidate.transaction, payment, method)
-            if not _send(tx, outbox, endpoint, candidate.delivery, facts, now):
-                missed = Fate.IN_FLIGHT
-        if missed is None:
+        payment_id = candidate.payment.id
+        if payment_id in queued:
             elsewhere += candidate.elsewhere
         else:
             moved[what] -= 1
-            moved[missed] += 1
+            moved[gone.get(payment_id, Fate.IN_FLIGHT)] += 1
     return moved, elsewhere
 
 
 def _send(
-    tx: Tx,
-    outbox: Outbox,
-    endpoint: Endpoint,
-    before: Delivery | None,
-    facts: Forwarded,
-    now: int,
-) -> bool:
-    """Queue one; False when it was queued by somebody else since we looked."""
-    if before is None:
-        return outbox.forward_to(tx, endpoint, facts, now) == 1
+    tx: Tx, outbox: Outbox, endpoint: Endpoint, found: Sequence[Candidate], now: int
+) -> set[str]:
+    """Queue payments; returns the ids of those that were not queued by somebody else since we looked."""
+    methods: dict[str | None, PaymentMethod | None] = {}
+    first: list[Forwarded] = []
+    queued: set[str] = set()
+    for candidate in found:
+        payment = candidate.payment
+        if candidate.delivery is None:
+            if payment.payment_method_id not in methods:
+                methods[payment.payment_method_id] = routings.method_of(tx, payment)
+            method = methods[payment.payment_method_id]
+            first.append(Forwarded(candidate.transaction, payment, method))
+        elif _send_again(tx, candidate.delivery, now):
+            queued.add(payment.id)
+    return queued | outbox.forward_to(tx, endpoint, first, now)
+
+
+def _send_again(tx: Tx, before: Delivery, now: int) -> bool:
+    """Queue one that was given up anew; False when somebody else did since we looked."""
     found = deliveries.get(tx, before.id)
     if found is None or found.status is not DeliveryStatus.FAILED:
         return False

@@ -27,6 +27,7 @@ from daemon.store.attempt_record import Ended, Leased
 from daemon.store.leasing import ONE_EACH, Ahead, Due
 from daemon.webhooks.reach import Reach
 from daemon.webhooks.targets import Target
+from daemon.wire import DeliveryStatus
 from parsers.faults import fault
 
 LOOK_AGAIN_S: Final = 30.0
@@ -37,7 +38,7 @@ WORKER: Final = "deliver"
 LOCKED_S: Final = 1.0
 """While the master key cannot be had, whether it can be had now is asked so often."""
 
-RECORD_S: Final = 0.05
+RECORD_S: Final = 0.1
 """What came of an attempt is written down so soon, also while its worker has more to send."""
 
 FAULT_S: Final = 1.0
@@ -236,7 +237,11 @@ class DeliverLoop:
 
     def _tell(self) -> None:
         told, self._told = self._told, []
+        again: Counter[str] = Counter()
         for one, decision in told:
+            if one.leased.delivery.bulk and decision.status is DeliveryStatus.DELIVERED:
+                again[one.leased.endpoint.id] += 1
+                continue
             self._log.info(
                 "deliver.attempted",
                 delivery=one.leased.delivery.id,
@@ -245,6 +250,8 @@ class DeliverLoop:
                 error=one.outcome.error_code,
                 ms=round(one.outcome.duration_us / 1000),
             )
+        for endpoint_id, count in again.items():
+            self._log.info("deliver.sent_again", endpoint=endpoint_id, delivered=count)
 
     async def _is_locked(self) -> bool:
         """Ask in a thread: a keyring may take its time."""
@@ -322,12 +329,12 @@ class DeliverLoop:
         except asyncio.CancelledError:
             await deliver.give_back(self._env, leased)
             raise
+        arrived = classify(outcome) is AttemptResult.DELIVERED
+        unit = 0.0 if arrived else self._env.entropy.unit()  # nothing is tried again after a 2xx
         now = self._env.clock.now_us()
-        self._ended.append(
-            Ended(leased, outcome, link, self._policy, now, self._env.entropy.unit())
-        )
+        self._ended.append(Ended(leased, outcome, link, self._policy, now, unit))
         self._record_soon()
-        if classify(outcome) is not AttemptResult.DELIVERED:
+        if not arrived:
             return False
         self._lanes.answered(leased.endpoint.id, outcome.duration_us)
         return True

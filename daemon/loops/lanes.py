@@ -14,7 +14,7 @@ from daemon.core.pacing import Key
 from daemon.store.attempt_record import Leased
 from daemon.store.leasing import Ahead
 
-AHEAD_S: Final = 0.05
+AHEAD_S: Final = 0.25
 AHEAD_MAX: Final = 64
 HOLD_S: Final = 20.0
 """Nothing begins that was leased longer ago: the lease (60 s) must outlast the attempt (15 s)."""

@@ -52,15 +52,12 @@ def write_all(tx: Tx, ended: Sequence[Ended], new_id: Callable[[], str]) -> list
     """
     decisions: list[Decision] = []
     plain: list[Ended] = []
-    untroubled: dict[str, bool] = {}
+    ids = {one.leased.endpoint.id for one in ended}
+    untroubled = dict.fromkeys(ids, False) | dict.fromkeys(deliveries.untroubled(tx, ids), True)
     for one in ended:
         endpoint_id = one.leased.endpoint.id
         if endpoint_id not in untroubled:
-            _, deleted = endpoints.now_in_use(tx, endpoint_id)
-            untroubled[endpoint_id] = not deleted and deliveries.streak_of(tx, endpoint_id) == (
-                0,
-                0,
-            )
+            untroubled[endpoint_id] = bool(deliveries.untroubled(tx, {endpoint_id}))
         decision = _hoped_for(one) if untroubled[endpoint_id] else None
         if decision is not None:
             plain.append(one)
@@ -100,10 +97,7 @@ def _write_plain(tx: Tx, plain: Sequence[Ended]) -> None:
         ],
         now,
     )
-    for endpoint_id in {one.leased.endpoint.id: None for one in plain}:
-        deliveries.note_endpoint(
-            tx, endpoint_id, succeeded=True, failures=0, link_failure=False, now=now
-        )
+    deliveries.note_answered(tx, {one.leased.endpoint.id for one in plain}, now)
     for one in plain:
         if one.leased.delivery.run > 1:
             # Only what was given up, in a run before, has a dead letter.

@@ -1,11 +1,19 @@
 """The outbox and its log: what is owed to whom, and what came of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_optional, table, values
+from daemon.store.rows import (
+    columns,
+    listed,
+    listed_values,
+    load,
+    load_optional,
+    table,
+    values,
+)
 
 TOPIC = "deliveries"
 """Woken by every commit that made something due."""
@@ -14,15 +22,22 @@ _DELIVERY = columns(Delivery)
 _NAMES = [name for name in _DELIVERY.split(", ") if name != "seq"]
 
 
-def add(tx: Tx, delivery: dict[str, Any]) -> bool:
-    """Owe a delivery; False when (endpoint, event, subject, revision) is already owed or done."""
+def add(tx: Tx, owed: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Owe deliveries; returns the ids of those that were not owed or done already, by (endpoint, event, subject, revision)."""
+    ids = {str(delivery["id"]) for delivery in owed}
+    if not ids:
+        return ids
+    rows = [[delivery[name] for name in _NAMES] for delivery in owed]
     added = tx.run(
-        f"INSERT INTO deliveries ({', '.join(_NAMES)}) VALUES ({', '.join(':' + name for name in _NAMES)}) "
+        f"INSERT INTO deliveries ({', '.join(_NAMES)}) VALUES {table(rows)} "
         "ON CONFLICT (endpoint_id, event, subject, revision) DO NOTHING",
-        delivery,
+        values(rows),
     )
     tx.wake(TOPIC)
-    return added == 1
+    if added == len(ids):
+        return ids
+    there = f"SELECT id FROM deliveries WHERE id IN ({listed(ids)})"
+    return {row[0] for row in tx.all(there, listed_values(ids))}
 
 
 def get(reader: Reader, delivery_id: str) -> Delivery | None:
@@ -217,6 +232,29 @@ def note_endpoint(
             "now": now,
         },
     )
+
+
+def note_answered(tx: Tx, endpoint_ids: Collection[str], now: int) -> None:
+    """Write that endpoints without a streak have answered well."""
+    tx.run(
+        "UPDATE endpoints SET consecutive_failures = 0, link_failures = 0, last_success_at = :now "
+        f"WHERE id IN ({listed(endpoint_ids)})",
+        {**listed_values(endpoint_ids), "now": now},
+    )
+
+
+def untroubled(reader: Reader, endpoint_ids: Collection[str]) -> set[str]:
+    """Return those of the endpoints that are not deleted and have no streak of failures, of either kind."""
+    if not endpoint_ids:
+        return set()
+    return {
+        row[0]
+        for row in reader.all(
+            "SELECT id FROM endpoints WHERE deleted_at IS NULL AND consecutive_failures = 0 "
+            f"AND link_failures = 0 AND id IN ({listed(endpoint_ids)})",
+            listed_values(endpoint_ids),
+        )
+    }
 
 
 def streak_of(reader: Reader, endpoint_id: str) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """What is due to whom: which delivery goes out next, behind which probe, and what an outage's end brings forward."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from daemon.core.model import Delivery, Endpoint
 from daemon.core.probing import FLUSH_GAP_US, is_out
 from daemon.store.deliveries import TOPIC
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_all, table, values
+from daemon.store.rows import columns, listed, listed_values, load, load_all, table, values
 
 _FREE = "{0}.next_attempt_at IS NOT NULL AND ({0}.leased_until IS NULL OR {0}.leased_until <= :now)"
 _SENDS = "e.is_active = 1 AND e.deleted_at IS NULL"
@@ -88,65 +88,88 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
     return [load(Queue, row) for row in rows]
 
 
-def endpoint(reader: Reader, endpoint_id: str) -> Endpoint:
-    """Return an endpoint that is owed something, of whatever kind it is."""
-    row = reader.one(
-        f"SELECT {columns(Endpoint)} FROM endpoints WHERE id = :id", {"id": endpoint_id}
+def endpoints(reader: Reader, ids: Collection[str]) -> list[Endpoint]:
+    """Return endpoints that are owed something, of whatever kind they are."""
+    rows = reader.all(
+        f"SELECT {columns(Endpoint)} FROM endpoints WHERE id IN ({listed(ids)})",
+        listed_values(ids),
     )
-    assert row is not None, "a delivery refers to it"
-    return load(Endpoint, row)
+    return load_all(Endpoint, rows)
 
 
-def lease_due(
-    tx: Tx, endpoint_id: str, *, bulk: bool, limit: int, now: int, until: int
-) -> list[tuple[Delivery, int]]:
-    """Keep for ourselves what is due to an endpoint, oldest first, and record that attempts begin.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many of what is due are leased of one kind for one endpoint."""
+
+    endpoint_id: str
+    bulk: bool
+    limit: int
+
+
+def lease_due(tx: Tx, wanted: Sequence[Wanted], *, now: int, until: int) -> list[Delivery]:
+    """Keep for ourselves what is due, of each endpoint and kind that is named the oldest.
 
     Args:
         tx: The transaction.
-        endpoint_id: Whose.
-        bulk: Of which kind.
-        limit: How many at most.
+        wanted: Whose, and how many; each endpoint and kind once.
         now: Our time.
         until: When the leases end, so that a crash gives the rows back.
 
     Returns:
-        Each delivery as it is now, and the number of the attempt within its run.
+        Each delivery as it is now, oldest first.
     """
-    return _lease(
-        tx,
-        "SELECT w.seq FROM deliveries w WHERE w.endpoint_id = :id AND w.bulk = :bulk "
-        f"AND {_FREE.format('w')} AND w.next_attempt_at <= :now "
-        "ORDER BY w.next_attempt_at, w.seq LIMIT :limit",
-        {"id": endpoint_id, "bulk": bulk, "limit": limit, "now": now, "until": until},
+    if not wanted:
+        return []
+    # One statement for all: each lets another thread in, and the writer's turn comes back late.
+    which = " UNION ALL ".join(
+        "SELECT seq FROM (SELECT w.seq FROM deliveries w "
+        f"WHERE w.endpoint_id = :id{place} AND w.bulk = :bulk{place} AND {_FREE.format('w')} "
+        f"AND w.next_attempt_at <= :now ORDER BY w.next_attempt_at, w.seq LIMIT :limit{place}) AS due{place}"
+        for place in range(len(wanted))
     )
+    params: dict[str, Any] = {"now": now, "until": until}
+    for place, one in enumerate(wanted):
+        params |= {
+            f"id{place}": one.endpoint_id,
+            f"bulk{place}": one.bulk,
+            f"limit{place}": one.limit,
+        }
+    return _lease(tx, which, params)
 
 
-def lease_probe(tx: Tx, endpoint_id: str, *, now: int, until: int) -> tuple[Delivery, int] | None:
+def lease_probe(tx: Tx, endpoint_id: str, *, now: int, until: int) -> Delivery | None:
     """Lease what an endpoint that is out is tried with; None when nothing of it is due."""
     seq = probe(tx, endpoint_id, now)
     if seq is None:
         return None
-    (leased,) = _lease(tx, ":seq", {"seq": seq, "now": now, "until": until})
+    (leased,) = _lease(tx, ":seq", {"seq": seq, "until": until})
     return leased
 
 
-def _lease(tx: Tx, which: str, params: dict[str, Any]) -> list[tuple[Delivery, int]]:
+def _lease(tx: Tx, which: str, params: dict[str, Any]) -> list[Delivery]:
     rows = tx.all(
         f"UPDATE deliveries SET leased_until = :until, waiting = NULL WHERE seq IN ({which}) "
         f"RETURNING {columns(Delivery)}",
         params,
     )
-    found = sorted(load_all(Delivery, rows), key=lambda one: (one.next_attempt_at, one.seq))
-    numbers = _numbers(tx, found)
-    leased = [(delivery, numbers[delivery.id, delivery.run] + 1) for delivery in found]
-    begun = [(delivery.id, delivery.run, number, params["now"]) for delivery, number in leased]
-    if begun:
-        tx.run(
-            "INSERT INTO attempts (delivery_id, run, number, started_at) VALUES " + table(begun),
-            values(begun),
-        )
-    return leased
+    return sorted(load_all(Delivery, rows), key=lambda one: (one.next_attempt_at, one.seq))
+
+
+def begin(tx: Tx, leased: Sequence[Delivery], now: int) -> list[int]:
+    """Record that attempts of what is leased begin; returns the number of each within its run."""
+    if not leased:
+        return []
+    last = _numbers(tx, leased)
+    numbers = [last[delivery.id, delivery.run] + 1 for delivery in leased]
+    begun = [
+        (delivery.id, delivery.run, number, now)
+        for delivery, number in zip(leased, numbers, strict=True)
+    ]
+    tx.run(
+        f"INSERT INTO attempts (delivery_id, run, number, started_at) VALUES {table(begun)}",
+        values(begun),
+    )
+    return numbers
 
 
 def probe(reader: Reader, endpoint_id: str, now: int) -> int | None:
@@ -221,12 +244,11 @@ def addresses(reader: Reader) -> list[str]:
 def _numbers(reader: Reader, found: Sequence[Delivery]) -> Counter[tuple[str, int]]:
     """Return the number of the last attempt by delivery and run."""
     # Not within RETURNING: SQLite 3.40 goes through the whole table of attempts there.
-    ids = {f"id{index}": delivery.id for index, delivery in enumerate(found)}
+    ids = [delivery.id for delivery in found]
     last: Counter[tuple[str, int]] = Counter()
     for delivery_id, run, number in reader.all(
-        "SELECT delivery_id, run, number FROM attempts "
-        f"WHERE delivery_id IN ({', '.join(f':{name}' for name in ids)})",
-        ids,
+        f"SELECT delivery_id, run, number FROM attempts WHERE delivery_id IN ({listed(ids)})",
+        listed_values(ids),
     ):
         last[delivery_id, run] = max(last[delivery_id, run], number)
     return last

@@ -1,18 +1,19 @@
 """Choose what goes out next: one round over what is owed, inside one transaction, and the order of decisions.md section 7."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from daemon.core.limits import LEASE_US
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
 from daemon.core.pacing import PROBES, Key, full
 from daemon.core.probing import probe_at
 from daemon.store import delivery_queue, webhook_secrets
 from daemon.store.attempt_record import Leased
-from daemon.store.delivery_queue import Queue
+from daemon.store.delivery_queue import Queue, Wanted
 from daemon.store.engine import Tx
+from daemon.store.webhook_secrets import owner_of
 
 Held = Callable[[str], bool]
 """Says of an address that nothing is sent to it now, because our own link is down."""
@@ -64,9 +65,8 @@ class Turn:
     running: Counter[Key]
     held: Held
     ahead: Ahead
-    leased: list[Leased] = field(default_factory=list)
+    found: list[Delivery] = field(default_factory=list)
     places: list[Key] = field(default_factory=list)
-    signers: dict[str, tuple[Endpoint, tuple[str, ...]]] = field(default_factory=dict)
 
     def lease(self, tx: Tx) -> Due:
         """Lease the probes that are due, then all else."""
@@ -77,16 +77,17 @@ class Turn:
             for queue in waiting
             if queue.bulk is not None and not queue.is_out and not self.held(queue.url)
         }
-        for key, count in self.ahead.more.items():
-            queue = ready.get(key)
-            if queue is not None and self._is_due(queue):
-                self._take_due(tx, key, count)
-                self._look_again(tx, ready, key)
+        more = [key for key in self.ahead.more if key in ready and self._is_due(ready[key])]
+        if more:
+            self._take_due(tx, {key: self.ahead.more[key] for key in more})
+            self._look_again(tx, ready, more)
         next_at = self._others(tx, ready)
         times = [at for at in (probe_next, next_at) if at is not None]
         full_up = len(self.places) >= self.limit
         return Due(
-            tuple(self.leased), tuple(self.places), None if full_up else min(times, default=None)
+            tuple(self._begun(tx)),
+            tuple(self.places),
+            None if full_up else min(times, default=None),
         )
 
     def _probes(self, tx: Tx, out: list[Queue]) -> int | None:
@@ -116,8 +117,8 @@ class Turn:
                     tx, queue.endpoint_id, now=self.now, until=self.now + LEASE_US
                 )
                 if found is not None:
-                    self._keep(tx, [found])
-                    self._place((queue.endpoint_id, found[0].bulk))
+                    self.found.append(found)
+                    self._place((queue.endpoint_id, found.bulk))
         return min(times, default=None)
 
     def _others(self, tx: Tx, ready: dict[Key, Queue]) -> int | None:
@@ -139,9 +140,9 @@ class Turn:
             if not self._is_due(first):
                 return first.next_at
             key = first.endpoint_id, bool(first.bulk)
-            self._take_due(tx, key, self.ahead.pace.get(first.endpoint_id, 1))
+            self._take_due(tx, {key: self.ahead.pace.get(first.endpoint_id, 1)})
             self._place(key)
-            self._look_again(tx, ready, key)
+            self._look_again(tx, ready, [key])
         return None
 
     def _order(self, queue: Queue) -> tuple[int, int, int]:
@@ -151,33 +152,34 @@ class Turn:
     def _is_due(self, queue: Queue) -> bool:
         return queue.next_at is not None and queue.next_at <= self.now
 
-    def _look_again(self, tx: Tx, ready: dict[Key, Queue], key: Key) -> None:
-        del ready[key]
-        for queue in delivery_queue.queues(tx, self.now, key[0]):
-            if queue.bulk == key[1]:
-                ready[key] = queue
+    def _look_again(self, tx: Tx, ready: dict[Key, Queue], keys: Collection[Key]) -> None:
+        """See what is first in these queues after some was taken."""
+        for key in keys:
+            del ready[key]
+        endpoint_id = next(iter(keys))[0] if len(keys) == 1 else None
+        for queue in delivery_queue.queues(tx, self.now, endpoint_id):
+            if (queue.endpoint_id, queue.bulk) in keys:
+                ready[queue.endpoint_id, bool(queue.bulk)] = queue
 
-    def _take_due(self, tx: Tx, key: Key, count: int) -> None:
-        endpoint_id, bulk = key
-        found = delivery_queue.lease_due(
-            tx, endpoint_id, bulk=bulk, limit=count, now=self.now, until=self.now + LEASE_US
-        )
-        self._keep(tx, found)
-
-    def _keep(self, tx: Tx, found: list[tuple[Delivery, int]]) -> None:
-        for delivery, number in found:
-            endpoint, secrets = self._signer(tx, delivery.endpoint_id)
-            self.leased.append(Leased(delivery, endpoint, number, secrets))
+    def _take_due(self, tx: Tx, counts: Mapping[Key, int]) -> None:
+        wanted = [Wanted(endpoint_id, bulk, count) for (endpoint_id, bulk), count in counts.items()]
+        self.found += delivery_queue.lease_due(tx, wanted, now=self.now, until=self.now + LEASE_US)
 
     def _place(self, key: Key) -> None:
         self.places.append(key)
         self.running[key] += 1
 
-    def _signer(self, tx: Tx, endpoint_id: str) -> tuple[Endpoint, tuple[str, ...]]:
-        known = self.signers.get(endpoint_id)
-        if known is None:
-            endpoint = delivery_queue.endpoint(tx, endpoint_id)
-            owner = webhook_secrets.owner_of(endpoint)
-            secrets = tuple(webhook_secrets.valid_at(tx, owner, self.now))
-            known = self.signers[endpoint_id] = endpoint, secrets
-        return known
+    def _begun(self, tx: Tx) -> list[Leased]:
+        """Record that what was leased begins, with what each is signed with."""
+        numbers = delivery_queue.begin(tx, self.found, self.now)
+        known = {
+            endpoint.id: (
+                endpoint,
+                tuple(webhook_secrets.valid_at(tx, owner_of(endpoint), self.now)),
+            )
+            for endpoint in delivery_queue.endpoints(tx, {one.endpoint_id for one in self.found})
+        }
+        return [
+            Leased(delivery, known[delivery.endpoint_id][0], number, known[delivery.endpoint_id][1])
+            for delivery, number in zip(self.found, numbers, strict=True)
+        ]

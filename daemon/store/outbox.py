@@ -7,8 +7,9 @@ word.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from daemon.core import routing, signing, webhook_shapes
+from daemon.core import ids, routing, signing, webhook_shapes
 from daemon.core.model import Endpoint, Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.texting import NO_TEXTING, Texting
 from daemon.store import deliveries, endpoints, routings
@@ -71,9 +72,16 @@ class Outbox:
         self._owe(tx, claiming, _forwarded(tx, facts, now), now)
         return claiming
 
-    def forward_to(self, tx: Tx, endpoint: Endpoint, facts: Forwarded, now: int) -> int:
-        """Owe it to one endpoint, behind what is live; returns 0 when it is owed or done already."""
-        return self._owe(tx, [endpoint], _forwarded(tx, facts, now, bulk=True), now)
+    def forward_to(
+        self, tx: Tx, endpoint: Endpoint, payments: Sequence[Forwarded], now: int
+    ) -> set[str]:
+        """Owe payments to one endpoint, behind what is live; returns the ids of those not owed or done already."""
+        owed = {}
+        for facts in payments:
+            delivery = self._delivery(endpoint, _forwarded(tx, facts, now, bulk=True), now)
+            owed[delivery["id"]] = delivery
+        new = deliveries.add(tx, list(owed.values()))
+        return {owed[delivery_id]["subject"] for delivery_id in new}
 
     def complete(
         self,
@@ -239,46 +247,44 @@ class Outbox:
 
     def _owe(self, tx: Tx, targets: Sequence[Endpoint], event: _Event, now: int) -> int:
         """Write a delivery for each target; returns how many are new."""
-        owed = 0
-        for endpoint in targets:
-            webhook_id = signing.webhook_id(
-                self.account_key,
-                endpoint.mode,
-                endpoint.url_normalised,
-                event.kind,
-                event.subject,
-                event.revision,
-            )
-            owed += deliveries.add(
-                tx,
-                {
-                    "id": self.new_id(),
-                    "webhook_id": webhook_id,
-                    "endpoint_id": endpoint.id,
-                    "event": event.kind,
-                    "subject": event.subject,
-                    "revision": event.revision,
-                    "transaction_id": event.transaction.id,
-                    "test": event.transaction.mode is Mode.TEST,
-                    "body": event.body(endpoint, webhook_id).decode(),
-                    "status": DeliveryStatus.PENDING,
-                    "attempt_count": 0,
-                    "run": 1,
-                    "next_attempt_at": now,
-                    "leased_until": None,
-                    "waiting": None,
-                    "extra": False,
-                    "bulk": event.bulk,
-                    "response_status_code": None,
-                    "response_body": None,
-                    "error_code": None,
-                    "error_message": None,
-                    "created_at": now,
-                    "delivered_at": None,
-                    "failed_at": None,
-                },
-            )
-        return owed
+        return len(deliveries.add(tx, [self._delivery(each, event, now) for each in targets]))
+
+    def _delivery(self, endpoint: Endpoint, event: _Event, now: int) -> dict[str, Any]:
+        """Return the row of what is owed to one endpoint."""
+        webhook_id = signing.webhook_id(
+            self.account_key,
+            endpoint.mode,
+            endpoint.url_normalised,
+            event.kind,
+            event.subject,
+            event.revision,
+        )
+        return {
+            "id": ids.time_ordered(self.new_id(), now),
+            "webhook_id": webhook_id,
+            "endpoint_id": endpoint.id,
+            "event": event.kind,
+            "subject": event.subject,
+            "revision": event.revision,
+            "transaction_id": event.transaction.id,
+            "test": event.transaction.mode is Mode.TEST,
+            "body": event.body(endpoint, webhook_id).decode(),
+            "status": DeliveryStatus.PENDING,
+            "attempt_count": 0,
+            "run": 1,
+            "next_attempt_at": now,
+            "leased_until": None,
+            "waiting": None,
+            "extra": False,
+            "bulk": event.bulk,
+            "response_status_code": None,
+            "response_body": None,
+            "error_code": None,
+            "error_message": None,
+            "created_at": now,
+            "delivered_at": None,
+            "failed_at": None,
+        }
 
 
 def _forwarded(tx: Tx, facts: Forwarded, now: int, *, bulk: bool = False) -> _Event:

@@ -99,21 +99,17 @@ def gone_since(reader: Reader, found: Sequence[Candidate]) -> dict[str, Fate]:
     if not found:
         return {}
     pairs = [(one.payment.id, one.transaction.id) for one in found]
-    reversed_at = dict(
-        reader.all(
-            f"WITH looked_at (payment_id, transaction_id) AS (VALUES {table(pairs)}) "
-            "SELECT p.id, p.reversed_at FROM looked_at l JOIN payments p ON p.id = l.payment_id "
-            "JOIN transactions t ON t.id = l.transaction_id AND t.payment_id = p.id",
-            values(pairs),
-        )
+    rows = reader.all(
+        f"WITH looked_at (payment_id, transaction_id) AS (VALUES {table(pairs)}) "
+        "SELECT l.payment_id, t.id FROM looked_at l LEFT JOIN payments p ON p.id = l.payment_id "
+        "LEFT JOIN transactions t ON t.id = l.transaction_id AND t.payment_id = p.id "
+        "WHERE t.id IS NULL OR p.reversed_at IS NOT NULL",
+        values(pairs),
     )
-    gone = {}
-    for payment_id, _ in pairs:
-        if payment_id not in reversed_at:
-            gone[payment_id] = Fate.IN_FLIGHT
-        elif reversed_at[payment_id] is not None:
-            gone[payment_id] = Fate.REVERSED
-    return gone
+    return {
+        payment_id: Fate.IN_FLIGHT if still_verified is None else Fate.REVERSED
+        for payment_id, still_verified in rows
+    }
 
 
 def fates(

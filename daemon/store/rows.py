@@ -1,7 +1,7 @@
 """Rows to values: the one place that knows how a dataclass of `core.model` lies in a table."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from enum import Enum
 from typing import Any, TypeVar, get_type_hints
@@ -51,6 +51,16 @@ def values(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
         for names, row in zip(_names(tuple(map(len, rows))), rows, strict=True)
         for name, value in zip(names, row, strict=True)
     }
+
+
+def listed(members: Collection[Any]) -> str:
+    """Return the parameters of an IN list, of `listed_values(members)`."""
+    return ", ".join(f":in{place}" for place in range(len(members)))
+
+
+def listed_values(members: Collection[Any]) -> dict[str, Any]:
+    """Return the values of an IN list."""
+    return {f"in{place}": member for place, member in enumerate(members)}
 
 
 @functools.lru_cache(maxsize=64)
