@@ -17,6 +17,7 @@ from daemon.config import Access, Config
 from daemon.core.access import Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.store import api_keys
+from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, Scope
 from tests.fakes.api import FakeApi, running
 
@@ -53,9 +54,9 @@ async def test_a_revoked_key_is_refused_from_the_next_call_on(api: FakeApi) -> N
     client = await api.client(await api.key())
     assert (await client.get(LIST)).status_code == 200
 
-    def revoke(tx: object) -> None:
-        tx.run("UPDATE api_keys SET revoked_at = 1")  # type: ignore[attr-defined]
-        tx.wake(api_keys.TOPIC)  # type: ignore[attr-defined]
+    def revoke(tx: Tx) -> None:
+        tx.run("UPDATE api_keys SET revoked_at = 1")
+        tx.wake(api_keys.TOPIC)
 
     await api.shop.env.store.write(revoke)
     refused(await client.get(LIST))

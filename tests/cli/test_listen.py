@@ -36,7 +36,7 @@ def options(**changes: object) -> Options:
         "receiver": None, "fails": (), "twice": False, "slow_s": 0.0, "shown": False,
         "secret_file": None, "endpoint": None, "keep": False,
     }  # fmt: skip
-    return Options(**{**values, **changes})  # type: ignore[arg-type]
+    return Options(**{**values, **changes})  # type: ignore[arg-type]  # by name
 
 
 def webhook(attempt: int) -> Webhook:

@@ -57,7 +57,7 @@ def test_ascii_where_the_locale_is(terminal: Terminal) -> None:
     ids=["pipe", "quiet", "rows on the same screen"],
 )
 def test_nothing_where_it_would_be_in_the_way(terminal: Terminal, told: dict[str, object]) -> None:
-    assert run(replace(terminal, **told)) == ""  # type: ignore[arg-type]
+    assert run(replace(terminal, **told)) == ""  # type: ignore[arg-type]  # fields by name
 
 
 def test_nothing_on_a_terminal_that_cannot_go_back(shop: Shop) -> None:

@@ -28,7 +28,7 @@ def test_no_limit_says_nothing() -> None:
 
 def test_one_key_does_not_use_up_anothers_calls() -> None:
     rates = Rates(60, 1)
-    assert [rates.take(key, NOW).allowed for key in "aba"] == [True, True, False]  # type: ignore[union-attr]
+    assert [rates.take(key, NOW).allowed for key in "aba"] == [True, True, False]  # type: ignore[union-attr]  # there is a limit
 
 
 def test_a_refused_call_costs_nothing() -> None:

@@ -23,7 +23,7 @@ class FakeKeyring(KeyringBackend):
     priority = 1
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # keyring has no annotations
         self.kept: dict[tuple[str, str], str] = {}
         self.locked = False
         self.forgetful = False
@@ -177,7 +177,7 @@ def test_desktop_keeps_its_key_in_the_keyring(desktop: Places, ring: FakeKeyring
 def test_machine_without_a_keyring_keeps_its_key_in_the_file(
     desktop: Places, ring: FakeKeyring
 ) -> None:
-    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
+    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]  # keyring has no annotations
     sealed = Vault.open(desktop, "auto").seal(b"x", "p")
     assert Vault.open(desktop, "auto").unseal(sealed, "p") == b"x"
     assert len(key_file(desktop).read_text().strip()) == 44
@@ -186,7 +186,7 @@ def test_machine_without_a_keyring_keeps_its_key_in_the_file(
 def test_keyring_that_is_demanded_but_absent_is_an_error(
     desktop: Places, ring: FakeKeyring
 ) -> None:
-    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
+    keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]  # keyring has no annotations
     with pytest.raises(SecretsLocked, match="the keyring cannot be used"):
         Vault.open(desktop, "keyring").seal(b"x", "p")
     assert not key_file(desktop).exists()

@@ -34,7 +34,7 @@ class Reader:
 async def running() -> set[str]:
     """Return what else runs in this loop."""
     await asyncio.sleep(0)
-    return {task.get_name() for task in asyncio.all_tasks()} - {asyncio.current_task().get_name()}  # type: ignore[union-attr]
+    return {task.get_name() for task in asyncio.all_tasks()} - {asyncio.current_task().get_name()}  # type: ignore[union-attr]  # a task runs this test
 
 
 async def test_what_is_sent_begins_and_ends_an_answer() -> None:

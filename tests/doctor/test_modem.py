@@ -26,7 +26,7 @@ def machine(tmp_path: Path) -> Machine:
 
 def found(machine: Machine, **changes: object) -> Found:
     """Return id -> (status, detail, fix) of all that is not well, or all of it when all is."""
-    patient = replace(Patient(machine.root, ROOT_USER), **changes)  # type: ignore[arg-type]
+    patient = replace(Patient(machine.root, ROOT_USER), **changes)  # type: ignore[arg-type]  # fields by name
     return {
         check.id: (check.status.value, check.detail, check.fix)
         for check in examine(patient, ["modem"])

@@ -24,7 +24,7 @@ def paid(
     balance_minor: int = 50_000,
     **more: int,
 ) -> Receipt:
-    return mtn(amount_minor, "KOFI ANTWI BADU", balance_minor, reference, telco_id, **more)  # type: ignore[arg-type]
+    return mtn(amount_minor, "KOFI ANTWI BADU", balance_minor, reference, telco_id, **more)  # type: ignore[arg-type]  # by name
 
 
 async def messages(shop: FakeShop) -> list[Message]:
@@ -320,7 +320,7 @@ async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
         sender: str | None, body: str, *, network: str | None = None, own: object = ()
     ) -> object:
         assert own == ()
-        return replace(real(sender, body, network=network), unverified=True)  # type: ignore[arg-type] # a receipt is read here
+        return replace(real(sender, body, network=network), unverified=True)  # type: ignore[arg-type]  # a receipt is read here
 
     monkeypatch.setattr(conclude, "read", unverified)
     await shop.read(paid("x"))

@@ -74,7 +74,7 @@ async def test_parts_that_are_announced_together_share_a_commit(shop: FakeShop) 
         """Hands the second part out as soon as somebody waits for it."""
 
         @property
-        def expects_parts(self) -> bool:  # type: ignore[override]
+        def expects_parts(self) -> bool:  # type: ignore[override]  # a question here, a field there
             if self.asked:
                 return False
             self.asked = True

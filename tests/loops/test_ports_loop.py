@@ -216,7 +216,7 @@ async def test_of_a_stick_with_several_ttys_the_one_that_answers_is_served(tmp_p
         heard.append(data)
         feed(data)
 
-    mute.feed = overheard  # type: ignore[method-assign]
+    mute.feed = overheard  # type: ignore[method-assign]  # listened in on
 
     def reject(path: str) -> None:
         assert path == str(order[0])

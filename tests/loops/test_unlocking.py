@@ -115,7 +115,7 @@ async def test_a_wrong_pin_is_typed_once_through_restarts_of_phone_and_daemon(be
         await bench.stop()
         bench.port.play("reboot-loud")
         again = bench.start()
-        await until(lambda again=again: again.state == "pin_wrong")  # type: ignore[misc]
+        await until(lambda again=again: again.state == "pin_wrong")  # type: ignore[misc]  # a lambda in a loop has no type of its own
     assert typed(bench.phone) == ['AT+CPIN="1111"']
     assert bench.phone.sim is not None
     assert bench.phone.sim.pin_tries == 2

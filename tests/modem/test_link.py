@@ -79,7 +79,7 @@ def port(tmp_path: Path) -> Iterator[PhonePort]:
 
 def on(port: PhonePort, kept: set[str] | None = None, **settings: float) -> Daemon:
     kept = set() if kept is None else kept
-    return Daemon(Path(port.link), SessionSettings(**settings), kept)  # type: ignore[arg-type]
+    return Daemon(Path(port.link), SessionSettings(**settings), kept)  # type: ignore[arg-type]  # by name
 
 
 async def test_message_crosses_the_tty_and_leaves_its_slot(port: PhonePort) -> None:

@@ -48,7 +48,7 @@ async def test_one_failing_job_does_not_undo_the_others_of_its_group(path: str) 
         add_code(tx, "never")
         raise ValueError("no")
 
-    jobs = [store.write(lambda tx, n=n: add_code(tx, str(n))) for n in range(20)]  # type: ignore[misc]
+    jobs = [store.write(lambda tx, n=n: add_code(tx, str(n))) for n in range(20)]  # type: ignore[misc]  # a lambda in a loop has no type of its own
     results = await asyncio.gather(*jobs, store.write(fail), return_exceptions=True)
     assert isinstance(results[-1], ValueError)
     assert results[:-1] == [None] * 20
