@@ -4,13 +4,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from daemon.wire import ErrorCode, Path
+from daemon.wire import Path
 from momo_cli.answer import Answer, Field, View
 from momo_cli.client import Client, path_of
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import usage
 from momo_cli.passwords import owners_password
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean
 from momo_cli.values import dumps
 from momo_cli.words import clock
 
@@ -53,13 +53,7 @@ def ask(
     """
     path = paths[1] if endpoint is None else path_of(paths[0], id=endpoint)
     body = {**body, "password": owners_password(terminal, password_file)}
-    try:
-        return client.call("POST", path, body=body).body
-    except Failure as failure:
-        left = at(failure.body, "error.attempts_remaining")
-        if failure.code == ErrorCode.INVALID_PASSWORD and isinstance(left, int):
-            failure.message = f"Attempts that are left: {left}."
-        raise
+    return client.call("POST", path, body=body).body
 
 
 def shown(body: dict[str, Any], terminal: Terminal, secret_file: str | None, said: str) -> Answer:

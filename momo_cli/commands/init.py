@@ -1,7 +1,8 @@
 """Ask a customer for money: makes an order with a code that the customer types as the reference.
 
 AMOUNT is 12, 12.50 or "GHS 12.50". With --wait the command ends when the money is in: exit 0 paid,
-6 paid short or ended otherwise, 8 not paid in time.
+6 paid short or ended otherwise, 8 not paid in time. The key of the call is kept in the state folder (idem.ndjson)
+before it is made: with --idempotency-key it can be repeated, and makes no second order.
 """
 
 from dataclasses import dataclass
@@ -10,11 +11,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from daemon.wire import Path
-from momo_cli import orders, system
+from momo_cli import orders
 from momo_cli.amounts import amount_of, json_object
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.errors import Failure
+from momo_cli.idempotency import fresh_key
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
 from momo_cli.times import duration_s
@@ -134,7 +136,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Make the order; with --wait, see it through."""
-    key = options.idempotency_key or system.new_key()
+    key = options.idempotency_key or fresh_key(terminal, "init")
     try:
         reply = client.call(
             "POST",

@@ -7,7 +7,7 @@ Exit 9: there was more than one call takes, and --chunk was not given.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -16,12 +16,13 @@ from daemon.wire import Path
 from momo_cli import exits, system
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, Reply, path_of
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
 from momo_cli.times import moment, parse_stamp, stamp
 
 EXAMPLES: Final = """\
-  momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from today --to now
+  momo replay --endpoint shop.example --from today --to now
   momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 25h --to now --quiet
   momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 60d --to now --chunk --yes
 """
@@ -70,7 +71,9 @@ class Options:
 
 
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
-    endpoint: Annotated[str, typer.Option(metavar="ID", help="Who should have them.")],
+    endpoint: Annotated[
+        str, typer.Option(metavar="ENDPOINT", help="Who should have them: its label, host or id.")
+    ],
     since: Annotated[str, typer.Option("--from", help="From then: 25h, today, 2026-11-20.")],
     until: Annotated[str, typer.Option("--to", help="Until then.")] = "now",
     dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Count, queue nothing.")] = False,
@@ -98,6 +101,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Show the plan, ask, and queue."""
     since = moment(options.since, "--from", terminal.now(), terminal.zone)
     until = moment(options.until, "--to", terminal.now(), terminal.zone)
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     windows = _windows(since, until) if options.chunk else [(since, until)]
     if terminal.human and not (options.dry_run or terminal.flags.yes):
         where = clean(client.get(path_of(Path.ENDPOINT, id=options.endpoint)).data.get("url"))

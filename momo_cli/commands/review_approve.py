@@ -128,9 +128,7 @@ def _is_sure(terminal: Terminal, row: Row) -> bool:
 
 
 def _ours(failure: Failure, options: Options, body: dict[str, Any]) -> Failure:
-    left = at(failure.body, "error.attempts_remaining")
-    if failure.code == ErrorCode.INVALID_PASSWORD and isinstance(left, int):
-        failure.message = f"Attempts that are left: {left}."
+    if failure.code == ErrorCode.INVALID_PASSWORD:
         failure.next = (f"momo review approve {options.review}",)
     failure.facts.setdefault("reference", str(body.get("reference", options.order or "")))
     return failure

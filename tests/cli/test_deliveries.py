@@ -408,7 +408,7 @@ def test_a_wrong_password_is_4_and_says_what_is_left(
     flags = ("--password-file", password, "--secret-file", str(kept))
     ran = momo("endpoints", "reveal", ENDPOINT, *flags)
     assert ran.code == 4
-    assert "Attempts that are left: 2." in ran.err
+    assert "2 tries are left in the next 15 minutes." in ran.err
     assert not kept.exists()
 
 

@@ -89,6 +89,14 @@ def test_a_number_stands_for_its_id(
     assert (api.asked[-1].method, api.asked[-1].path) == call
 
 
+def test_a_replay_goes_to_whom_it_is_said(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.ENDPOINTS, ok([{**samples.ENDPOINT, "description": "shop-web"}]))
+    api.on("POST", Path.REPLAY, ok(None, enqueued=0))
+    assert momo("replay", "--endpoint", "Shop-Web", "--from", "-25h", "--yes").code == 0
+    assert api.asked[-1].body["endpoint_id"] == samples.ENDPOINT["id"]
+    assert momo("replay", "--endpoint", "nobody", "--from", "-25h", "--yes").code == 3
+
+
 def test_a_number_that_there_is_not_is_3(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.PAYMENT_METHODS, ok([ESI]))
     ran = momo("methods", "show", "0244124567", "--json")

@@ -28,7 +28,7 @@ def test_sim_with_another_number_is_refused_and_the_hint_moves_it(
     ran = momo(*ASSIGN, "--json")
     assert ran.code == 5
     assert (
-        ran.json["error"]["next"][1]
+        ran.json["error"]["next"][0]
         == f"momo sims assign zte-front:0 --method {samples.METHOD} --move"
     )
     assert [asked.path for asked in taken.asked][1:] == [METHOD]
