@@ -1,6 +1,6 @@
 """`momo listen`: a live sandbox endpoint that takes its webhooks over the Unix socket.
 
-    POST /local/v1/listen                  make one; the answer is that of a new endpoint, with its secret
+    POST /local/v1/listen                  make one, `{keep: true}` to stay; the answer is that of a new endpoint, with its secret
     POST /local/v1/listen/{id}             its webhooks as server-sent events; while it is open the endpoint is active
     POST /local/v1/listen/{id}/outcomes    what the receiver answered to one of them
 
@@ -18,7 +18,7 @@ from daemon import sse
 from daemon.api.auth import needs_owner
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.fields import Fields
-from daemon.api.read_json import read_object
+from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core import shapes
 from daemon.core.delivery import DeliveryError
@@ -36,6 +36,7 @@ from daemon.wire import ErrorCode, EventKind, Mode
 FORGOTTEN_US: Final = HOUR_US
 """A listener whose terminal was closed comes back within this time or not at all."""
 DESCRIPTION: Final = "momo listen"
+KEPT: Final = "momo listen --keep"
 _EVENTS: Final = (EventKind.FORWARDED, EventKind.COMPLETED, EventKind.REVERSED)
 _ERRORS: Final = {
     DeliveryError.CONNECTION_REFUSED: "the local receiver refused the connection",
@@ -50,9 +51,12 @@ async def create(call: Call) -> Reply:
     """Make a sandbox endpoint for a listener; those that were left behind go."""
     needs_owner(call.caller)
     needs_open_collections(call)
+    fields = Fields(await read_object_if_any(call.scope, call.receive))
+    description = KEPT if fields.boolean("keep", default=False) else DESCRIPTION
+    fields.done()
     await _remove_forgotten(call)
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
-    new = flow.NewEndpoint(url, DESCRIPTION, Mode.TEST, _EVENTS, catch_all=True, include_raw=False)
+    new = flow.NewEndpoint(url, description, Mode.TEST, _EVENTS, catch_all=True, include_raw=False)
     answer = await flow.create(call.env, call.caller, new, claim=None, warnings=[])
     return finished(answer, NO_STORE)
 
@@ -100,11 +104,12 @@ async def _listening(call: Call) -> Endpoint:
 
 
 async def _remove_forgotten(call: Call) -> None:
+    """Delete listeners that ended without a word. What was kept, or given a name by its owner, is none of them."""
     env = call.env
     before = env.clock.now_us() - FORGOTTEN_US
     for endpoint in await env.store.read(lambda reader: endpoints.in_use(reader, Mode.TEST)):
-        listens = endpoint.url.startswith(LISTEN_SCHEME)
-        if listens and endpoint.updated_at < before and env.live.at(endpoint.url) is None:
+        forgotten = endpoint.url.startswith(LISTEN_SCHEME) and endpoint.description == DESCRIPTION
+        if forgotten and endpoint.updated_at < before and env.live.at(endpoint.url) is None:
             with suppress(Refusal):  # another one was quicker
                 await endpoint_changes.delete(env, call.caller, endpoint.id)
 

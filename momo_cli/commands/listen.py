@@ -91,7 +91,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     endpoint = options.endpoint
     if endpoint is None:
         with secret_file(options.secret_file, "--secret-file") as keep:
-            body = client.call("POST", Path.LOCAL_LISTEN).body
+            body = client.call("POST", Path.LOCAL_LISTEN, body={"keep": options.keep}).body
             keep(str(body["secret"]))
         endpoint = str(body["data"]["id"])
         where = options.secret_file or clean(body["secret"])
