@@ -1,12 +1,9 @@
 """The owner's password at rest: argon2id, with the library's own parameters and salt (decisions.md section 8)."""
 
 import asyncio
-from typing import Final
 
 from daemon.core.errors import FieldError
-
-CHARACTERS_MIN: Final = 10
-CHARACTERS_MAX: Final = 1024
+from daemon.core.limits import PASSWORD_CHARACTERS_MAX, PASSWORD_CHARACTERS_MIN
 
 
 def wrong(field: str, password: str | None) -> FieldError | None:
@@ -18,11 +15,11 @@ def wrong(field: str, password: str | None) -> FieldError | None:
     """
     if not password:
         return FieldError(field, "required", "the owner's password is needed")
-    if len(password) < CHARACTERS_MIN:
-        text = f"the owner's password needs at least {CHARACTERS_MIN} characters"
+    if len(password) < PASSWORD_CHARACTERS_MIN:
+        text = f"the owner's password needs at least {PASSWORD_CHARACTERS_MIN} characters"
         return FieldError(field, "too_short", text)
-    if len(password) > CHARACTERS_MAX:
-        text = f"the owner's password has more than {CHARACTERS_MAX} characters"
+    if len(password) > PASSWORD_CHARACTERS_MAX:
+        text = f"the owner's password has more than {PASSWORD_CHARACTERS_MAX} characters"
         return FieldError(field, "too_long", text)
     return None
 
@@ -34,7 +31,7 @@ async def hashed(password: str) -> str:
 
 async def fits(kept: str, password: str) -> bool:
     """Say whether this is the password that was kept. A password beyond all measure is not looked at."""
-    if len(password) > CHARACTERS_MAX:
+    if len(password) > PASSWORD_CHARACTERS_MAX:
         return False
     return await asyncio.to_thread(_fits, kept, password)
 

@@ -7,17 +7,17 @@ from daemon.api.fields import Fields, ignored
 from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object_if_any
 from daemon.api.service import Call, Reply, finished
+from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.requests import CallMeta
 from daemon.flows.cancel import cancel as flow
 from daemon.wire import ErrorCode
 
 KNOWN: Final = ("reason",)
-REASON_CHARACTERS_MAX: Final = 2000
 
 
 def read(fields: Fields) -> str | None:
     """Read the body."""
-    reason = fields.text("reason", most=REASON_CHARACTERS_MAX, lines=True)
+    reason = fields.text("reason", most=NOTES_CHARACTERS_MAX, lines=True)
     fields.done()
     return reason
 

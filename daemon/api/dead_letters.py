@@ -13,6 +13,7 @@ from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import collection_shapes
 from daemon.core.delivery import DeadLetterReason, DeliveryError
 from daemon.core.errors import Refusal
+from daemon.core.limits import DEAD_LETTERS_AT_ONCE
 from daemon.core.requests import CallMeta
 from daemon.flows import dead_letters as flow
 from daemon.store import dead_letters
@@ -20,8 +21,6 @@ from daemon.wire import ErrorCode, Mode
 
 LIMIT: Final = 100
 LIMIT_MAX: Final = 500
-BATCH_MAX: Final = 100
-"""interface.md, Limits."""
 IDS: Final = "dead_letter_ids"
 
 
@@ -102,7 +101,7 @@ def read(fields: Fields) -> list[str]:
     Raises:
         Refusal: VALIDATION_ERROR.
     """
-    given = fields.words(IDS, None, most=BATCH_MAX, required=True)
+    given = fields.words(IDS, None, most=DEAD_LETTERS_AT_ONCE, required=True)
     fields.done()
     assert given is not None
     return given

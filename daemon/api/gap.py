@@ -9,6 +9,7 @@ from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
 from daemon.core import gap_shapes
 from daemon.core.errors import Refusal
+from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.replay import SENT, WINDOW_US_MAX, Cursor, Fate, read_cursor
 from daemon.core.shapes import Json
 from daemon.store import endpoints
@@ -18,7 +19,6 @@ from daemon.wire import ErrorCode, Mode
 
 LIMIT: Final = 100
 LIMIT_MAX: Final = 1000
-CURSOR_CHARACTERS_MAX: Final = 300
 MISSING: Final = frozenset({*SENT, Fate.IN_FLIGHT})
 
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 from daemon.api.read_json import canonical
 from daemon.api.service import Call
 from daemon.core.errors import Refusal
+from daemon.core.limits import IDEMPOTENCY_KEY_CHARACTERS_MAX
 from daemon.core.requests import Idempotency
 from daemon.wire import IDEMPOTENCY_HEADER, ErrorCode
 
 FIELD: Final = "idempotency_key"
-CHARACTERS_MAX: Final = 255
 _HEADER: Final = IDEMPOTENCY_HEADER.lower().encode()
 
 
@@ -56,6 +56,10 @@ def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempo
 def _checked(key: object) -> str | None:
     if key is None:
         return None
-    if not isinstance(key, str) or not 0 < len(key) <= CHARACTERS_MAX or "\0" in key:
+    if (
+        not isinstance(key, str)
+        or not 0 < len(key) <= IDEMPOTENCY_KEY_CHARACTERS_MAX
+        or "\0" in key
+    ):
         raise Refusal(ErrorCode.IDEMPOTENCY_KEY_INVALID)
     return key

@@ -12,7 +12,13 @@ from daemon.api.read_json import compact, read_object
 from daemon.api.service import Call, Reply, finished
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
-from daemon.core.limits import IDEMPOTENCY_US, META_BYTES_MAX
+from daemon.core.limits import (
+    CLIENT_REFERENCE_CHARACTERS_MAX,
+    DESCRIPTION_CHARACTERS_MAX,
+    EXPIRES_HOURS_MAX,
+    IDEMPOTENCY_US,
+    META_BYTES_MAX,
+)
 from daemon.core.provider_names import CURRENCIES
 from daemon.core.requests import Idempotency, InitializeRequest
 from daemon.flows.initialize import initialize as flow
@@ -51,9 +57,6 @@ PUBLISHABLE: Final = frozenset(
 )
 """decisions.md section 8: what a key that anybody can read may say."""
 
-DESCRIPTION_CHARACTERS_MAX: Final = 500
-CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
-EXPIRES_HOURS_MAX: Final = 24
 _CURRENCIES: Final = sorted(CURRENCIES)
 _REDIRECT: Final = re.compile(
     r"https?://[A-Za-z0-9.\-\[\]:]+(?:[/?#][!-~]*)?", re.ASCII | re.IGNORECASE

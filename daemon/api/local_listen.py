@@ -23,13 +23,13 @@ from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core import shapes
 from daemon.core.delivery import DeliveryError
 from daemon.core.errors import MomoError, Refusal
-from daemon.core.limits import HOUR_US
+from daemon.core.limits import ANSWER_KEPT_BYTES_MAX, HOUR_US
 from daemon.core.model import Endpoint
 from daemon.flows import endpoint_changes
 from daemon.flows import endpoints as flow
 from daemon.flows.endpoint_changes import Changes
 from daemon.store import endpoints
-from daemon.webhooks.answer import TEXT_BYTES_MAX, judge_status
+from daemon.webhooks.answer import judge_status
 from daemon.webhooks.live import LISTEN_SCHEME, Listener, Report
 from daemon.wire import ErrorCode, EventKind, Mode
 
@@ -85,7 +85,12 @@ async def settle(call: Call) -> Reply:
     if body is not None and not isinstance(body, str):
         fields.fail("response_body", "wrong_type", "must be text")
     fields.done()
-    text = (body or "").encode()[:TEXT_BYTES_MAX].decode("utf-8", "ignore").replace("\0", "\ufffd")
+    text = (
+        (body or "")
+        .encode()[:ANSWER_KEPT_BYTES_MAX]
+        .decode("utf-8", "ignore")
+        .replace("\0", "\ufffd")
+    )
     if error is not None:
         code = DeliveryError(error)
         report = Report(None, text, code, _ERRORS[code])

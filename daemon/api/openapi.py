@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from daemon.api.described import DESCRIPTIONS, STREAM, Description
 from daemon.api.field_notes import NOTES
-from daemon.api.idempotency import CHARACTERS_MAX, FIELD
+from daemon.api.idempotency import FIELD
 from daemon.api.recorder import body_of, query_of
 from daemon.api.resource import Operation
 from daemon.core import error_schemas, schemas
 from daemon.core.errors import ERRORS
-from daemon.core.limits import BODY_BYTES_MAX
+from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
 from daemon.core.schema import PLACE, Schema, closed, example
 from daemon.wire import IDEMPOTENCY_HEADER, MODE_HEADER, ErrorCode, EventKind, Mode
 
@@ -204,7 +204,7 @@ def _parameters(path: str, operation: Operation, about: Description) -> Iterable
             yield {"name": name, "in": "query", "required": needed, **empty, **found}
     if about.idempotent:
         text = "the same key and body get the same answer for 24 hours"
-        key = {"type": "string", "minLength": 1, "maxLength": CHARACTERS_MAX}
+        key = {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARACTERS_MAX}
         yield {
             "name": IDEMPOTENCY_HEADER,
             "in": "header",
@@ -250,7 +250,11 @@ def _body(about: Description) -> Schema:
     assert about.reads is not None
     schema = body_of(about.reads)
     if about.key_field:
-        text: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": CHARACTERS_MAX}
+        text: Schema = {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "maxLength": IDEMPOTENCY_KEY_CHARACTERS_MAX,
+        }
         schema["properties"] = {**schema["properties"], FIELD: text}
     return _with_notes(schema, about)
 

@@ -10,6 +10,7 @@ from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import line_shapes
 from daemon.core.errors import Refusal
+from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, MERCHANT_CODE_CHARACTERS_MAX
 from daemon.core.shapes import warned
 from daemon.flows.claim_unplaced import claim_unplaced as claim_unplaced_flow
 from daemon.flows.methods import NewMethod, Slot
@@ -21,8 +22,6 @@ from daemon.store.engine import Reader
 from daemon.wire import ErrorCode
 
 KNOWN: Final = ("provider", "phone_number", "account_name", "merchant_code", "sim")
-ACCOUNT_NAME_CHARACTERS_MAX: Final = 100
-MERCHANT_CODE_CHARACTERS_MAX: Final = 50
 SLOT_MAX: Final = 15
 """More SIMs than any phone has; it only keeps nonsense out."""
 

@@ -7,13 +7,12 @@ from daemon.api.fields import Fields
 from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, finished
+from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.requests import ReconcileRequest
 from daemon.flows.reconcile import reconcile as flow
 from daemon.wire import ErrorCode
 
 KNOWN: Final = ("transaction_id", "amount", "notes", "provider")
-TRANSACTION_ID_CHARACTERS_MAX: Final = 64
-NOTES_CHARACTERS_MAX: Final = 2000
 
 
 def read(fields: Fields) -> ReconcileRequest:

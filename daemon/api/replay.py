@@ -9,6 +9,7 @@ from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, finished
 from daemon.core.errors import Refusal
+from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.replay import WINDOW_US_MAX, read_cursor
 from daemon.core.requests import CallMeta
 from daemon.flows.replay import ReplayRequest
@@ -18,7 +19,6 @@ from daemon.wire import ErrorCode
 KNOWN: Final = (
     "endpoint_id", "from", "to", "dry_run", "include_failed", "include_historical", "cursor",
 )  # fmt: skip
-CURSOR_CHARACTERS_MAX: Final = 300
 
 
 def read(fields: Fields) -> ReplayRequest:

@@ -9,11 +9,11 @@ from daemon.api.idempotency import claim
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, finished
 from daemon.core.errors import Refusal
+from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.requests import CallMeta
 from daemon.flows import password, review
 from daemon.wire import ErrorCode
 
-NOTES_CHARACTERS_MAX: Final = 2000
 APPROVE: Final = ("reference", "notes", "password")
 REJECT: Final = ("notes",)
 

@@ -11,10 +11,11 @@ from daemon.api.read_json import compact, read_object
 from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import rule_shapes
 from daemon.core.errors import Refusal
+from daemon.core.limits import FILTER_BYTES_MAX
 from daemon.core.requests import CallMeta
 from daemon.core.routing import claims
 from daemon.core.rule_fields import ShownFacts
-from daemon.core.rules import FILTER_BYTES_MAX, read_filter
+from daemon.core.rules import read_filter
 from daemon.core.shapes import warned
 from daemon.flows import rules as flow
 from daemon.flows.rules import RuleChange

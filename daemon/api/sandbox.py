@@ -9,6 +9,7 @@ from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, finished
 from daemon.core import local_shapes, sandbox, shapes
 from daemon.core.errors import Refusal
+from daemon.core.limits import MESSAGE_CHARACTERS_MAX
 from daemon.core.requests import Answer, Idempotency
 from daemon.core.review_shapes import review as review_shape
 from daemon.core.shapes import warned
@@ -32,7 +33,6 @@ KNOWN: Final = (
     "text",
     "sent_at",
 )
-TEXT_CHARACTERS_MAX: Final = 1_600
 SENDER_CHARACTERS_MAX: Final = 20
 TYPED_CHARACTERS_MAX: Final = 60
 NAME_CHARACTERS_MAX: Final = 60
@@ -45,7 +45,7 @@ def read(fields: Fields) -> SimulateRequest:
         Refusal: VALIDATION_ERROR, naming every wrong field.
     """
     provider = fields.provider("provider", sandbox.PROVIDERS) or sandbox.PROVIDERS[0]
-    text = fields.text("text", most=TEXT_CHARACTERS_MAX, lines=True)
+    text = fields.text("text", most=MESSAGE_CHARACTERS_MAX, lines=True)
     reference = fields.text("reference")
     amount = fields.amount("amount")
     if text is None and reference is None and not fields.given("amount"):

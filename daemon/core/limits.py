@@ -52,6 +52,43 @@ PARTS_APART_US: Final = 24 * HOUR_US
 # decisions.md section 7
 LEASE_US: Final = 60 * SECOND_US
 
+# What a shop may have, and what a caller may say
+ENDPOINTS_MAX: Final = 50
+RULES_MAX: Final = 20
+"""Per endpoint."""
+FILTER_BYTES_MAX: Final = 4 * 1024
+FILTER_DEPTH_MAX: Final = 4
+"""Filters within filters, the outermost counted: each `$and`, `$or` and `$not` goes one deeper. All four: decisions.md section 5."""
+SECRET_OVERLAP_US: Final = 24 * HOUR_US
+"""interface.md, Limits: after a rotation the old secret signs too for so long."""
+SECRET_OVERLAPS_MAX: Final = 3
+"""A fourth rotation within that time is refused (decisions.md section 6)."""
+EXPIRES_HOURS_MAX: Final = 24
+CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
+DEAD_LETTERS_AT_ONCE: Final = 100
+"""All three: interface.md, Limits."""
+DESCRIPTION_CHARACTERS_MAX: Final = 500
+"""A customer reads it on a telephone."""
+IDEMPOTENCY_KEY_CHARACTERS_MAX: Final = 255
+"""decisions.md section 2."""
+NOTES_CHARACTERS_MAX: Final = 2_000
+"""What a person writes to a reconciliation, a decision or a cancellation: a page, and no novel."""
+TRANSACTION_ID_CHARACTERS_MAX: Final = 64
+"""Over twice the longest that a network gives; no form of it is longer than a line."""
+ACCOUNT_NAME_CHARACTERS_MAX: Final = 100
+MERCHANT_CODE_CHARACTERS_MAX: Final = 50
+SHOP_NAME_CHARACTERS_MAX: Final = 100
+PASSWORD_CHARACTERS_MIN: Final = 10
+PASSWORD_CHARACTERS_MAX: Final = 1024
+"""argon2id takes any length; nobody's pass phrase is a page long."""
+CURSOR_CHARACTERS_MAX: Final = 300
+"""Ours has under 100; what is longer was not made by us."""
+
+# decisions.md section 7: of what a receiver answers
+ANSWER_BYTES_MAX: Final = 64 * 1024
+"""Read; more is left unread."""
+ANSWER_KEPT_BYTES_MAX: Final = 8 * 1024
+
 EXPIRE_EVERY_S: Final = 60.0
 EXPIRE_BATCH: Final = 500
 """Rows per transaction of a sweep, so that a payment never waits behind a long one."""

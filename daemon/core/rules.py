@@ -21,13 +21,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from daemon.core.errors import FieldError
+from daemon.core.limits import FILTER_BYTES_MAX, FILTER_DEPTH_MAX
 from daemon.core.rule_fields import FIELDS, META, PARTS, Facts, Kind, Value, kind_of, show
 
-FILTER_BYTES_MAX: Final = 4 * 1024
-DEPTH_MAX: Final = 4
-"""Filters within filters, the outermost counted: each `$and`, `$or` and `$not` goes one deeper."""
-RULES_MAX: Final = 20
-"""Per endpoint; all three are decisions.md's, section 5."""
 ERRORS_MAX: Final = 50
 """A filter of 4 KB could be wrong in a thousand places."""
 
@@ -226,8 +222,8 @@ class _Reader:
         if not isinstance(value, dict):
             self.fail(path, "wrong_type", "must be an object of fields and conditions")
             return Every(())
-        if depth > DEPTH_MAX:
-            self.fail(path, "too_deep", f"filters are nested at most {DEPTH_MAX} deep")
+        if depth > FILTER_DEPTH_MAX:
+            self.fail(path, "too_deep", f"filters are nested at most {FILTER_DEPTH_MAX} deep")
             return Every(())
         parts: list[Node] = []
         for key, inner in value.items():
@@ -266,8 +262,8 @@ class _Reader:
             return self._clause(name, kind, "$eq", value, path)
         if not value:
             self.fail(path, "required", "names no condition")
-        if depth > DEPTH_MAX:
-            self.fail(path, "too_deep", f"filters are nested at most {DEPTH_MAX} deep")
+        if depth > FILTER_DEPTH_MAX:
+            self.fail(path, "too_deep", f"filters are nested at most {FILTER_DEPTH_MAX} deep")
             return Every(())
         parts: list[Node] = []
         allowed = (*_EQUALITY, *kind.operators, *_LOGIC)

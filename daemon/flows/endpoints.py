@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from daemon.core import collection_shapes, lines, routing, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal, Unavailable
+from daemon.core.limits import ENDPOINTS_MAX
 from daemon.core.model import Endpoint
 from daemon.core.requests import Answer, Idempotency
 from daemon.core.signing import SECRET_BYTES, make_secret, normalise_url
@@ -22,9 +23,6 @@ from daemon.store import (
 )
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode, Mode
-
-ENDPOINTS_MAX = 50
-"""decisions.md section 5."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from daemon.core import rule_shapes, shapes
 from daemon.core.access import Caller
 from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.limits import RULES_MAX
 from daemon.core.model import Endpoint, Rule
 from daemon.core.requests import Answer, CallMeta
 from daemon.core.routing import Receiver, about_rules
-from daemon.core.rules import RULES_MAX
 from daemon.env import Env
 from daemon.store import endpoints, events, idempotency, rules
 from daemon.store.engine import Tx

@@ -9,6 +9,7 @@ from daemon import passwords
 from daemon.core.access import KEY_SCOPES, KeyKind, hash_key, make_key, parse_key
 from daemon.core.errors import FieldError, invalid
 from daemon.core.ids import new_uuid
+from daemon.core.limits import SHOP_NAME_CHARACTERS_MAX
 from daemon.core.model import Shop
 from daemon.core.signing import SECRET_BYTES, make_secret
 from daemon.secrets import SecretsLocked, SecretsUnsafe, Vault
@@ -18,7 +19,6 @@ from daemon.store.engine import Reader, Store, Tx
 from daemon.system import Clock, Entropy
 from daemon.wire import Mode
 
-NAME_CHARACTERS_MAX: Final = 100
 ACCOUNT_KEY_BYTES: Final = 32
 SECRET_PURPOSE: Final = "webhook-secret"  # noqa: S105 -- what the sealed bytes are, not a secret
 DEFAULT_TIMEZONE: Final = "Africa/Accra"
@@ -129,8 +129,8 @@ async def _make(
 async def _new_shop(request: SetupRequest, entropy: Entropy, now: int) -> Shop:
     wrong = []
     name = (request.shop or "").strip()
-    if not 0 < len(name) <= NAME_CHARACTERS_MAX or not name.isprintable():
-        text = f"the shop needs a name of 1 to {NAME_CHARACTERS_MAX} characters"
+    if not 0 < len(name) <= SHOP_NAME_CHARACTERS_MAX or not name.isprintable():
+        text = f"the shop needs a name of 1 to {SHOP_NAME_CHARACTERS_MAX} characters"
         wrong.append(FieldError("shop", "required" if not name else "invalid", text))
     timezone = request.timezone or DEFAULT_TIMEZONE
     if not _is_zone(timezone):

@@ -8,18 +8,13 @@ from dataclasses import dataclass
 
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.limits import HOUR_US
+from daemon.core.limits import SECRET_OVERLAP_US, SECRET_OVERLAPS_MAX
 from daemon.core.signing import SECRET_BYTES, make_secret
 from daemon.env import Env
 from daemon.secrets import SecretsLocked, SecretsUnsafe
 from daemon.store import endpoints, events, webhook_secrets
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode
-
-OVERLAP_US = 24 * HOUR_US
-"""interface.md, Limits: after a rotation the old secret signs too for so long."""
-OVERLAPS_MAX = 3
-"""A fourth rotation within 24 h is refused (decisions.md section 6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +69,10 @@ async def rotate(env: Env, caller: Caller, owner: str, *, expire_previous: bool)
         raise Unavailable(f"the signing secret cannot be kept: {error}") from error
 
     def job(tx: Tx) -> int | None:
-        if not expire_previous and webhook_secrets.overlaps(tx, owner, now) >= OVERLAPS_MAX:
+        if not expire_previous and webhook_secrets.overlaps(tx, owner, now) >= SECRET_OVERLAPS_MAX:
             raise Refusal(ErrorCode.ROTATION_LIMIT)
         _note(tx, "secret.rotated", caller, owner, now)
-        webhook_secrets.expire(tx, owner, until=now + (0 if expire_previous else OVERLAP_US))
+        webhook_secrets.expire(tx, owner, until=now + (0 if expire_previous else SECRET_OVERLAP_US))
         if expire_previous:
             webhook_secrets.end_overlaps(tx, owner, now)
         webhook_secrets.add(tx, owner=owner, sealed=sealed, now=now)

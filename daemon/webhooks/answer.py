@@ -2,14 +2,9 @@
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Final
 
 from daemon.core.delivery import DeliveryError
-
-BODY_BYTES_MAX: Final = 64 * 1024
-"""Read of an answer's body; more is left unread."""
-TEXT_BYTES_MAX: Final = 8 * 1024
-"""Kept of it."""
+from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
 
 
 class Answer:
@@ -24,14 +19,18 @@ class Answer:
 
     def take(self, chunk: bytes) -> bool:
         """Add to the body; False when there is enough of it."""
-        self.body += chunk[: BODY_BYTES_MAX - len(self.body)]
-        return len(self.body) < BODY_BYTES_MAX
+        self.body += chunk[: ANSWER_BYTES_MAX - len(self.body)]
+        return len(self.body) < ANSWER_BYTES_MAX
 
     def text(self) -> str:
         """Return at most 8 KiB of it as text; what is not UTF-8, and NUL, becomes U+FFFD."""
-        text = bytes(self.body[:TEXT_BYTES_MAX]).decode("utf-8", "replace").replace("\0", "\ufffd")
+        text = (
+            bytes(self.body[:ANSWER_KEPT_BYTES_MAX])
+            .decode("utf-8", "replace")
+            .replace("\0", "\ufffd")
+        )
         # A replacement is longer than what it replaces.
-        return text.encode()[:TEXT_BYTES_MAX].decode("utf-8", "ignore")
+        return text.encode()[:ANSWER_KEPT_BYTES_MAX].decode("utf-8", "ignore")
 
 
 def judge_status(status: int) -> tuple[DeliveryError | None, str | None]:

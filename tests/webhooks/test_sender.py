@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from daemon.core.delivery import DeliveryError, Outcome
+from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
 from daemon.webhooks import dial, streams
-from daemon.webhooks.answer import BODY_BYTES_MAX, TEXT_BYTES_MAX
 from daemon.webhooks.sender import Sender
 from tests.fakes.posting import BODY, MakeSender, headers, judged, post
 from tests.fakes.receiver import DROP, HANG, Answer, Receiver
@@ -20,7 +20,7 @@ def test_the_times_and_sizes_are_the_published_ones() -> None:
     given = inspect.signature(Sender).parameters
     assert (given["connect_timeout_s"].default, given["timeout_s"].default) == (5.0, 15.0)
     assert dial.RESOLVE_S == 5.0
-    assert (BODY_BYTES_MAX, TEXT_BYTES_MAX) == (64 * 1024, 8 * 1024)
+    assert (ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX) == (64 * 1024, 8 * 1024)
 
 
 async def test_a_post_arrives_byte_for_byte_signed_and_plain(
