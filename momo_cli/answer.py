@@ -69,6 +69,7 @@ class Answer:
         document: The text that `--json` prints: the API's body, byte for byte.
         rows: The records, for every other form.
         lines: For people, instead of the table; may carry colour from `Terminal.style`.
+        verbatim: For people, after the lines: what they copy or a program reads, so it is neither wrapped nor changed.
         plain: What plain says instead of the rows, when no fields were chosen.
         heading: The line above a table on a terminal.
         empty: What to say on stderr when there are no rows.
@@ -85,6 +86,7 @@ class Answer:
     document: str = ""
     rows: Iterable[Row] = ()
     lines: Sequence[str] = ()
+    verbatim: Sequence[str] = ()
     plain: str = ""
     heading: str = ""
     empty: str = ""

@@ -158,12 +158,14 @@ def _write_csv(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
 
 
 def _write_table(terminal: Terminal, view: View, answer: Answer) -> None:
-    if answer.lines and not terminal.flags.fields:
+    if (answer.lines or answer.verbatim) and not terminal.flags.fields:
         from momo_cli.wrapping import hung  # noqa: PLC0415  # only people get lines
 
         for line in answer.lines:
             for piece in hung(terminal.plain(line), terminal.width):
                 _put(terminal, piece)
+        for line in answer.verbatim:
+            _put(terminal, line)
         return
     from momo_cli import table  # noqa: PLC0415  # only people get tables
 

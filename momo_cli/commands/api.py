@@ -87,4 +87,4 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     document = reply.text or dumps({"success": True, "data": None})
     if not reply.body and reply.text:
         document = dumps({"success": True, "data": reply.text})
-    return Answer(document=document, lines=shown, plain="\n".join(shown))
+    return Answer(document=document, verbatim=shown, plain="\n".join(shown))

@@ -59,7 +59,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     return Answer(
         document=dumps({"success": True, "data": row}),
         rows=[row],
-        lines=said.splitlines(),
+        lines=[said] if path else (),
+        verbatim=() if path else said.splitlines(),
         plain=said,
         notes=notes,
     )

@@ -39,9 +39,10 @@ def command(
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the dead letter."""
     reply = client.get(path_of(Path.DEAD_LETTER, id=options.letter))
-    told = lines(reply.data, terminal)
-    if options.payload:
-        told.append(dumps(reply.data.get("payload")))
     return Answer(
-        document=reply.text, rows=[reply.data], lines=told, next=next_commands([reply.data])
+        document=reply.text,
+        rows=[reply.data],
+        lines=lines(reply.data, terminal),
+        verbatim=[dumps(reply.data.get("payload"))] if options.payload else (),
+        next=next_commands([reply.data]),
     )

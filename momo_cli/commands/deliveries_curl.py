@@ -42,7 +42,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     """Have it signed, and write the command."""
     reply = client.call("POST", path_of(Path.LOCAL_DELIVERY_SIGNED, id=options.delivery))
     said = curl(reply.data, options.url or str(reply.data["url"]))
-    return Answer(document=reply.text, rows=[reply.data], lines=said.splitlines(), plain=said)
+    return Answer(document=reply.text, rows=[reply.data], verbatim=said.splitlines(), plain=said)
 
 
 def curl(signed: dict[str, Any], url: str) -> str:

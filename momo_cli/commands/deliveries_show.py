@@ -45,9 +45,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     if options.attempts and terminal.human:
         every = client.get(path_of(Path.DELIVERY_ATTEMPTS, id=options.delivery))
         told += attempt_lines(every.data, terminal)
-    if options.payload:
-        told.append(dumps(reply.data.get("payload")))
+    payload = [dumps(reply.data.get("payload"))] if options.payload else []
     next_ = [f"momo deliveries attempts {clean(reply.data.get('id'))}"]
     if reply.data.get("status") in ("delivered", "failed"):
         next_.append(f"momo deliveries redeliver {clean(reply.data.get('id'))}")
-    return Answer(document=reply.text, rows=[reply.data], lines=told, next=next_)
+    return Answer(document=reply.text, rows=[reply.data], lines=told, verbatim=payload, next=next_)

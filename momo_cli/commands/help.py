@@ -79,7 +79,9 @@ def _said(name: str, text: str, data: dict[str, Any]) -> Answer:
     return Answer(
         document=dumps({"success": True, "data": document}),
         rows=rows,
-        lines=text.splitlines(),
+        # The reference is Markdown: what is read by people alone is wrapped.
+        lines=() if name == "all" else text.splitlines(),
+        verbatim=text.splitlines() if name == "all" else (),
         plain=text,
     )
 

@@ -70,7 +70,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     return Answer(
         document=dumps({"success": True, "data": row}),
         rows=[row],
-        lines=[
+        verbatim=[
             f"from {clean(sender)}",
             *(f"| {clean(line)}" for line in text.splitlines()),
             f"read as {clean(row['wording'] or 'nothing')}: {clean(row['why'])}",

@@ -93,7 +93,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     if options.jsonl:
         rows = _answers(terminal, options.source, text)
         written = [dumps({name: row[name] for name in ("kind", "fields", "why")}) for row in rows]
-        return Answer(document="\n".join(written), plain="\n".join(written), lines=written)
+        return Answer(document="\n".join(written), plain="\n".join(written), verbatim=written)
     if options.pdu:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         found = [

@@ -88,7 +88,7 @@ def _printed(service: Service, files: list[UnitFile]) -> Answer:
     return Answer(
         document=dumps({"success": True, "data": {"status": "printed", "files": rows}}),
         rows=[{"status": "printed", "supervisor": service.kind, "path": service.path}],
-        lines=text.split("\n"),
+        verbatim=text.split("\n"),
         plain=text,
     )
 

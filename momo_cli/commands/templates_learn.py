@@ -94,7 +94,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     return Answer(
         document=dumps({"success": True, "data": row}),
         rows=[row],
-        lines=[f"Written to {clean(options.out)}."] if options.out else text.splitlines(),
+        lines=[f"Written to {clean(options.out)}."] if options.out else (),
+        verbatim=() if options.out else text.splitlines(),
         plain=options.out or text.rstrip("\n"),
         next=[f"momo templates check {options.out}"] if options.out else [],
     )
