@@ -1,7 +1,6 @@
 """The two addresses: taking them, sharing them out, and letting go of them."""
 
 import asyncio
-import contextlib
 import socket
 import ssl
 import stat
@@ -17,7 +16,6 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from daemon.api import listeners as module
 from daemon.api.listeners import Listeners
 from daemon.api.places import ListenError, split_address
 from tests.fakes.api import FakeApi, running
@@ -45,20 +43,6 @@ async def answer_to(api: FakeApi, request: bytes) -> bytes:
     writer.close()
     await writer.wait_closed()
     return answer
-
-
-async def read_one(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """Read one answer of a connection that stays open: status line and body."""
-    async with asyncio.timeout(10):
-        head = await reader.readuntil(b"\r\n\r\n")
-        fields = dict(
-            line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line
-        )
-        body = await reader.readexactly(int(fields[b"content-length"]))
-    return head.partition(b"\r\n")[0], body
-
-
-# Taking the addresses -------------------------------------------------------------------------------------------
 
 
 async def test_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
@@ -197,162 +181,3 @@ def test_an_address_is_parted_into_its_host_and_its_port() -> None:
 async def test_a_host_that_does_not_exist_is_told(tmp_path: Path) -> None:
     with pytest.raises(ListenError, match=r"192\.0\.2\.1:0"):
         await bind(tmp_path / "run" / "s", "192.0.2.1:0")
-
-
-# Difficult clients ------------------------------------------------------------------------------------------------
-
-
-async def test_what_is_not_http_is_400_in_our_envelope(api: FakeApi) -> None:
-    for nonsense in (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"GET / FTP/9\r\n\r\n"):
-        answer = await answer_to(api, nonsense)
-        assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-        assert b'"code":"INVALID_JSON"' in answer
-        assert b"X-Request-Id: req_" in answer
-
-
-async def test_endless_headers_are_cut_off(api: FakeApi) -> None:
-    reader, writer = await connect(api)
-    writer.write(b"GET / HTTP/1.1\r\n")
-    answer = b""
-    # What was on its way when the other side closed may turn its answer into a reset.
-    with contextlib.suppress(ConnectionError):
-        for _ in range(40):
-            writer.write(b"X-Pad: " + b"a" * 1000 + b"\r\n")
-            await writer.drain()
-        async with asyncio.timeout(10):
-            answer = await reader.read()
-    assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
-    writer.close()
-
-
-async def test_a_large_body_in_one_piece_is_no_endless_header(api: FakeApi) -> None:
-    body = b'{"amount":"1.00","phone_number":"0241234567","description":"' + b"x" * 50_000 + b'"}'
-    head = (
-        b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-        b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: %d\r\n\r\n"
-    ) % (api.live.headers["authorization"].encode(), len(body))
-    assert (await answer_to(api, head + body)).startswith(b"HTTP/1.1 422 ")
-
-
-@pytest.mark.parametrize("start", [b"", b"\r\n", b"GET / HT", HEALTH[:-2], HEALTH + b"GET"])
-async def test_a_slow_client_is_let_go(tmp_path: Path, start: bytes) -> None:
-    async with running(tmp_path) as api:
-        api.listeners._limits.request_s_max = 0.05
-        answer = await answer_to(api, start)
-        assert answer.count(b"HTTP/1.1 ") == start.count(HEALTH)
-
-
-async def test_a_slow_body_is_let_go_and_changes_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path) as api:
-        api.listeners._limits.request_s_max = 0.05
-        head = (
-            b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: 100\r\n\r\n{"
-        ) % api.live.headers["authorization"].encode()
-        assert await answer_to(api, head) == b""
-        assert api.log.lines == []
-
-
-async def test_a_silent_connection_is_closed_between_requests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "KEEP_ALIVE_S", 0.05)
-    async with running(tmp_path) as api:
-        assert (await answer_to(api, HEALTH)).startswith(b"HTTP/1.1 200 ")
-
-
-async def test_one_connection_too_many_is_refused_politely(tmp_path: Path) -> None:
-    async with running(tmp_path, connections=3) as api:
-        held = [await connect(api) for _ in range(3)]
-        for _ in range(50):  # until the server has seen them all
-            if api.listeners._limits.tcp_now == 3:
-                break
-            await asyncio.sleep(0.01)
-        answer = await answer_to(api, b"")
-        assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
-        assert b"Retry-After: 1\r\n" in answer
-        assert b'"code":"UNAVAILABLE"' in answer
-        # The shop's own people are never locked out.
-        assert (await api.local.get("/healthz")).status_code == 200
-        for _, writer in held:
-            writer.close()
-            await writer.wait_closed()
-        reader, writer = await connect(api)
-        writer.write(HEALTH)
-        assert (await read_one(reader))[0] == b"HTTP/1.1 200 OK"
-        writer.close()
-
-
-async def test_pipelined_requests_are_answered_in_order(api: FakeApi) -> None:
-    reader, writer = await connect(api)
-    nowhere = HEALTH.replace(b"/healthz", b"/nowhere")
-    writer.write(HEALTH + nowhere + HEALTH)
-    statuses = [(await read_one(reader))[0] for _ in range(3)]
-    assert statuses == [b"HTTP/1.1 200 OK", b"HTTP/1.1 404 Not Found", b"HTTP/1.1 200 OK"]
-    writer.close()
-
-
-async def test_expect_100_continue_is_honoured(api: FakeApi) -> None:
-    body = b'{"amount":"1.00","phone_number":"0241234567"}'
-    reader, writer = await connect(api)
-    writer.write(
-        b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
-        b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: %d\r\n\r\n"
-        % (api.live.headers["authorization"].encode(), len(body))
-    )
-    async with asyncio.timeout(10):
-        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
-    writer.write(body)
-    assert (await read_one(reader))[0] == b"HTTP/1.1 201 Created"
-    writer.close()
-
-
-async def test_one_who_says_no_more_is_still_answered(api: FakeApi) -> None:
-    """A half-closed connection (RFC 9112, 9.6): the request is whole, only the caller's side has ended."""
-    reader, writer = await connect(api)
-    writer.write(HEALTH)
-    writer.write_eof()
-    async with asyncio.timeout(10):
-        answer = await reader.read()
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-    writer.close()
-
-
-async def test_a_request_line_of_100_kilobytes_is_400(api: FakeApi) -> None:
-    reader, writer = await connect(api)
-    answer = b""
-    # What was on its way when the other side closed may turn its answer into a reset.
-    with contextlib.suppress(ConnectionError):
-        writer.write(b"GET /v1/transactions?phone_number=" + b"2" * 100_000 + b" HTTP/1.1\r\n\r\n")
-        async with asyncio.timeout(10):
-            answer = await reader.read()
-    assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
-    assert (await api.local.get("/healthz")).status_code == 200
-    writer.close()
-
-
-async def test_an_upgrade_is_not_taken_up(api: FakeApi) -> None:
-    request = HEALTH[:-2] + b"Connection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
-    assert (await answer_to(api, request)).startswith(b"HTTP/1.1 200 OK\r\n")
-
-
-async def test_stopping_lets_a_running_call_end(api: FakeApi) -> None:
-    body = b'{"amount":"1.00","phone_number":"0241234567"}'
-    reader, writer = await connect(api)
-    writer.write(
-        b"POST /v1/transactions/initialize HTTP/1.1\r\nHost: localhost\r\n"
-        b"Content-Type: application/json\r\nAuthorization: %b\r\nContent-Length: %d\r\n\r\n"
-        % (api.live.headers["authorization"].encode(), len(body))
-    )
-    writer.write(body[:10])
-    await writer.drain()
-    while not api.listeners._limits.connections:  # noqa: ASYNC110 -- the table of connections tells nobody
-        await asyncio.sleep(0)
-    await api.live.get("/healthz")
-    stopping = asyncio.create_task(api.listeners.stop())
-    await asyncio.sleep(0)
-    writer.write(body[10:])
-    assert (await read_one(reader))[0] == b"HTTP/1.1 201 Created"
-    await stopping
-    assert not Path(api.socket_path).exists()
-    writer.close()

@@ -4,23 +4,7 @@ import pytest
 
 from daemon.modem.emulated import FAMILIES, Faults, Phone
 from daemon.modem.emulated_faults import EVENTS, PRESETS, mended, read_fault
-
-PDU_A = "00040B910000000000F00000621112800000000141"
-PDU_B = "00040B910000000000F00000621112800000000142"
-LENGTH = len(PDU_A) // 2 - 1
-OK = "\r\nOK\r\n"
-
-
-def said(phone: Phone, command: str) -> str:
-    phone.receive_data(command.encode() + b"\r")
-    return drain(phone)
-
-
-def drain(phone: Phone) -> str:
-    answer = b""
-    while data := phone.data_to_send():
-        answer += data
-    return answer.decode("latin-1")
+from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
 
 
 def quiet_phone() -> Phone:

@@ -11,10 +11,9 @@ import pytest
 
 from daemon.modem.emulated import FAMILIES, Phone
 from daemon.modem.emulated_port import Announced, PhonePort, main
+from tests.fakes.bare_phone import LENGTH, PDU_A
 from tests.fakes.receipts import mtn_receipts
 
-PDU_A = "00040B910000000000F00000621112800000000141"
-LENGTH = len(PDU_A) // 2 - 1
 PATIENCE_S = 10.0
 
 

@@ -15,11 +15,10 @@ import pytest
 
 from daemon.modem.emulated_port import main
 from daemon.modem.pdu import Deliver, decode
+from tests.fakes.bare_phone import LENGTH, PDU_A, PDU_B
 from tests.fakes.phone import ROOT, PhoneProcess, PhoneRefused
 from tests.fakes.receipts import mtn_receipts, telecel_receipts
-from tests.modem.test_emulated_port import LENGTH, PATIENCE_S, PDU_A, Line
-
-PDU_B = "00040B910000000000F00000621112800000000142"
+from tests.modem.test_emulated_port import PATIENCE_S, Line
 
 
 @pytest.fixture

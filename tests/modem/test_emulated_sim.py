@@ -5,23 +5,7 @@ import json
 import pytest
 
 from daemon.modem.emulated import FAMILIES, Identity, Phone, Sim
-
-PDU_A = "00040B910000000000F00000621112800000000141"
-PDU_B = "00040B910000000000F00000621112800000000142"
-PDU_C = "00040B910000000000F00000621112800000000143"
-OK = "\r\nOK\r\n"
-
-
-def said(phone: Phone, command: str) -> str:
-    phone.receive_data(command.encode() + b"\r")
-    return drain(phone)
-
-
-def drain(phone: Phone) -> str:
-    answer = b""
-    while data := phone.data_to_send():
-        answer += data
-    return answer.decode()
+from tests.fakes.bare_phone import OK, PDU_A, PDU_B, PDU_C, drain, said
 
 
 def quiet_phone(family: str = "generic") -> Phone:
