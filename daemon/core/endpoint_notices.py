@@ -1,11 +1,14 @@
 """What the owner is told of a receiver that fails, in his words: what it answered last, and what he can do. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from daemon.core.diagnosis import explain
 
 Facts = Mapping[str, Any]
+
+URL_CHARACTERS_MAX: Final = 80
+"""So that one line has room for what happened at it."""
 
 
 def failing(facts: Facts) -> str:
@@ -55,7 +58,9 @@ def given_up(facts: Facts) -> str:
 
 
 def _where(facts: Facts) -> str:
-    return str(facts.get("url", "An endpoint"))
+    """Return the address without its query, which may hold a key: a notice goes by e-mail and SMS."""
+    url = str(facts.get("url", "an endpoint")).partition("?")[0]
+    return url if len(url) <= URL_CHARACTERS_MAX else f"{url[: URL_CHARACTERS_MAX - 3]}..."
 
 
 def _last(facts: Facts) -> str:

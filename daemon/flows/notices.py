@@ -1,6 +1,7 @@
 """Gather what the owner has to be told from the journal, and keep what goes out about it."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -128,7 +129,15 @@ def _queue(tx: Tx, env: Env, channels: Sequence[str], subject: str, body: str, n
 
 
 def _subject(text: str) -> str:
-    line = text if len(text) <= SUBJECT_CHARACTERS_MAX else f"{text[:SUBJECT_CHARACTERS_MAX]}…"
+    """Return as many whole sentences as one line may hold. The cut is plain letters: an SMS with a "…" holds 70, not 160."""
+    first, *others = re.split(r"(?<=\.) ", text)
+    line = first
+    if len(first) > SUBJECT_CHARACTERS_MAX:
+        line = f"{first[: SUBJECT_CHARACTERS_MAX - 3].rsplit(' ', 1)[0]}..."
+    for sentence in others:
+        if len(line) + 1 + len(sentence) > SUBJECT_CHARACTERS_MAX:
+            break
+        line = f"{line} {sentence}"
     return f"momo: {line}"
 
 

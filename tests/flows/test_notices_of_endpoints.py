@@ -132,3 +132,33 @@ async def test_the_address_of_orders_is_never_said_to_be_paused_and_is_shown_whe
     (body,) = await mails(shop)
     assert "never paused" in body
     assert body.endswith("\n\nmomo deliveries list --kind all --endpoint e1")
+
+
+async def test_a_subject_is_whole_sentences_and_fits_into_an_sms(shop: FakeShop) -> None:
+    where = f"https://{'a-long-name.' * 3}example/hook"
+    await add_endpoint(shop, url=where, consecutive_failures=19)
+    await owe(shop)
+    await deliver.record(shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY)
+    await mails(shop)
+    (subject,) = await shop.values("SELECT subject FROM notice_sends")
+    assert subject == f"momo: {where} was paused after 20 failures in a row."
+
+
+async def test_a_sentence_that_is_too_long_for_a_subject_is_cut_at_a_word(shop: FakeShop) -> None:
+    await add_endpoint(shop, url=f"https://shop.example/{'x' * 60}")
+    await happens(
+        shop, "endpoint.blocked", why="its name leads to an address of this shop's own network"
+    )
+    await mails(shop)
+    (subject,) = await shop.values("SELECT subject FROM notice_sends")
+    assert subject.endswith(": its name...")
+    assert subject.isascii()
+    assert len(subject) <= 126
+
+
+async def test_no_key_of_an_address_goes_by_mail_or_sms(shop: FakeShop) -> None:
+    await add_endpoint(shop, url=f"https://shop.example/{'x' * 200}?key=secret")
+    await fails(shop, 10)
+    (body,) = await mails(shop)
+    where = f"https://shop.example/{'x' * 56}..."
+    assert body.startswith(f"10 deliveries in a row failed at {where}. After 20")
