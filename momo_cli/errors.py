@@ -95,6 +95,11 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.UNSUPPORTED_MEDIA_TYPE: Row(
         exits.USAGE, "this daemon does not read that kind of request", ("momo version",)
     ),
+    _E.MISDIRECTED_REQUEST: Row(
+        exits.REFUSED,
+        "the shop is not known by that host name",
+        ("momo config set http.public_base_url https://NAME",),
+    ),
     _E.TRANSACTION_ID_ALREADY_USED: Row(
         exits.REFUSED,
         "that payment was already used for another order: do not hand over goods",

@@ -124,14 +124,15 @@ class Envelope:
 
     def _check_host(self, scope: Scope) -> None:
         """Refuse names that are not ours, so that a web page cannot reach us through its own name (DNS rebinding)."""
-        host = host_of(header(scope, b"host") or "")
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1:  # RFC 9112, section 3.2
+            why = "The request is not valid HTTP/1.1: it has one Host header, no more and no less."
+            raise Refusal(ErrorCode.INVALID_JSON, why)
+        host = host_of(hosts[0].decode("latin-1"))
         server = scope.get("server")
         if host in self._hosts or (server is not None and host == server[0]):
             return
-        raise Refusal(
-            ErrorCode.ROUTE_NOT_FOUND,
-            "This service is not known by that host name; its own is `[http] public_base_url`.",
-        )
+        raise Refusal(ErrorCode.MISDIRECTED_REQUEST)
 
     def _today(self, now_us: int) -> bytes:
         second = now_us // SECOND_US

@@ -41,7 +41,12 @@ TAGS: Final = (
     ("/v1/auth", "Access", "Sessions and API keys."),
     ("/v1/keys", "Access", ""),
 )  # fmt: skip
-_ALWAYS: Final = (ErrorCode.ROUTE_NOT_FOUND, ErrorCode.INTERNAL_ERROR, ErrorCode.UNAVAILABLE)
+_ALWAYS: Final = (
+    ErrorCode.ROUTE_NOT_FOUND,
+    ErrorCode.MISDIRECTED_REQUEST,
+    ErrorCode.INTERNAL_ERROR,
+    ErrorCode.UNAVAILABLE,
+)
 _OF_CALLERS: Final = (ErrorCode.UNAUTHORIZED, ErrorCode.RATE_LIMITED, ErrorCode.VALIDATION_ERROR)
 _OF_BODIES: Final = (
     ErrorCode.INVALID_JSON,
@@ -213,7 +218,7 @@ def _parameters(path: str, operation: Operation, about: Description) -> Iterable
             "schema": key,
         }
     if not operation.public:
-        text = "in a session: `test` makes the call act in the sandbox, as a test key would"
+        text = "in a session: `test` makes the call act in the sandbox, as a test key would; a key refuses the other mode"
         mode = {"type": "string", "enum": [str(mode) for mode in Mode]}
         yield {
             "name": MODE_HEADER,

@@ -110,6 +110,11 @@ ERRORS: Final[dict[ErrorCode, ErrorSpec]] = {
     ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorSpec(
         415, "The request body must be JSON.", "Send `Content-Type: application/json`."
     ),
+    ErrorCode.MISDIRECTED_REQUEST: ErrorSpec(
+        421,
+        "This shop is not known by that host name.",
+        "Set `public_base_url` under `[http]` in config.toml to the address that callers use.",
+    ),
     ErrorCode.TRANSACTION_ID_ALREADY_USED: ErrorSpec(
         409,
         "That transaction ID already paid another order.",

@@ -235,7 +235,19 @@ async def test_loopback_names_are_ours(api: FakeApi, host: str) -> None:
 async def test_a_name_that_is_not_ours_reaches_nothing(api: FakeApi, host: str) -> None:
     for path in ("/v1/transactions", "/healthz"):
         answer = await api.live.get(path, headers={"Host": host})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "ROUTE_NOT_FOUND")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (421, "MISDIRECTED_REQUEST")
+
+
+@pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "evil.example"]])
+async def test_a_call_names_one_host(api: FakeApi, hosts: list[str]) -> None:
+    host, _, port = api.listeners.http_address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    lines = "".join(f"Host: {name}\r\n" for name in hosts)
+    writer.write(f"GET /healthz HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode())
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"one Host header" in answer
 
 
 async def test_the_public_name_is_ours(tmp_path: Path) -> None:

@@ -253,6 +253,7 @@ async def test_each_answer_to_made_up_calls_is_one_of_the_document_s(api: FakeAp
     calls += [(api.live, {"since": "0", "reference": reference}, {}) for reference in references]
     calls += [(api.live, {}, {"Last-Event-ID": since}) for since in ODD if since.isascii()]
     calls += [(api.local, {}, {"Svc-Mode": mode}) for mode in ("live", "test", "", "both")]
+    calls += [(api.live, {}, {"Host": "evil.example"})]
     calls += [(weak, {}, {}), (nobody, {}, {}), (api.live, {"since": ["1", "2"]}, {})]
     seen = set()
     for client, query, headers in calls:
