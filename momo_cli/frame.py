@@ -9,13 +9,14 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Final
 
 from typer.exceptions import TyperException
 
 from daemon.wire import ErrorCode
 from momo_cli import errors, exits, misuse
-from momo_cli.commands import COMMANDS, GROUPS
+from momo_cli.commands import ALIASES, COMMANDS, GROUPS
 from momo_cli.completion_scripts import ASK
 from momo_cli.errors import Failure
 from momo_cli.flags import Flags, Output, lift
@@ -198,7 +199,8 @@ def _told(terminal: Terminal, failure: Failure) -> list[str]:
 def _command_of(words: Sequence[str]) -> str:
     """Return the command's own words, for `momo ... --help`."""
     plain = [word for word in words if not word.startswith("-")][:2]
-    for full in (" ".join(plain), *plain[:1]):
+    meant = [(word, *ALIASES.get(word, ())) for word in plain]
+    for full in (*map(" ".join, product(*meant)), *(meant[0] if meant else ())):
         if full in COMMANDS or full in GROUPS:
             return full
     return ""

@@ -20,6 +20,7 @@ from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
 from momo_cli.times import moment, parse_stamp, stamp
+from momo_cli.words import clock
 
 EXAMPLES: Final = """\
   momo replay --endpoint shop.example --from today --to now
@@ -107,11 +108,12 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         where = clean(client.get(path_of(Path.ENDPOINT, id=options.endpoint)).data.get("url"))
         plan = list(_calls(client, options, windows, dry_run=True))
         total = _sum(plan)
-        terminal.complain(f"Replay to {where}, {since} to {until}:")
+        when = f"{clock(since, terminal)} to {clock(until, terminal)}"
+        terminal.complain(f"Replay to {where}, {when}:")
         for line in _lines(total, "will be sent"):
             terminal.complain(line)
         if total["enqueued"] == 0:
-            return _answer(terminal, options, plan, total)
+            return replace(_answer(terminal, options, plan, total), lines=["Nothing to send."])
         if terminal.ask("Continue? [y/N] ", "--yes").lower() not in ("y", "yes"):
             return Answer(lines=["Nothing was changed."], exit_code=exits.CANCELLED)
     replies = list(_calls(client, options, windows, dry_run=options.dry_run))

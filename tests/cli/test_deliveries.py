@@ -258,8 +258,22 @@ def test_a_plan_is_shown_first_and_no_is_10(
     monkeypatch.setattr("sys.stdin", stdin)
     ran = replay(momo, "--from", "today", "-o", "table")
     assert ran.code == 10
+    assert "Replay to https://shop.example/hook, today 00:00 to today 09:18:\n" in ran.err
     assert "5 payments will be sent.\n" in ran.err
     assert [body["dry_run"] for _path, body in sent(api)] == [True]
+
+
+def test_a_plan_of_nothing_asks_nothing_and_says_so(
+    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.on("GET", HOOK, ok(samples.ENDPOINT))
+    none = {**samples.REPLAYED, "enqueued": 0, "dry_run": True}
+    api.on("POST", ApiPath.REPLAY, Says(none))
+    stdin = io.StringIO("")
+    monkeypatch.setattr(stdin, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", stdin)
+    ran = replay(momo, "--from", "today", "-o", "table")
+    assert (ran.code, ran.out) == (0, "Nothing to send.\n")
 
 
 def test_a_script_is_not_asked(api: FakeApi, momo: Momo) -> None:

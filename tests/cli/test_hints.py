@@ -88,3 +88,20 @@ def test_a_run_with_a_profile_names_it(tmp_path: File) -> None:
     )  # fmt: skip
     assert json.loads(ran.stdout)["error"]["next"] == ["momo --profile two setup"]
     assert "  next:  momo --profile two setup\n" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("dl", "list", "--raeson", "x"), "dead-letters list"),
+        (("dl", "show"), "dead-letters show"),
+        (("tx", "ls", "--raeson", "x"), "tx list"),
+        (("endpoints", "rm"), "endpoints delete"),
+        (("rules", "rm"), "rules remove"),
+    ],
+)
+def test_a_short_word_is_helped_under_its_own_name(
+    words: tuple[str, ...], meant: str, momo: Momo
+) -> None:
+    ran = momo(*words)
+    assert (ran.code, f"next:  momo {meant} --help" in ran.err) == (2, True)
