@@ -62,7 +62,8 @@ def hung(line: str, columns: int, *, labels: bool = True) -> list[str]:
             between = apart if i == 0 else " "
             if here.strip() and width(here) + width(between) + width(word) > columns:
                 found.append(here)
-                here, between = " " * indent, ""
+                # What is to be copied keeps to one line as long as any line holds it.
+                here, between = " " * max(0, min(indent, columns - width(word))), ""
             here += between + word
     return [*found, here]
 

@@ -189,3 +189,10 @@ def test_hanging_loses_no_word_and_is_never_wider_than_it_must_be(line: str, col
     ).replace("·", "").replace("-", "")
     widest = max(map(width, line.split(" ")))
     assert all(width(piece) <= max(columns, widest + 16) for piece in found)
+
+
+def test_an_id_that_fits_the_line_is_not_set_in_beyond_its_edge() -> None:
+    reference = "svc_trx_0123456789abcdef0123456789abcdef"
+    assert hung(f"  ref       {reference}", 40) == ["  ref", reference]
+    assert hung(f"  ref       {reference}", 44) == ["  ref", f"    {reference}"]
+    assert hung(f"  ref       {reference}", 80) == [f"  ref       {reference}"]
