@@ -1,22 +1,24 @@
 """Show one order: what was asked, what was paid, by whom, and when.
 
-With --events, also what happened to it, oldest first; --json then has them in "events", beside "data".
+With --events, also what happened to it, oldest first, the SMS that paid it and the webhooks that told of it; --json then
+has "events", and the rest in "local", beside "data".
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from daemon.wire import Path
+from daemon.wire import Path, TransactionStatus
 from momo_cli.answer import Answer, Call, Field, Row, View
 from momo_cli.client import Client, Reply, path_of
+from momo_cli.deliveries import answered
 from momo_cli.errors import usage
 from momo_cli.orders import SHOW_VIEW, find, shown
 from momo_cli.terminal import Terminal
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 from momo_cli.values import dumps
-from momo_cli.words import clock
+from momo_cli.words import clock, state, styled
 
 EXAMPLES: Final = """\
   momo tx show 7KQ2MX
@@ -36,6 +38,7 @@ EVENTS_VIEW: Final = View(
     )
 )
 _LIMIT_MAX: Final = 500
+_SENT_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,39 @@ def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answe
         events += page
         if len(page) < _LIMIT_MAX:
             break
-    # One document for both answers: the order's own, and beside its `data` what happened.
-    document = dumps({**reply.body, "events": events})
+    local = _local(client, reply.data, events)
+    # One document for all answers: the order's own, and beside its `data` what happened.
+    document = dumps({**reply.body, "events": events, "local": local})
     told = [f"  {_when(event, terminal)}  {clean(event.get('text'))}" for event in events]
+    if local["message_id"]:
+        told += ["", f"  sms       {clean(local['message_id'])}"]
+    told += [_sent(row, terminal) for row in local["deliveries"]]
     # For programs the rows are what was asked for; people see the order above them.
     return replace(answer, document=document, rows=events, lines=[*answer.lines, "", *told])
+
+
+def _local(client: Client, order: Row, events: list[Row]) -> dict[str, Any]:
+    """Return what only this shop knows of an order: its SMS, how it was matched, its review, its webhooks."""
+    reference = order["reference"]
+    messages = [event["message_id"] for event in events if event.get("message_id")]
+    sent = client.get(Path.DELIVERIES, transaction_id=reference, kind="all", limit=_SENT_MAX)
+    review = None
+    if order.get("status") == TransactionStatus.MANUAL_REVIEW:
+        rows = client.get(Path.REVIEWS).data or ()
+        about = (row for row in rows if at(row, "request.reference") == reference)
+        review = next((row.get("id") for row in about), None)
+    return {
+        "message_id": messages[-1] if messages else None,
+        "matched_by": order.get("matched_by"),
+        "review": review,
+        "deliveries": sent.data or [],
+    }
+
+
+def _sent(row: Row, terminal: Terminal) -> str:
+    said = f"  {answered(row)}" if answered(row) else ""
+    what = f"{styled(state(row.get('status')), terminal)}  {clean(row.get('event'))}{said}"
+    return f"  webhook   {what}  {clean(row.get('id'))}"
 
 
 def _when(event: Row, terminal: Terminal) -> str:

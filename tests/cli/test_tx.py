@@ -14,6 +14,11 @@ TX = f"/v1/transactions/{samples.REF}"
 BY_CODE = f"/v1/transactions/by-svc/{samples.CODE}"
 
 
+@pytest.fixture(autouse=True)
+def _no_webhooks(api: FakeApi) -> None:
+    api.on("GET", wire.Path.DELIVERIES, ok([]))
+
+
 def entry(number: int, text: str) -> dict[str, Any]:
     return {"id": str(number), "at": "2026-11-20T09:14:00.000Z", "text": text}
 
@@ -57,10 +62,40 @@ def test_show_reads_every_page_of_the_events(api: FakeApi, momo: Momo) -> None:
     api.on("GET", f"{TX}/events", ok(page), ok([entry(500, "last")]))
     ran = momo("tx", "show", samples.REF, "--events", "--json")
     assert len(ran.json["events"]) == 501
-    assert [asked.query for asked in api.asked[1:]] == [
+    assert [asked.query for asked in api.asked[1:3]] == [
         {"limit": "500", "offset": "0"},
         {"limit": "500", "offset": "500"},
     ]
+
+
+def test_show_with_events_names_the_sms_and_the_webhooks(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, ok({**samples.ONE, "status": "SUCCESS", "matched_by": "code"}))
+    paid = {**entry(2, "Paid."), "message_id": samples.MESSAGE}
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked."), paid]))
+    api.on("GET", wire.Path.DELIVERIES, ok([samples.DELIVERY]))
+    ran = momo("tx", "show", samples.REF, "--events", "-o", "table")
+    assert ran.out.splitlines()[-3:] == [
+        "",
+        f"  sms       {samples.MESSAGE}",
+        f"  webhook   ✓ DELIVERED  transaction.forwarded  200  {samples.DELIVERY['id']}",
+    ]
+    assert momo("tx", "show", samples.REF, "--events", "--json").json["local"] == {
+        "message_id": samples.MESSAGE,
+        "matched_by": "code",
+        "review": None,
+        "deliveries": [samples.DELIVERY],
+    }
+    assert api.asked[-1].query == {"transaction_id": samples.REF, "kind": "all", "limit": "200"}
+
+
+def test_show_with_events_names_the_review_that_holds_the_order(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("MANUAL_REVIEW"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked.")]))
+    held = {**samples.REVIEW, "request": {"reference": samples.REF}}
+    other = {**samples.REVIEW, "id": "other", "request": None}
+    api.on("GET", wire.Path.REVIEWS, ok([other, held]))
+    ran = momo("tx", "show", samples.REF, "--events", "--get", "local.review")
+    assert ran.out == f"{samples.REVIEW['id']}\n"
 
 
 def test_show_without_events_does_not_ask_for_them(api: FakeApi, momo: Momo) -> None:
