@@ -20,7 +20,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "customer_name": ("shown on the checkout page", "Ama Mensah"),
     "description": ("a label for people", "two loaves"),
     "webhook_url": ("https; overrides the default webhook for this request; secret keys only", "https://shop.example/momo"),
-    "redirect_url": ("where the customer is sent after the hosted checkout", "https://shop.example/thanks"),
+    "redirect_url": ("https; where the customer is sent after the hosted checkout", "https://shop.example/thanks"),
     "idempotency_key": ("as the header `Idempotency-Key`", "order-1042"),
     "client_reference": ("the caller's own id", "order-1042"),
     "client_ref": ("the caller's own id; it may hold slashes", "order-1042"),

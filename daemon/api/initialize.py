@@ -1,6 +1,5 @@
 """POST /v1/transactions/initialize: every field of interface.md, every rule of decisions.md section 2."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from daemon.core.limits import (
 )
 from daemon.core.provider_names import CURRENCIES
 from daemon.core.requests import Idempotency, InitializeRequest
+from daemon.core.return_address import may_return_to
 from daemon.flows.initialize import initialize as flow
 from daemon.store import idempotency as answers
 from daemon.webhooks.addresses import URL_CHARACTERS_MAX
@@ -58,15 +58,13 @@ PUBLISHABLE: Final = frozenset(
 """decisions.md section 8: what a key that anybody can read may say."""
 
 _CURRENCIES: Final = sorted(CURRENCIES)
-_REDIRECT: Final = re.compile(
-    r"https?://[A-Za-z0-9.\-\[\]:]+(?:[/?#][!-~]*)?", re.ASCII | re.IGNORECASE
-)
 
 
 def _redirect(fields: Fields) -> str | None:
     url = fields.text("redirect_url", most=URL_CHARACTERS_MAX)
-    if url is not None and not _REDIRECT.fullmatch(url):
-        fields.fail("redirect_url", "invalid", "must be an http or https address")
+    if url is not None and not may_return_to(url):
+        why = "must be an https address; http goes within the shop's own network alone"
+        fields.fail("redirect_url", "invalid", why)
         return None
     return url
 

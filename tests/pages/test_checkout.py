@@ -255,7 +255,7 @@ async def test_a_name_that_is_not_ours_is_refused_as_on_the_api(api: FakeApi) ->
     order = await Orders(api.shop).make("waiting")
     client = await api.client()
     answer = await client.get(f"/pay/{order.public_slug}", headers={"Host": "evil.example"})
-    assert answer.status_code == 404
+    assert answer.status_code == 421
     assert "Ama Provisions" not in answer.text
 
 
