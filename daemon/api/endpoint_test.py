@@ -41,9 +41,10 @@ def answer(outcome: Outcome) -> bytes:
         message = f"The endpoint answered {outcome.status_code} {took}."
     else:
         means, mend = explain(outcome.status_code, error_code(result))
-        said = f"answered {outcome.status_code}" if outcome.status_code else "did not answer"
+        answered = outcome.status_code is not None
+        said = f"answered {outcome.status_code} {took}" if answered else "did not answer"
         why = f" ({outcome.error_message})" if outcome.error_message else ""
-        message = f"The endpoint {said} {took}: {means}{why}. {mend}."
+        message = f"The endpoint {said}: {means}{why}. {mend}."
     return shapes.dump(
         {
             "success": result is AttemptResult.DELIVERED,
