@@ -7,6 +7,7 @@ from momo_cli.terminal import Terminal
 
 STDIN: Final = "-"
 BYTES_MAX: Final = 8_000_000
+NO_TEXT: Final = "it is not text (UTF-8)"
 
 
 def text_of(terminal: Terminal, path: str) -> str:
@@ -21,8 +22,10 @@ def text_of(terminal: Terminal, path: str) -> str:
         else:
             with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is not needed here
                 text = file.read(BYTES_MAX + 1)
-    except (OSError, ValueError) as problem:
-        raise usage(f"{path}: {problem}") from None
+    except OSError as problem:
+        raise usage(f"{path}: {problem.strerror}") from None
+    except ValueError:
+        raise usage(f"{path}: {NO_TEXT}") from None
     if len(text) > BYTES_MAX:
         raise usage(f"{path}: longer than {BYTES_MAX:,} characters")
     return text

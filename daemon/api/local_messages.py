@@ -20,6 +20,7 @@ from parsers.phone import read_phone
 LIMIT: Final = 50
 LIMIT_MAX: Final = 500
 IDS_MAX: Final = 50
+SENDER_CHARACTERS_MAX: Final = 100
 
 
 async def get_list(call: Call) -> Reply:
@@ -30,6 +31,7 @@ async def get_list(call: Call) -> Reply:
     wanted = lists.MessageFilter(
         state=None if state is None else MessageState(state),
         line=_line(query),
+        sender=_sender(query),
         since=query.time("since"),
     )
     show_body = query.flag("show_body")
@@ -43,11 +45,18 @@ async def get_list(call: Call) -> Reply:
             "offset": offset,
             "state": wanted.state,
             "line": wanted.line,
+            "sender": wanted.sender,
             "since": timestamp_or_none(wanted.since),
         }
         await note_shown(call.env, call.caller, facts)
     items = [local_shapes.message(message, line, show_body=show_body) for message, line in found]
     return ok(items, query.meta(limit=limit, offset=offset, total=total))
+
+
+def _sender(query: Query) -> str | None:
+    """Return a name as it was typed, a number as messages have it."""
+    text = query.text("sender", most=SENDER_CHARACTERS_MAX)
+    return None if text is None else read_phone(text.strip()) or text.strip()
 
 
 def _line(query: Query) -> str | None:

@@ -109,11 +109,13 @@ class MessageFilter:
 
     Attributes:
         line: A merchant number (E.164) or a payment method's id.
+        sender: As the message has it; capitals do not matter.
         since: First `received_at`.
     """
 
     state: MessageState | None = None
     line: str | None = None
+    sender: str | None = None
     since: int | None = None
 
 
@@ -124,6 +126,7 @@ def messages(
     narrowed = Narrowed()
     narrowed.by("m.state = :state", state=wanted.state)
     narrowed.by("(pm.phone_number = :line OR pm.id = :line)", line=wanted.line)
+    narrowed.by("m.sender = :sender COLLATE NOCASE", sender=wanted.sender)
     narrowed.by("m.received_at >= :since", since=wanted.since)
     rows, total = page(
         reader,

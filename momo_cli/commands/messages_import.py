@@ -19,7 +19,7 @@ from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.batch import Work, told
 from momo_cli.client import Client
 from momo_cli.errors import Failure, usage
-from momo_cli.input_file import STDIN
+from momo_cli.input_file import NO_TEXT, STDIN
 from momo_cli.phone_backup import CHUNK, FORMS, Found, messages_of
 from momo_cli.terminal import Terminal
 
@@ -94,8 +94,10 @@ def _opened(terminal: Terminal, path: str, stack: ExitStack) -> IO[str]:
         kept = stack.enter_context(unnamed)
         while piece := terminal.stdin.read(CHUNK):
             kept.write(piece)
-    except (OSError, ValueError) as problem:
-        raise usage(f"{path}: {problem}") from None
+    except OSError as problem:
+        raise usage(f"{path}: {problem.strerror}") from None
+    except ValueError:
+        raise usage(f"{path}: {NO_TEXT}") from None
     return kept
 
 
@@ -105,8 +107,10 @@ def _found(file: IO[str], options: Options, terminal: Terminal) -> Iterator[Foun
         yield from messages_of(iter(lambda: file.read(CHUNK), ""), options.form, terminal.zone)
     except Failure as failure:
         raise usage(f"{options.file}: {failure.message}") from None
-    except (OSError, ValueError) as problem:
-        raise usage(f"{options.file}: {problem}") from None
+    except OSError as problem:
+        raise usage(f"{options.file}: {problem.strerror}") from None
+    except ValueError:
+        raise usage(f"{options.file}: {NO_TEXT}") from None
 
 
 def _outcomes(

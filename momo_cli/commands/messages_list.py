@@ -16,6 +16,7 @@ from momo_cli.times import moment
 EXAMPLES: Final = """\
   momo messages list --since 1h
   momo messages list --state unparsed
+  momo messages list --sender MobileMoney --since today
   momo messages list --fields received_at,sender,state,amount -o csv
 """
 _WITH_BODY: Final = View(fields=(*VIEW.fields, Field("body")), heads=VIEW.heads, id=VIEW.id)
@@ -27,6 +28,7 @@ class Options:
 
     state: str | None
     line: str | None
+    sender: str | None
     since: str | None
     limit: int
     show_body: bool
@@ -38,6 +40,9 @@ def command(
         typer.Option(help="payment, not_payment, unparsed, held, historical ..."),
     ] = None,
     line: Annotated[str | None, typer.Option(help="Only those of this number or line.")] = None,
+    sender: Annotated[
+        str | None, typer.Option(help="Only from this name or number, such as MobileMoney.")
+    ] = None,
     since: Annotated[str | None, typer.Option(help="1h, 24h, today, 2026-01-31.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     show_body: Annotated[
@@ -50,7 +55,7 @@ def command(
     """Read the flags."""
     if state is not None and state.lower() not in set(MessageState):
         raise usage(f"--state: {state!r} is not one of {', '.join(MessageState)}")
-    options = Options(state.lower() if state else None, line, since, limit, show_body)
+    options = Options(state.lower() if state else None, line, sender, since, limit, show_body)
     return Call(run, options, _WITH_BODY if show_body else VIEW)
 
 
@@ -61,6 +66,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         "limit": options.limit,
         "state": options.state,
         "line": options.line,
+        "sender": options.sender,
         "since": since and moment(since, "--since", terminal.now(), terminal.zone),
         "show_body": "1" if options.show_body else None,
     }

@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from daemon.api.envelope import VERSION
+from daemon.modem.pdu import encode_deliver
 from daemon.store.migrate import migrations
 from tests.fakes.api import FakeApi
-from tests.fakes.receipts import mtn
+from tests.fakes.receipts import MTN_SMSC, STARTED, mtn
 from tests.fakes.shop import METHOD_ID
 
 NOBODY = "0f3c0000-0000-4000-8000-000000000009"
@@ -149,6 +150,7 @@ async def test_the_journal_says_who_was_shown_the_texts_of_sms(api: FakeApi) -> 
         "offset": 0,
         "state": None,
         "line": "+233244124567",
+        "sender": None,
         "since": "2026-11-21T08:00:30.000Z",
     }
     assert (again, json.loads(data)) == ([who, "live", shown["id"]], {"count": 1})
@@ -168,9 +170,15 @@ async def test_each_filter_narrows_the_list_of_messages(api: FakeApi) -> None:
     assert await total(line="0244124567") == 1
     assert await total(line=METHOD_ID) == 1
     assert await total(line=NOBODY) == 0
-    assert await total(since="2026-11-21T08:00:30Z") == 1
-    assert await total(since="2026-11-21T08:00:31Z") == 0
-    assert await total(limit=1, offset=1) == 1
+    assert await total(sender="mobilemoney") == 1
+    assert await total(sender="MobileMoney2") == 0
+    stranger = encode_deliver("+233244000111", "Payment received", STARTED, smsc=MTN_SMSC)
+    await api.shop.read_pdus(stranger)
+    assert await total(sender="0244000111") == await total(sender="+233244000111") == 1
+    assert await total() == 2
+    assert await total(since="2026-11-21T08:00:30Z", sender="MobileMoney") == 1
+    assert await total(since="2026-11-21T08:00:31Z", sender="MobileMoney") == 0
+    assert await total(limit=1, offset=1) == 2
 
 
 @pytest.mark.parametrize(

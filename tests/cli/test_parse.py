@@ -132,3 +132,18 @@ def test_a_line_that_is_no_json_is_named(momo: Momo, pasted: Path) -> None:
     ran = momo("parse", str(pasted), "--jsonl")
     assert ran.code == 2
     assert "line 2" in ran.err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("parse",), ("messages", "import", "--line", "0244124567"), ("reconcile", "--from-file")],
+)
+def test_a_file_that_cannot_be_read_is_named_once_with_the_reason(
+    argv: tuple[str, ...], momo: Momo, tmp_path: Path
+) -> None:
+    missing, picture = tmp_path / "none.txt", tmp_path / "picture.txt"
+    picture.write_bytes(b"\x89PNG\xff")
+    for path, why in ((missing, "No such file or directory"), (picture, "it is not text (UTF-8)")):
+        ran = momo(*argv, str(path))
+        assert ran.code == 2
+        assert ran.err.splitlines()[0] == f"error: {path}: {why}  [USAGE]"
