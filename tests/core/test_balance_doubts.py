@@ -75,6 +75,72 @@ def test_a_forgery_that_knew_the_balance_is_flagged_by_the_next_genuine_receipt(
     assert line.gaps() == {}
 
 
+def test_messages_that_come_late_on_both_sides_take_a_suspicion_back() -> None:
+    line = proven(away=(Away(AT + 11 * MINUTE_US, AT + 13 * MINUTE_US),))
+    assert line.tell(entry(14, 1000, 14_500)).why is Why.EXPLAINED
+    ruling = line.tell(entry(17, 200, 20_700), entry(18, 100, 20_800))
+    assert [change.after.key for change in ruling.changes if change.suspect] == ["m14"]
+    ruling = line.tell(entry(12, 3000, 13_500))
+    assert not any(change.restored for change in ruling.changes)
+    assert line.standings()["m14"] is SUSPECT
+    ruling = line.tell(entry(15, 6000, 20_500))
+    (change,) = [change for change in ruling.changes if change.after.key == "m14"]
+    assert (change.restored, change.released, change.forged, change.suspect) == (
+        True,
+        False,
+        False,
+        False,
+    )
+    assert set(line.standings().values()) == {ACCEPTED}
+    assert line.gaps() == {}
+
+
+def test_a_suspicion_that_only_one_side_clears_stays() -> None:
+    line = proven()
+    line.tell(entry(12, 9000, 19500), entry(15, 200, 10700))
+    ruling = line.tell(entry(13, -8000, 11500))
+    assert not any(change.restored for change in ruling.changes)
+    assert line.standings()["m12"] is SUSPECT
+
+
+def test_what_explains_too_late_excuses_neither_a_repeated_nor_an_impossible_balance() -> None:
+    for balance in (10500, 100):
+        line = proven()
+        line.tell(entry(13, 900, balance))
+        ruling = line.tell(entry(12, None, None, with_id=False))
+        assert ruling.changes == ()
+        assert line.standings()["m13"] is HELD
+
+
+def test_a_doubted_receipt_is_not_released_by_what_explains_too_late() -> None:
+    line = proven()
+    line.tell(entry(13, 200, 15700, doubted=True))
+    line.tell(entry(12, None, None, with_id=False))
+    assert line.standings()["m13"] is HELD
+
+
+def test_a_debit_that_contradicts_a_closed_link_is_unproven_and_not_called_a_forgery() -> None:
+    line = proven()
+    ruling = line.tell(entry(13, 200, 10700), entry(12, -300, 77_000))
+    assert (ruling.entry.standing, ruling.why) == (UNPROVEN, Why.CONTRADICTED)
+
+
+def test_a_debit_is_the_first_only_where_no_balance_is_known() -> None:
+    line = Line()
+    assert line.tell(entry(9, -100, 900)).why is Why.FIRST
+    assert line.tell(entry(11, -100, 5000)).entry.standing is UNPROVEN
+
+
+def test_a_held_receipt_between_two_that_a_late_message_joins_is_forged() -> None:
+    line = proven()
+    line.tell(entry(13, 9000, 80_000), entry(16, 100, 11_300))
+    assert line.standings()["m13"] is HELD
+    line.tell(entry(12, 700, 11_200))
+    assert line.standings() == {
+        "m10": ACCEPTED, "m11": ACCEPTED, "m12": ACCEPTED, "m13": FORGED, "m16": ACCEPTED,
+    }  # fmt: skip
+
+
 def test_a_forged_first_receipt_shows_as_money_that_is_gone() -> None:
     line = Line()
     line.tell(FIRST)

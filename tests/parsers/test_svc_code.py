@@ -14,6 +14,7 @@ from parsers.svc_code import (
     LENGTH,
     candidates,
     check_character,
+    fill,
     is_valid_code,
     make_code,
     normalize_code,
@@ -56,6 +57,7 @@ def test_codes_use_the_alphabet_have_two_letters_and_a_right_check() -> None:
     dice = random.Random(2)
     codes = {make_code(dice.randrange) for _ in range(2000)}
     assert len(codes) > 1990
+    assert min(sum(character.isalpha() for character in code) for code in codes) == 2
     for code in codes:
         assert len(code) == LENGTH
         assert set(code) <= set(ALPHABET)
@@ -90,6 +92,42 @@ def test_a_code_with_one_letter_is_not_valid_even_with_a_right_check() -> None:
     for code in found:
         assert sum(character.isalpha() for character in code) < 2
         assert not is_valid_code(code)
+
+
+def test_a_right_sum_does_not_make_a_code_of_another_length() -> None:
+    code = make_code(random.Random(5).randrange)
+    zero = ALPHABET[0]
+    assert is_valid_code(code)
+    # The first character counts for nothing; another behind a code is not looked at by the sum.
+    assert not is_valid_code(code + zero)
+    assert not is_valid_code(code[:5])
+
+
+def test_one_unknown_character_of_a_code_is_found_by_the_others() -> None:
+    dice = random.Random(6)
+    for _ in range(100):
+        code = make_code(dice.randrange)
+        for place in range(LENGTH):
+            assert fill(code[:place], code[place + 1 :]) == code
+
+
+@pytest.mark.parametrize("place", range(LENGTH))
+def test_five_characters_that_are_of_no_code_are_filled_by_none(place: int) -> None:
+    around = "K7M0Q"
+    assert fill(around[:place], around[place:]) is None
+
+
+def test_what_would_have_one_letter_is_no_code_and_two_are_enough() -> None:
+    dice = random.Random(7)
+    few = 0
+    for _ in range(400):
+        digits = "".join(dice.choice("23456789") for _ in range(4))
+        for around in (digits + "K", digits + dice.choice("23456789")):
+            found = fill(around[:3], around[3:])
+            letters = sum(character.isalpha() for character in found or "")
+            assert found is None or (letters >= 2 and is_valid_code(found))
+            few += letters == 2
+    assert few > 100
 
 
 def test_codes_compare_trimmed_and_upper_cased() -> None:
