@@ -140,6 +140,8 @@ def _let_go(child: subprocess.Popen[bytes] | None) -> int | None:
 
 def _died(code: int, log: str) -> Failure:
     said = _tail(log)
+    if said.endswith(f"[{ErrorCode.NOT_SET_UP}]"):
+        return Failure(ErrorCode.NOT_SET_UP)
     return Failure(
         _DIED.get(code, ErrorCode.INTERNAL_ERROR),
         f"the daemon ended with {code}" + (f": {said}" if said else f"; see {log}"),

@@ -5,11 +5,12 @@ import asyncio
 import faulthandler
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from daemon import crash, wire
 from daemon.app import RunOptions, serve
-from daemon.doors import EXIT_FAILED, StartError
+from daemon.doors import EXIT_CONFIG, EXIT_FAILED, StartError
 from daemon.system import SystemClock
 from parsers.faults import fault
 from parsers.when import from_us
@@ -19,6 +20,11 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
     """Serve until told to stop; a fault of ours is written down masked."""
     # A supervisor that misses our pings sends SIGABRT; the log then shows where every thread stood.
     faulthandler.enable()
+    if not Path(places.database).exists():
+        # Nothing is made here: an empty database would look like a shop whose daemon is down.
+        raise StartError(
+            wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
+        )
     crash.mask_threads()
     run = RunOptions(
         http=options.http,

@@ -93,6 +93,14 @@ def test_last_words_of_a_daemon_are_its_error_not_its_advice(stand_in: Path, mom
     assert said == "the daemon ended with 78: 'of' is not HOST:PORT  [CONFIG_INVALID]"
 
 
+def test_a_daemon_that_finds_no_shop_says_to_set_one_up(stand_in: Path, momo: Momo) -> None:
+    told = "error: there is no shop here yet  [NOT_SET_UP]\\nnext:  momo setup"
+    stand_in.write_text(f'import sys\nprint("{told}", file=sys.stderr)\nsys.exit(78)\n')
+    ran = momo("daemon", "start", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (11, "NOT_SET_UP")
+    assert ran.json["error"]["next"] == ["momo setup"]
+
+
 def test_stop_waits_until_nobody_listens(api: FakeApi, shop: Shop, momo: Momo) -> None:
     def vanish(_: Asked) -> Says:
         shop.socket.unlink()
