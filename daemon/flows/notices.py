@@ -1,9 +1,11 @@
 """Gather what the owner has to be told from the journal, and keep what goes out about it."""
 
+import functools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from daemon.core.model import Event, NoticeRow
 from daemon.core.notice_rules import RULES, Told, retry_at, tell
@@ -51,7 +53,8 @@ async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
         return Gathered(cursor, more, 0)
 
     def job(tx: Tx) -> int:
-        news = sum(_note(tx, env, event, channels) for event in found)
+        of_endpoint = functools.cache(lambda each: notice_facts.of_endpoint(tx, each))
+        news = sum(_note(tx, env, event, channels, of_endpoint) for event in found)
         notice_outbox.move_cursor(tx, cursor)
         return news
 
@@ -105,10 +108,16 @@ def _read(reader: Reader, after: int) -> list[Event]:
     return events.after(reader, after, limit=BATCH)
 
 
-def _note(tx: Tx, env: Env, event: Event, channels: Sequence[str]) -> int:
+def _note(
+    tx: Tx,
+    env: Env,
+    event: Event,
+    channels: Sequence[str],
+    of_endpoint: Callable[[str], dict[str, Any]],
+) -> int:
     facts = json.loads(event.data)
     if event.endpoint_id is not None and event.type in RULES:
-        facts |= notice_facts.of_endpoint(tx, event.endpoint_id)
+        facts |= of_endpoint(event.endpoint_id)
     told = tell(event, facts)
     if told is None:
         return 0
