@@ -1,14 +1,9 @@
 """The API's description is what is served and validated, and every answer of every test here is held to it."""
 
-import base64
-import hashlib
-import html
 import json
 import re
-import shlex
 import subprocess
 import sys
-from html.parser import HTMLParser
 from typing import Any
 
 import jsonschema_rs
@@ -37,7 +32,7 @@ from daemon.core.errors import ERRORS
 from daemon.core.schema import closed
 from daemon.flows import expire
 from daemon.modem.pdu import encode_deliver
-from daemon.wire import ErrorCode, EventKind
+from daemon.wire import EventKind
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 
@@ -261,47 +256,6 @@ async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
         api.described.hold(closed(schema), body, body["type"])
 
 
-async def test_the_page_runs_nothing_and_loads_nothing(api: FakeApi) -> None:
-    answer = await (await api.client()).get("/docs")
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    policy = answer.headers["content-security-policy"]
-    assert policy.startswith("default-src 'none'; style-src 'sha256-")
-
-    class Reader(HTMLParser):
-        def __init__(self) -> None:
-            super().__init__()
-            self.tags: set[str] = set()
-            self.targets: set[str] = set()
-            self.ids: list[str] = []
-
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            self.tags.add(tag)
-            for name, value in attrs:
-                assert not name.startswith("on")
-                assert name not in ("style", "src"), tag
-                if name == "href":
-                    self.targets.add(value or "")
-                if name == "id":
-                    self.ids.append(value or "")
-
-    page = Reader()
-    page.feed(answer.text)
-    assert not page.tags & {"script", "link", "img", "iframe", "object", "form"}
-    assert len(set(page.ids)) == len(page.ids)
-    assert page.targets - {"/v1/openapi.json"} <= {f"#{name}" for name in page.ids}
-    for operation in operations(await got(api)):
-        assert operation["operationId"] in page.ids
-    assert set(ErrorCode) & set(page.ids)
-
-
-async def test_the_policy_allows_the_page_its_own_style(api: FakeApi) -> None:
-    answer = await (await api.client()).get("/docs")
-    style = answer.text.partition("<style>")[2].partition("</style>")[0]
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"'sha256-{digest}'" in answer.headers["content-security-policy"]
-
-
 async def test_a_test_key_and_a_head_are_answered_too(api: FakeApi) -> None:
     assert (await api.test.get("/v1/openapi.json")).status_code == 200
     answer = await api.live.head("/v1/openapi.json")
@@ -331,28 +285,3 @@ async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
         "RULE_NOT_FOUND",
     }
     assert {str(code) for code in ERRORS} - told <= elsewhere
-
-
-async def test_the_page_shows_a_command_for_each_operation_that_the_shell_reads_as_meant(
-    api: FakeApi,
-) -> None:
-    made = await got(api)
-    text = html.unescape((await (await api.client()).get("/docs")).text)
-    for path, methods in made["paths"].items():
-        for method, operation in methods.items():
-            article = text.partition(f'<article id="{operation["operationId"]}">')[2]
-            command = article.partition('<h4>For example</h4>\n<pre tabindex="0">')[2]
-            words = shlex.split(command.partition("</pre>")[0])
-            assert words.pop(0) == "curl"
-            said = words.pop(0) if words[0] == "-X" and words.pop(0) else None
-            target = words.pop(0)
-            body = words[words.index("-d") + 1] if "-d" in words else None
-            assert (said or ("GET" if body is None else "POST")).lower() == method
-            plain = re.sub(r"{\w+}", "[^/{}]+", path)
-            assert re.fullmatch(rf"\$MOMO_API{plain}(\?[^{{}}]+)?", target), target
-            if body is not None:
-                shown = operation["requestBody"]["content"]["application/json"]["example"]
-                assert json.loads(body) == shown
-            assert ("Authorization" in command.partition("</pre>")[0]) is bool(
-                operation["security"]
-            )
