@@ -146,6 +146,22 @@ async def test_behind_a_probe_that_fails_the_others_wait(shop: FakeShop) -> None
     assert [each.next_attempt_at for each in await owed(shop)][1:] == [now + PROBE_US] * 2
 
 
+async def test_saying_that_an_endpoint_is_active_that_is_forgets_its_streak_and_not_its_outage(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop, consecutive_failures=14)
+    for telco_id in IDS[:2]:
+        await owe(shop, telco_id)
+    await finish(shop, await lease_one(shop), outcome(503))
+    shop.clock.advance(1)
+    await change(shop, is_active=True, description="the till")
+    assert (await endpoint(shop)).consecutive_failures == 0
+    await finish(shop, await lease_one(shop), outcome(200))
+    # The first 2xx after an outage brings forward what waits, also a retry that was due later.
+    retried = await lease_one(shop)
+    assert (retried.delivery.status, retried.delivery.extra) == ("retrying", True)
+
+
 async def test_a_resume_leaves_a_long_queue_as_it_is_behind_its_probe(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
