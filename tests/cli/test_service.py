@@ -1,4 +1,7 @@
-"""`momo service`: real files, checked by systemd's own tools; the programs that act on them are stand-ins."""
+"""`momo service`: real files, checked by systemd's own tools; the programs that act on them are stand-ins.
+
+Longer than 300 lines because the programs of the machine, which all of its tests need, are played here.
+"""
 
 import json
 import os

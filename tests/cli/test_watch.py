@@ -1,4 +1,7 @@
-"""`momo watch`: what a key does and what is shown, without a terminal (which is test_watch_terminal.py)."""
+"""`momo watch`: what a key does and what is shown, without a terminal (which is test_watch_terminal.py).
+
+Longer than 300 lines because keys, screen and terminal are one program, and the shop on it is made once.
+"""
 
 from copy import deepcopy
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""What speaks against a message of the right sender (decisions.md section 4, sms-formats (d))."""
+"""What speaks against a message of the right sender (decisions.md section 4, sms-formats (d)).
+
+Longer than 300 lines because each doubt has its table of what is doubted and what is not.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""What the doctor finds at the shop itself: its files, its database, its clock, its webhooks, its backups."""
+"""What the doctor finds at the shop itself: its files, its database, its clock, its webhooks, its backups.
+
+Longer than 300 lines because each area has its test, and they look at one shop on one machine.
+"""
 
 import os
 import re

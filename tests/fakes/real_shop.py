@@ -13,6 +13,8 @@
 Everything is bounded, and what was started is ended by its process number when the block ends. What the daemon
 writes is in `shop.log`, of all its runs. Benchmarks use this too. (Over 300 lines: one shop, its programs, its API
 and its database are one thing to whoever tests it.)
+
+Longer than 300 lines because a shop is one class: each of its methods is a step that a person takes.
 """
 
 import contextlib

@@ -16,6 +16,8 @@ As a program, for benchmarks and kill tests, one JSON object a line:
 The first line is `{"ready": true, "url": ..., "ca_file": ..., "pid": ...}`; each request is one line, written before
 it is answered. `at_ns` is CLOCK_MONOTONIC, which all processes of a machine share. The CA in DIR is used again after
 a restart.
+
+Longer than 300 lines because a receiver is a server, its certificates and its answers, and nobody needs one without the others.
 """
 
 import argparse

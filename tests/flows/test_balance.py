@@ -1,4 +1,7 @@
-"""The running balance at work: what is held, what ends a hold by itself, what a person is told (decisions.md section 4)."""
+"""The running balance at work: what is held, what ends a hold by itself, what a person is told (decisions.md section 4).
+
+Longer than 300 lines because what befalls a line is told message by message.
+"""
 
 import json
 from datetime import timedelta

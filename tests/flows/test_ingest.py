@@ -1,4 +1,7 @@
-"""What a phone read becomes: stored first, understood second, and money only when it is trusted."""
+"""What a phone read becomes: stored first, understood second, and money only when it is trusted.
+
+Longer than 300 lines because each thing that a message may turn out to be has its test.
+"""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,7 @@
-"""A payment without a code comes near to an open order: a person is asked, and nothing is matched by itself."""
+"""A payment without a code comes near to an open order: a person is asked, and nothing is matched by itself.
+
+Longer than 300 lines because each thing that may come between a suggestion and its approval has its test.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""Every row of interface.md's reconcile table and of decisions.md's order of refusals."""
+"""Every row of interface.md's reconcile table and of decisions.md's order of refusals.
+
+Longer than 300 lines because each row of the interface's table and each refusal has its test.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""Wordings that no genuine message has confirmed: held, until the shop vouches for one; and reading old messages again."""
+"""Wordings that no genuine message has confirmed: held, until the shop vouches for one; and reading old messages again.
+
+Longer than 300 lines because a wording is followed from its first message to the money, step by step.
+"""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,7 @@
-"""The door to serial ports, on real ptys, with real locks and real programs that hold them."""
+"""The door to serial ports, on real ptys, with real locks and real programs that hold them.
+
+Longer than 300 lines because all of its tests need the same pty and somebody at the other end of it.
+"""
 
 import asyncio
 import contextlib

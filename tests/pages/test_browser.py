@@ -1,4 +1,7 @@
-"""The checkout page in Debian's Chromium: what a customer sees, hears and can do, with and without JavaScript."""
+"""The checkout page in Debian's Chromium: what a customer sees, hears and can do, with and without JavaScript.
+
+Longer than 300 lines because all of its tests look at the same page in one browser, which is slow to start.
+"""
 
 import asyncio
 import time

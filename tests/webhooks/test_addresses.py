@@ -1,4 +1,7 @@
-"""The guard against private places: nasty URLs, nasty addresses, and what the settings may allow."""
+"""The guard against private places: nasty URLs, nasty addresses, and what the settings may allow.
+
+Longer than 300 lines because the nasty addresses are a table, and a long one.
+"""
 
 import ipaddress
 from collections.abc import Sequence
