@@ -6,7 +6,7 @@ from daemon.wire import Scope
 from momo_cli.answer import Cell, Field, Head, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
-from momo_cli.words import ago
+from momo_cli.words import ago, clock
 
 _STATES: Final = {
     "active": Cell("✓ active", "green"),
@@ -64,7 +64,7 @@ def lines(row: Any, terminal: Terminal) -> list[str]:
         ("state", terminal.style(shown.text, shown.style)),
         ("may", may(row)),
         ("made", ago(row.get("created_at"), terminal)),
-        ("ends", clean(row.get("expires_at")) or "never"),
+        ("ends", clock(row.get("expires_at"), terminal) or "never"),
         ("last used", ago(row.get("last_used_at"), terminal) or "never"),
         ("id", clean(row.get("id"))),
     )

@@ -123,14 +123,14 @@ def uptime(seconds: object) -> str:
 
 
 def clock(value: object, terminal: Terminal) -> str:
-    """Return a time of the API in the display zone: `20 Nov 09:14`, with the time only today."""
+    """Return a time of the API in the display zone: `20 Nov 09:14`; `today` for today, the year for another year."""
     found = parse_stamp(value)
     if found is None:
         return ""
-    local = found.astimezone(terminal.zone)
-    if local.date() == terminal.now().astimezone(terminal.zone).date():
+    local, now = found.astimezone(terminal.zone), terminal.now().astimezone(terminal.zone)
+    if local.date() == now.date():
         return f"today {local:%H:%M}"
-    return f"{local.day} {local:%b %H:%M}"
+    return f"{local.day} {local:{'%b' if local.year == now.year else '%b %Y'} %H:%M}"
 
 
 def untold(unaccounted: object, terminal: Terminal) -> str:

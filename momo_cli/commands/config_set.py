@@ -56,7 +56,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     else:
         done = ask(terminal, "config", "--json", "set", "--", options.key, options.value)
     row: dict[str, Any] = {**done.body["data"], "restart": False}
-    row["restart"] = bool(row["changed"]) and client.alive()
+    # A value that is written down for the first time may be what is built in.
+    row["restart"] = bool(row["changed"]) and row["value"] != row["old"] and client.alive()
     mark = terminal.style("✓", "green")
     said = f"{mark} {row['key']} = {_shown(row['value'])} (was {_shown(row['old'])})"
     return Answer(

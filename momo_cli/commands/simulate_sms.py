@@ -5,15 +5,19 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.errors import usage
+from momo_cli.input_file import text_of
+from momo_cli.naming import METHODS, one_of
 from momo_cli.simulated import VIEW, ask, lines, next_commands
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
   momo simulate sms --file receipt.txt
   momo simulate sms --file - --network telecel --sender T-CASH
+  momo simulate sms --line 0244124567 --file receipt.txt
 """
 
 
@@ -23,37 +27,41 @@ class Options:
 
     file: str
     body: dict[str, Any]
+    line: str | None
 
 
 def command(
     file: Annotated[str, typer.Option(metavar="FILE", help="The text; - = stdin.")],
-    network: Annotated[str, typer.Option(metavar="mtn|telecel", help="Whose SIM.")] = "mtn",
+    network: Annotated[
+        str | None,
+        typer.Option(metavar="mtn|telecel", help="Whose SIM; mtn, if nothing is said."),
+    ] = None,
+    line: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The SIM of this number of yours.")
+    ] = None,
     sender: Annotated[
         str | None, typer.Option(help="Who sends it; the network's own name, if not said.")
     ] = None,
 ) -> Call:
     """Read the flags."""
+    if network is not None and line is not None:
+        raise usage("--line says whose SIM it is; leave --network away")
+    network = network or "mtn"
     provider = network if network.startswith("momo_") else f"momo_{network.lower()}"
     body = {"provider": provider} | ({} if sender is None else {"sender": sender})
-    return Call(run, Options(file, body), VIEW)
+    return Call(run, Options(file, body, line), VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Send it."""
-    reply = ask(client, {**options.body, "text": _text(terminal, options.file)})
+    body = {**options.body, "text": text_of(terminal, options.file)}
+    if options.line is not None:
+        rows = client.get(Path.PAYMENT_METHODS).data or ()
+        body["provider"] = one_of(options.line, rows, METHODS)["provider"]
+    reply = ask(client, body)
     return Answer(
         document=reply.text,
         rows=[reply.data],
         lines=lines(reply.data, terminal),
         next=next_commands(reply.data),
     )
-
-
-def _text(terminal: Terminal, path: str) -> str:
-    if path == "-":
-        return terminal.stdin.read()
-    try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is not needed here
-            return file.read()
-    except (OSError, ValueError) as problem:
-        raise usage(f"--file: {path}: {problem}") from None

@@ -71,6 +71,14 @@ def test_set_changes_its_own_lines_and_no_other(config: Path, momo: Momo) -> Non
     assert "retry_schedule_s" not in config.read_text()
 
 
+@pytest.mark.usefixtures("api")
+def test_only_another_value_wants_the_daemon_started_again(config: Path, momo: Momo) -> None:
+    for value, restart in (("30", False), ("12", True), ("12", False)):
+        ran = momo("config", "set", "modems.poll_s", value, "--json")
+        assert ran.json["data"]["restart"] is restart, value
+    assert "poll_s = 12" in config.read_text()
+
+
 def test_value_that_will_not_do_changes_nothing(config: Path, momo: Momo) -> None:
     ran = momo("config", "set", "webhooks.workers", "0", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (78, "CONFIG_INVALID")

@@ -63,6 +63,22 @@ def test_the_file_of_a_key_that_was_refused_is_removed(
     assert not file.exists()
 
 
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ("2027-02-19T17:04:00.000Z", "19 Feb 2027 17:04"),
+        ("2026-11-22T17:04:00.000Z", "22 Nov 17:04"),
+        (None, "never"),
+    ],
+)
+def test_when_a_key_ends_is_told_in_the_shops_time(
+    ends: str | None, told: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", KEY, ok({**samples.KEY, "expires_at": ends}))
+    ran = momo("keys", "show", samples.KEY["id"], "-o", "table", "--utc")
+    assert f"  ends       {told}\n" in ran.out
+
+
 def test_revoke_asks_first_and_without_a_person_says_how(api: FakeApi, momo: Momo) -> None:
     api.on("GET", KEY, ok(samples.KEY))
     ran = momo("keys", "revoke", samples.KEY["id"])

@@ -101,3 +101,22 @@ def test_an_order_of_the_sandbox_says_how_it_is_paid(api: FakeApi, momo: Momo) -
     assert ran.code == 0
     assert api.asked[-1].headers[wire.MODE_HEADER.lower()] == "test"
     assert f"momo simulate payment --order {samples.CREATED['svc_code']}" in ran.err
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize("line", ["0244124567", "+233244124567", samples.METHOD])
+def test_an_sms_to_a_line_is_of_its_network(line: str, api: FakeApi, momo: Momo) -> None:
+    telecel = {**samples.METHOD_ROW, "provider": "momo_telecel"}
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([telecel]))
+    api.on("POST", wire.Path.TEST_PAYMENTS, ok(samples.SIMULATED))
+    assert momo("simulate", "sms", "--line", line, "--file", "receipt.txt").code == 0
+    assert api.asked[-1].body["provider"] == "momo_telecel"
+
+
+@pytest.mark.usefixtures("desk")
+def test_an_sms_to_nobodys_line_is_not_made_up(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
+    sms = ("simulate", "sms", "--line", "0209000111", "--file", "receipt.txt")
+    assert momo(*sms).code == 3
+    assert momo(*sms, "--network", "mtn").code == 2
+    assert [asked.method for asked in api.asked] == ["GET"]
