@@ -1,4 +1,7 @@
-"""Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all."""
+"""Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all.
+
+Longer than 300 lines because every test begins with the same shop and its copies.
+"""
 
 import errno
 import json

@@ -1,4 +1,7 @@
-"""The checkout page over HTTP: what it says, what it keeps to itself, and what strangers can do with it."""
+"""The checkout page over HTTP: what it says, what it keeps to itself, and what strangers can do with it.
+
+Longer than 300 lines because each state of an order has its page, and all of them are looked at.
+"""
 
 import gzip
 import json

@@ -4,6 +4,8 @@ Two SIMs with a number each, three receivers, customers who pay and people who w
 What breaks: the daemon (killed at any commit, restarted, without its master key), the disk, the laptop's sleep and
 clock, the phones and the network's SMS, the internet and the receivers. After each thing that happens the database is
 asked whether all that must always hold still does; at the end, whether everything came to its end (`judge.py`).
+
+Longer than 300 lines because the shop of a simulation is one class that everything else acts on.
 """
 
 import asyncio
