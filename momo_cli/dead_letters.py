@@ -103,8 +103,8 @@ def next_commands(rows: Iterable[Row]) -> list[str]:
 
 
 def can_replay(row: Row) -> bool:
-    """Say whether a dead letter can be sent again: not when its endpoint was deleted."""
-    return bool(row.get("reason") != "endpoint_deleted")
+    """Say whether a dead letter can be sent again: not when its endpoint was deleted, before or after it was given up."""
+    return bool(row.get("cause") != "endpoint_deleted")
 
 
 def fits(row: Row, why: str | None) -> bool:

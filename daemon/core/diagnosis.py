@@ -146,6 +146,13 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
             "Replay the window to the endpoint that should have it.",
         )
     cause = _cause(letter)
+    if endpoint.deleted_at is not None:
+        # Whatever was wrong with it: nothing is sent there any more.
+        return Diagnosis(
+            "endpoint_deleted",
+            f"This was given up on {_day(letter.failed_at)} ({cause.means}), and its endpoint was deleted on "
+            f"{_day(endpoint.deleted_at)}. Replay the window to the endpoint that should have it.",
+        )
     answered = letter.last_status_code is not None and letter.error_code in {
         DeliveryError.HTTP_ERROR,
         DeliveryError.REDIRECT,

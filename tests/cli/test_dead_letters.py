@@ -91,10 +91,11 @@ def test_all_of_one_reason_are_sent_oldest_first(
     assert [body["dead_letter_ids"] for _path, body in sent(api)] == ([found] if found else [])
 
 
+@pytest.mark.parametrize("reason", ["endpoint_deleted", "permanent_4xx"])
 def test_letters_of_a_deleted_endpoint_are_no_part_of_all_and_point_elsewhere(
-    api: FakeApi, momo: Momo
+    reason: str, api: FakeApi, momo: Momo
 ) -> None:
-    gone = {**samples.DEAD_LETTER, "cause": "endpoint_deleted", "reason": "endpoint_deleted"}
+    gone = {**samples.DEAD_LETTER, "cause": "endpoint_deleted", "reason": reason}
     api.on("GET", ApiPath.DEAD_LETTERS, ok([gone]))
     ran = momo("dead-letters", "list", "-o", "table")
     assert "replay-batch" not in ran.err

@@ -101,3 +101,14 @@ def test_each_error_has_a_cause_of_its_own(error: DeliveryError) -> None:
     expected = "server_error" if error is DeliveryError.HTTP_ERROR else str(error)
     assert found.cause == expected
     assert found.text.endswith(", then replay this.")
+
+
+def test_of_an_endpoint_that_was_deleted_later_nobody_is_told_to_mend_anything() -> None:
+    found = diagnose(refused(404), endpoint(deleted_at=AT + DAY))
+    assert (found.cause, found.text) == (
+        "endpoint_deleted",
+        (
+            "This was given up on 2026-11-21 08:01 UTC (there is nothing that takes webhooks at this address), and its "
+            "endpoint was deleted on 2026-11-22 08:01 UTC. Replay the window to the endpoint that should have it."
+        ),
+    )
