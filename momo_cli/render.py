@@ -40,6 +40,8 @@ def check(terminal: Terminal, view: View) -> None:
 
 def write(terminal: Terminal, view: View, answer: Answer) -> None:
     """Write what was asked for to stdout, in the form that was asked for."""
+    if terminal.flags.get is not None and answer.stream:
+        raise usage("--get takes a value out of one document, and this writes many; use -o ndjson")
     if terminal.flags.get is not None:
         _put(terminal, raw(pick(answer.document, terminal.flags.get)))
     elif terminal.output is Output.JSON and not answer.stream:

@@ -105,6 +105,8 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
 ) -> Call:
     """Read the flags."""
     wanted = None if status is None else status_named(status)
+    if every and page != 1:
+        raise usage("--all writes every page; it goes without --page")
     if sort not in SORTS:
         raise usage(f"--sort: {sort!r} is not one of {', '.join(SORTS)}")
     options = Options(wanted, origin, since, until, phone, page, per_page, every, search, sort)

@@ -86,6 +86,8 @@ def test_flag_wins_over_environment() -> None:
         ),
         (("tx", "list", "--status", "paid", "--status", "short"), "--status is given twice"),
         (("reconcile", "A", "B", "--amount", "1", "--amount", "2"), "--amount is given twice"),
+        (("tx", "list", "--all", "--page", "2"), "--all writes every page; it goes without --page"),
+        (("tx", "watch", "--get", "id"), "--get takes a value out of one document"),
         (("list",), "'list' needs a word before it: tx, review"),
         (("init", "12,50", "--phone", "0244124567"), "did you mean 12.50?"),
         (

@@ -7,6 +7,7 @@ import pytest
 
 from daemon import wire
 from momo_cli.commands import COMMANDS
+from momo_cli.wrapping import width
 from tests.cli import samples
 from tests.cli.cases import CASES, ENDPOINT, ON_SIM, REVIEW, TX, Case
 from tests.cli.conftest import Momo, Shop
@@ -14,6 +15,8 @@ from tests.cli.other_cases import OTHERS
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("desk")
+AS_IT_IS = ("api", "deliveries curl")
+"""What they write is there to be copied, or was written by somebody else."""
 EACH = pytest.mark.parametrize("name", CASES)
 
 
@@ -69,6 +72,10 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     shown = {width: momo(*case.argv, "-o", "table", COLUMNS=width) for width in ("40", "80", "200")}
     assert {ran.code for ran in shown.values()} == {0}
     assert all(ran.out.strip() for ran in shown.values())
+    for columns, ran in shown.items() if name not in AS_IT_IS else ():
+        wide = [line for line in ran.out.splitlines() if width(line) > int(columns)]
+        # A word that no line holds stays whole: it is there to be copied.
+        assert not [line for line in wide if len(line.split()) > 1], columns
     assert "\t" not in shown["80"].out
     ascii_only = momo(*case.argv, "-o", "table", COLUMNS="80", LANG="C")
     assert not set("✓✗…—·→─") & set(ascii_only.out + ascii_only.err)
