@@ -159,6 +159,7 @@ class View:
     difference: str | None
     telco_last4: str | None
     paid_at: int | None
+    reversed_at: int | None
     way: Way | None
     networks: tuple[tuple[str, str], ...]
 
@@ -231,6 +232,7 @@ def view(
         difference=difference,
         telco_last4=None if payment is None else payment.telco_id_as_read[-4:],
         paid_at=request.completed_at,
+        reversed_at=request.reversed_at,
         way=_way(facts, firsts, menus, networks, chosen) if waits else None,
         networks=networks,
     )

@@ -116,7 +116,7 @@ class Pages:
             "goes_back": back is not None
             and view.screen in {Screen.PAID, Screen.OVER}
             and self._goes_by_itself(back),
-            "contact": self._env.config.pages.contact,
+            "contact": words.contact(self._env.config.pages.contact, t),
         }
         html = self._look.fill("checkout.html", problem="", **values)
         version = hashlib.sha256(html.encode()).hexdigest()[:16]

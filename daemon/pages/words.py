@@ -1,13 +1,17 @@
 """The words of the page, by language, and a view put into them. Money is `GHS 12.50` everywhere, as in the network's SMS."""
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.checkout import MONEY, Screen, View
+from parsers.phone import read_phone
 
 Words = Mapping[str, str]
+_NUMBER: Final = re.compile(r"\+?[0-9](?:[ ()\-]*[0-9]){8,14}", re.ASCII)
+_BETWEEN: Final = re.compile(r"[ ()\-]+", re.ASCII)
 _MARK: Final = "\N{CHECK MARK} "
 
 
@@ -35,6 +39,27 @@ def say(view: View, words: Words) -> Said:
     return Said(f"{mark}{headline} — {view.shop}", headline, more)
 
 
+class Contact(NamedTuple):
+    """Whom to ask, around the number to call: all of it is before, and `dial` is empty, when none is named."""
+
+    before: str
+    number: str
+    dial: str
+    after: str
+
+
+def contact(text: str, words: Words) -> Contact | None:
+    """Say whom to ask; `text` is the owner's own. The phone links no number by itself: amounts and codes are none."""
+    if not text:
+        return None
+    said = words["questions"].format(contact=text)
+    found = _NUMBER.search(said)
+    dial = None if found is None else read_phone(_BETWEEN.sub("", found.group()))
+    if found is None or dial is None:
+        return Contact(said, "", "", "")
+    return Contact(said[: found.start()], found.group(), dial, said[found.end() :])
+
+
 def receipt(view: View, words: Words) -> list[tuple[str, str]]:
     """Return the lines of the receipt, none while there is nothing to show."""
     if view.screen not in MONEY and view.screen is not Screen.REVERSED:
@@ -47,6 +72,10 @@ def receipt(view: View, words: Words) -> list[tuple[str, str]]:
         ("asked_amount", _money(view, view.amount)),
         (difference, _money(view, view.difference)),
         ("date", None if view.paid_at is None else date(view.paid_at, view.timezone, words)),
+        (
+            "taken_back",
+            None if view.reversed_at is None else date(view.reversed_at, view.timezone, words),
+        ),
         ("step_reference", view.code),
         ("transaction_ends", view.telco_last4),
         ("customer", customer),

@@ -17,6 +17,7 @@ import pytest
 from daemon.config import Config, Http, Pages, Sms
 from daemon.core.ids import public_slug
 from daemon.core.limits import RECEIPT_SHOWN_US
+from daemon.pages import words
 from tests.fakes.api import FakeApi, running
 from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
 
@@ -68,7 +69,39 @@ async def test_what_a_customer_needs_is_there(api: FakeApi) -> None:
     assert "08:00 on 22 November" in text
     assert "<svg" in text
     assert "We will never ask for your PIN." in text
-    assert "Ama, 024 412 4567" in text
+    assert '<p>Questions? Ask Ama, <a href="tel:+233244124567">024 412 4567</a></p>' in text
+
+
+@pytest.mark.parametrize(
+    ("contact", "shown"),
+    [
+        (
+            "0302 123 456 or the counter",
+            '<a href="tel:+233302123456">0302 123 456</a> or the counter',
+        ),
+        ("+233 24 412 4567", '<a href="tel:+233244124567">+233 24 412 4567</a>'),
+        ("the counter", "the counter"),
+        ("table 12345678901234", "table 12345678901234"),
+    ],
+)
+def test_a_number_among_the_words_of_the_owner_can_be_called(contact: str, shown: str) -> None:
+    found = words.contact(contact, {"questions": "Ask {contact}!"})
+    assert found is not None
+    link = f'<a href="tel:{found.dial}">{found.number}</a>' if found.dial else ""
+    assert f"{found.before}{link}{found.after}" == f"Ask {shown}!"
+
+
+async def test_while_a_payment_is_looked_at_the_page_asks_for_no_money(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("checking", **EXTRA["checking"])
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    assert "Order amount" in text
+    assert "Amount to pay" not in text
+
+
+async def test_the_receipt_of_what_was_taken_back_says_so(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("reversed")
+    text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
+    assert "<dt>Taken back</dt><dd>21 November 2026, 08:00</dd>" in text
 
 
 async def test_another_network_has_its_own_steps_and_pays_across(api: FakeApi) -> None:
@@ -399,7 +432,7 @@ async def test_a_shop_without_a_number_says_so(api: FakeApi) -> None:
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET deleted_at = 1"))
     text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text
     assert "cannot take payments right now" in text
-    assert "tel:" not in text.partition("<script>")[0]
+    assert "data-dial" not in text.partition("<script>")[0]
 
 
 def test_a_daemon_that_nobody_visits_does_without_the_templates() -> None:
@@ -410,11 +443,9 @@ def test_a_daemon_that_nobody_visits_does_without_the_templates() -> None:
 
 def test_both_languages_say_the_same_things() -> None:
     folder = Path(__file__).parents[2] / "daemon/pages/words"
-    words = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
-    assert set(words) == {"en", "fr"}
-    for key, english in words["en"].items():
-        assert set(re.findall(r"{\w+}", words["fr"][key])) == set(re.findall(r"{\w+}", english)), (
-            key
-        )
-    assert words["fr"].keys() == words["en"].keys()
-    assert all(len(each["months"].split()) == 12 for each in words.values())
+    told = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    assert set(told) == {"en", "fr"}
+    for key, english in told["en"].items():
+        assert set(re.findall(r"{\w+}", told["fr"][key])) == set(re.findall(r"{\w+}", english)), key
+    assert told["fr"].keys() == told["en"].keys()
+    assert all(len(each["months"].split()) == 12 for each in told.values())
