@@ -62,12 +62,13 @@ With MOMO_HOME, one folder holds everything:
   run/momo.sock the socket            log/          the daemon's log
   state/        crash notes, locks    master.key    key of the sealed secrets, mode 0600
   momo.ballast  16 MB that are given back when the disk is full
+  state/idem.ndjson             keys of the last 100 calls of momo init, to repeat one safely
 
 Without it, for each user and profile (NAME is "default" unless said):
 
   ~/.config/momo/NAME.toml            settings           (XDG_CONFIG_HOME)
   ~/.local/share/momo/NAME/momo.db    database           (XDG_DATA_HOME)
-  ~/.local/state/momo/NAME/           log, crash notes   (XDG_STATE_HOME)
+  ~/.local/state/momo/NAME/           log, state         (XDG_STATE_HOME)
   /run/user/UID/momo/momo.sock        socket             (XDG_RUNTIME_DIR)
 
 The socket is searched for in this order: --socket, MOMO_SOCKET, the places above, /run/momo.
