@@ -47,7 +47,9 @@ async def test_an_order_is_paid_by_its_code(api: FakeApi, provider: str) -> None
     ("amount", "status", "difference"),
     [("20.00", "PARTIAL", "-5.00"), ("30.00", "OVERPAID", "5.00")],
 )
-async def test_short_and_over(api: FakeApi, amount: str, status: str, difference: str) -> None:
+async def test_money_that_is_short_or_too_much_pays_in_part_or_over(
+    api: FakeApi, amount: str, status: str, difference: str
+) -> None:
     made = await order(api)
     paid = (await pay(api.test, reference=made["reference"], amount=amount))["transaction"]
     assert (paid["status"], paid["difference"]) == (status, difference)

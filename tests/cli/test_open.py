@@ -76,7 +76,7 @@ def test_an_opener_that_stays_open_is_not_waited_for(
     assert "is in your browser" in ran.err
 
 
-def test_print_opens_nothing(momo: Momo, tmp_path: Path) -> None:
+def test_print_shows_the_address_and_opens_nothing(momo: Momo, tmp_path: Path) -> None:
     told = program(tmp_path, "xdg-open")
     ran = momo("open", samples.REF, "--print", PATH=f"{tmp_path}:/bin", DISPLAY=":0")
     assert (ran.code, ran.out, ran.err) == (0, f"{URL}\n", "")

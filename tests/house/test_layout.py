@@ -101,13 +101,36 @@ def test_every_folder_of_tests_is_named_after_what_it_tests() -> None:
     assert folders <= known | own
 
 
+def docstring(text: str) -> str:
+    """Return what a file says of itself; nothing is left out but its line ends."""
+    return " ".join((ast.get_docstring(ast.parse(text)) or "").split())
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_long_file_says_why_it_is_long(package: str) -> None:
     for path in (ROOT / package).rglob("*.py"):
         text = path.read_text()
         if text.count("\n") > 300:
-            head = text.partition('"""\n')[0].lower()
-            assert re.search(r"lines|table|length|longer", head), path
+            assert re.search(r"lines|table|length|longer", docstring(text).lower()), path
+
+
+def test_long_file_of_tests_says_why_it_is_long() -> None:
+    for path in (ROOT / "tests").rglob("*.py"):
+        text = path.read_text()
+        if text.count("\n") > 300:
+            assert re.search(r"[Ll]onger than 300 lines,? because ", docstring(text)), path
+
+
+def test_names_of_tests_are_sentences() -> None:
+    short = [
+        f"{path.name}: {node.name}"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and node.name.count("_") < 4
+    ]
+    assert short == [], "say who does what, in four words at least"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -117,6 +140,14 @@ def test_no_function_is_longer_than_sixty_lines(package: str) -> None:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 last = node.end_lineno or node.lineno
                 assert last - node.lineno < 60, f"{path}: {node.name}"
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "tests"])
+def test_a_type_that_is_not_checked_says_which_rule_and_why(package: str) -> None:
+    for path in (ROOT / package).rglob("*.py"):
+        for line in path.read_text().splitlines():
+            off = re.search(r"#\stype: ignore(.*)", line)
+            assert off is None or re.match(r"\[[a-z, -]+\]\s+(#|--) \w", off[1]), f"{path}: {line}"
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
