@@ -8,13 +8,16 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.passwords import owners_password
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.values import dumps
 from momo_cli.words import clock
 
-EndpointId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The endpoint.")]
+EndpointId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="The endpoint: its id, label or host.")
+]
 OfAccount = Annotated[
     bool, typer.Option("--account", help="The account's, for orders' own addresses.")
 ]
@@ -51,7 +54,9 @@ def ask(
     Raises:
         Failure: What the daemon refuses; a wrong password with the attempts that are left.
     """
-    path = paths[1] if endpoint is None else path_of(paths[0], id=endpoint)
+    path: str = paths[1]
+    if endpoint is not None:
+        path = path_of(paths[0], id=endpoint_id(client, endpoint))
     body = {**body, "password": owners_password(terminal, password_file)}
     return client.call("POST", path, body=body).body
 

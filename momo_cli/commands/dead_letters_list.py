@@ -1,6 +1,6 @@
 """List the webhooks that were given up, by what went wrong: what answered, since when, what to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -10,6 +10,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.dead_letters import VIEW, grouped, next_commands
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
 
@@ -51,6 +52,10 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for one page."""
+    if (named := options.query.get("endpoint_id")) is not None:
+        options = replace(
+            options, query={**options.query, "endpoint_id": endpoint_id(client, named)}
+        )
     reply = client.get(Path.DEAD_LETTERS, **options.query)
     rows = reply.data or []
     total = at(reply.body, "meta.total")

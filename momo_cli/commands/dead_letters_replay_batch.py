@@ -5,7 +5,7 @@ Name them by id, read ids from stdin with -, or take --all of them, narrowed by 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -17,6 +17,7 @@ from momo_cli.batch import OUTCOME, Work, given, told
 from momo_cli.client import Client
 from momo_cli.dead_letters import can_replay, fits, grouped
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
 
@@ -63,6 +64,8 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Find them, ask, and send them again."""
+    if options.endpoint is not None:
+        options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     if not options.every:
         return _send(client, terminal, given(options.ids, terminal))
     rows = _waiting(client, options)

@@ -1,7 +1,7 @@
 """List the payments that an endpoint should have and has not. Exit 6 when there are any; 0 proves that nothing is lost."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -10,6 +10,7 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, Head, View
 from momo_cli.client import Client
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.times import moment
@@ -75,6 +76,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the gap."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     query = {
         "endpoint_id": options.endpoint,
         "from": moment(options.since, "--from", terminal.now(), terminal.zone),

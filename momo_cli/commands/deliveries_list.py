@@ -1,7 +1,7 @@
 """List what was sent to the endpoints, newest first, with what each answered."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -12,6 +12,7 @@ from momo_cli.answer import Answer, Call, Head, Row, View
 from momo_cli.client import Client, Reply
 from momo_cli.deliveries import FIELDS, answered
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
 from momo_cli.words import ago, state
@@ -85,6 +86,10 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for one page, or for all of them one after the other."""
+    if (named := options.query.get("endpoint_id")) is not None:
+        options = replace(
+            options, query={**options.query, "endpoint_id": endpoint_id(client, named)}
+        )
     if options.every and not options.fail_if_any:
         every = _all(client, options.query, options.offset)
         return Answer(rows=every, stream=not terminal.human, summary=True)

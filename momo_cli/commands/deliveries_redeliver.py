@@ -4,7 +4,7 @@ Name them by id, or take every failed one of an endpoint with --failed --endpoin
 nothing is sent. Exit 9: some were refused.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -16,6 +16,7 @@ from momo_cli.batch import OUTCOME, Work, given, one_by_one, told
 from momo_cli.client import Client, path_of
 from momo_cli.deliveries import VIEW, lines
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
 from momo_cli.times import moment
@@ -68,6 +69,8 @@ def command(  # one argument per flag
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Send one again, or many one after the other."""
+    if options.endpoint is not None:
+        options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     if len(options.ids) == 1 and options.ids[0].strip() != "-":
         return _one(client, terminal, options.ids[0].strip())
     if options.endpoint is None:

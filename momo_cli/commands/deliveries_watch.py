@@ -5,7 +5,7 @@ Tries that will be repeated are looked for every 15 seconds. --json writes one J
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -15,6 +15,7 @@ from momo_cli.answer import Answer, Call, Field, Head, Row, View
 from momo_cli.client import Client, path_of
 from momo_cli.deliveries import FIELDS, answered
 from momo_cli.errors import Failure, usage
+from momo_cli.naming import endpoint_id
 from momo_cli.orders import follow
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -78,6 +79,8 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Follow the events."""
+    if options.endpoint is not None:
+        options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     if terminal.human:
         terminal.note("Watching. Ctrl-C ends it.")
     rows = (row for row in _items(client, terminal, options) if _is_wanted(row["data"], options))

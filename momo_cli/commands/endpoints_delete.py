@@ -3,7 +3,7 @@
 Type the address's host to confirm, or give it with --confirm, or say --yes. Exit 10: you did not.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 
@@ -32,7 +33,9 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ID", help="The endpoint.")],
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ID", help="The endpoint: its id, label or host.")
+    ],
     confirm: Annotated[
         str | None, typer.Option(metavar="HOST", help="The host of its address.")
     ] = None,
@@ -43,6 +46,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Confirm and delete."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     path = path_of(Path.ENDPOINT, id=options.endpoint)
     if not terminal.flags.yes:
         seen = client.get(path)

@@ -1,6 +1,6 @@
 """Stop sending to an address. What is owed to it waits, and nothing is lost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -9,6 +9,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.endpoints import VIEW, put, shown
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -24,7 +25,9 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ID", help="The endpoint.")],
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ID", help="The endpoint: its id, label or host.")
+    ],
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(endpoint.strip()), VIEW)
@@ -32,6 +35,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Pause the endpoint, unless it is."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     seen = client.get(path_of(Path.ENDPOINT, id=options.endpoint))
     if not seen.data.get("is_active"):
         return shown(seen, terminal, "It was paused already.")

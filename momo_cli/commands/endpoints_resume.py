@@ -1,6 +1,6 @@
 """Send to an address again. What waits goes first: one delivery as a probe, the others after it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -8,6 +8,7 @@ import typer
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.endpoints import VIEW, put, shown
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
 
@@ -24,7 +25,9 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ID", help="The endpoint.")],
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ID", help="The endpoint: its id, label or host.")
+    ],
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(endpoint.strip()), VIEW)
@@ -32,6 +35,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Resume the endpoint."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     reply = put(client, options.endpoint, {"is_active": True})
     queued = at(reply.body, "meta.queued")
     if not isinstance(queued, int):

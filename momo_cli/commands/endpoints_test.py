@@ -4,7 +4,7 @@ Exit 6: it did not take it.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -14,6 +14,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 
@@ -39,7 +40,9 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ID", help="The endpoint.")],
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ID", help="The endpoint: its id, label or host.")
+    ],
     body_max: Annotated[
         str,
         typer.Option(metavar="N", help="Show so many characters of what it says: 200, 2k."),
@@ -54,6 +57,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Let the daemon send it."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     reply = client.call("POST", path_of(Path.ENDPOINT_TEST, id=options.endpoint))
     row = reply.body
     good = row.get("success") is True

@@ -1,6 +1,6 @@
 """Change an address that payments are sent to. What waits for it goes to the new one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -9,6 +9,7 @@ from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.endpoints import VIEW, CatchAll, Events, IncludeRaw, put, shown
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -27,7 +28,9 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ID", help="The endpoint.")],
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ID", help="The endpoint: its id, label or host.")
+    ],
     url: Annotated[str | None, typer.Option(help="The new https address.")] = None,
     description: Annotated[str | None, typer.Option(help="A label.")] = None,
     catch_all: CatchAll = None,
@@ -50,4 +53,5 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Change the endpoint."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     return shown(put(client, options.endpoint, options.body), terminal)

@@ -5,6 +5,7 @@ READS says whether the phone has ever read a payment message; UNPLACED counts pa
 messages of the last 30 days tell.
 """
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -29,6 +30,7 @@ EXAMPLES: Final = """\
   momo lines --json --get data.ready
 """
 
+_HINTS_MAX: Final = 3
 VIEW: Final = View(
     fields=(
         Field("device_id"),
@@ -104,7 +106,7 @@ def _look(client: Client, terminal: Terminal, options: Options) -> Answer:
         ]
         if terminal.human
         else (),
-        next=_next(rows, ready=ready, unplaced=unplaced),
+        next=_next(client, rows, ready=ready, unplaced=unplaced) if terminal.human else (),
         exit_code=exits.FINDINGS if unready else exits.OK,
     )
 
@@ -153,6 +155,21 @@ def _notes(rows: list[Row], terminal: Terminal, *, moved: bool) -> Iterator[str]
             yield f"{number}: {told}. A message may have been lost: look at the wallet's own history."
 
 
+def _without_sim(client: Client) -> list[str]:
+    """Return the numbers that a SIM without one may be given."""
+    try:
+        methods = client.get(Path.PAYMENT_METHODS).data or ()
+    except Failure:
+        return []  # the lines are what was asked for
+    free = (row for row in methods if not row.get("sim"))
+    return [phone(row.get("phone_number")).replace(" ", "") for row in free][:_HINTS_MAX]
+
+
+def _typed(row: Row) -> str:
+    """Return a SIM as it is typed."""
+    return shlex.quote(f"{row['phone']}:{row['slot_index']}")
+
+
 def _number(row: Row) -> Cell | str:
     number = row["phone_number"]
     return phone(number) if number else Cell("no number", "yellow")
@@ -168,22 +185,20 @@ def _heading(terminal: Terminal, rows: list[Row], *, ready: bool, unplaced: int)
     return f"{state}     UNPLACED (30 d)  {unplaced}"
 
 
-def _next(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+def _next(client: Client, rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
     if not rows:
         return ["momo sims list --wait"]
-    known = [
-        f"momo sims acknowledge {row['phone']}:{row['slot_index']}"
-        for row in rows
-        if row["unaccounted"]
-    ]
-    return [*_next_for_payments(rows, ready=ready, unplaced=unplaced), *known]
+    known = [f"momo sims acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
+    return [*_next_for_payments(client, rows, ready=ready, unplaced=unplaced), *known]
 
 
-def _next_for_payments(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+def _next_for_payments(client: Client, rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
     bare = [row for row in rows if not row["phone_number"]]
     if bare:
-        sim = f"{bare[0]['phone']}:{bare[0]['slot_index']}"
-        return [f"momo sims assign {sim} --method ID", "momo methods list"]
+        sim = _typed(bare[0])
+        return [f"momo sims assign {sim} --method {each}" for each in _without_sim(client)] or [
+            f"momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim {sim}"
+        ]
     moved = next((row for row in rows if row["unplaced_payments"]), None)
     if ready and moved is not None:
         return [f"momo claim {moved['payment_method_id']} --dry-run"]

@@ -8,8 +8,10 @@ try by try, and the truth after that.
 """
 
 import contextlib
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Annotated, Any, Final
 
 import typer
@@ -106,18 +108,34 @@ def _rows(client: Client, terminal: Terminal, options: Options, endpoint: str) -
         return take(webhook, options)
 
     told = False
+    with _ended_by_signals():
+        try:
+            for row in listen(client, endpoint, handle, lambda: _now(terminal)):
+                if options.shown and terminal.human:
+                    terminal.note(dumps(row["payload"]))
+                yield row
+                if not told and row["status_code"] not in range(200, 300):
+                    told = _paused(client, terminal, endpoint)
+        finally:
+            # Ctrl-C too: what is kept is paused by the daemon, because nobody is connected.
+            if not options.keep:
+                with contextlib.suppress(Failure):
+                    client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End as by Ctrl-C when the terminal is closed, or somebody ends us."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        for row in listen(client, endpoint, handle, lambda: _now(terminal)):
-            if options.shown and terminal.human:
-                terminal.note(dumps(row["payload"]))
-            yield row
-            if not told and row["status_code"] not in range(200, 300):
-                told = _paused(client, terminal, endpoint)
+        yield
     finally:
-        # Ctrl-C too: what is kept is paused by the daemon, because nobody is connected.
-        if not options.keep:
-            with contextlib.suppress(Failure):
-                client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def take(webhook: Webhook, options: Options) -> Heard:

@@ -47,4 +47,4 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     except Failure as failure:
         failure.facts.setdefault("method_id", options.method)
         raise
-    return changed(reply, terminal, "Moved" if sim else "Took off")
+    return changed(reply, terminal, "Moved" if sim else "")

@@ -4,7 +4,7 @@ Conditions are joined by AND: FIELD OP VALUE, with OP one of = != > >= < <= in s
 `in` is a list with commas. What else can be said is said in JSON, with --filter.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,6 +13,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.rules import VIEW, read_filter, rule_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
@@ -34,7 +35,7 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id.")],
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id, label or host.")],
     conditions: Annotated[
         list[str] | None, typer.Argument(metavar="[FIELD OP VALUE]...", help="What it claims.")
     ] = None,
@@ -59,6 +60,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Make the rule."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     reply = client.call("POST", path_of(Path.RULES, id=options.endpoint), body=options.body)
     return Answer(
         document=reply.text,

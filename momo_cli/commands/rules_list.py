@@ -1,6 +1,6 @@
 """List the rules of an endpoint, in the order in which they are tried. The first that matches claims a payment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -8,6 +8,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Head, View
 from momo_cli.client import Client, path_of
+from momo_cli.naming import endpoint_id
 from momo_cli.rules import FIELDS
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
@@ -36,7 +37,7 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id.")],
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id, label or host.")],
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(endpoint.strip()), VIEW)
@@ -44,6 +45,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001 -- every run has this signature
     """Ask for the rules."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     reply = client.get(path_of(Path.RULES, id=options.endpoint))
     rows = reply.data or []
     add = f"momo rules add {options.endpoint} amount '>=' 50"

@@ -1,6 +1,6 @@
 """Take a rule away. What it has claimed stays where it is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -8,6 +8,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
+from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
 
@@ -26,7 +27,7 @@ class Options:
 
 
 def command(
-    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id.")],
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id, label or host.")],
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")],
 ) -> Call:
     """Read the flags."""
@@ -35,6 +36,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Delete the rule."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     path = path_of(Path.RULE, id=options.endpoint, rule_id=options.rule)
     reply = client.call("DELETE", path)
     return Answer(

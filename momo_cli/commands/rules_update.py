@@ -1,6 +1,6 @@
 """Change a rule. What it has claimed stays where it is; payments to come are claimed by what it says now."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -9,6 +9,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
+from momo_cli.naming import endpoint_id
 from momo_cli.rules import VIEW, read_filter, rule_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
@@ -29,7 +30,7 @@ class Options:
 
 
 def command(  # noqa: PLR0913, PLR0917 -- each is a flag
-    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id.")],
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id, label or host.")],
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")],
     conditions: Annotated[
         list[str] | None, typer.Argument(metavar="[FIELD OP VALUE]...", help="What it claims.")
@@ -56,6 +57,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is a flag
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Change the rule."""
+    options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     path = path_of(Path.RULE, id=options.endpoint, rule_id=options.rule)
     reply = client.call("PUT", path, body=options.body)
     return Answer(

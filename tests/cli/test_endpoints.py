@@ -1,6 +1,7 @@
 """Changing and deleting endpoints: what is asked, what is sent, what is said."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,3 +203,57 @@ def test_a_script_that_does_not_confirm_deletes_nothing(api: FakeApi, momo: Momo
     api.on("GET", ONE, ok(samples.ENDPOINT))
     assert momo("endpoints", "delete", ID).code == 2
     assert sent(api) == []
+
+
+DELIVERIES = "/v1/open-collections/deliveries"
+RULE = samples.RULE["id"]
+DOWN = refusal(503, "UNAVAILABLE")
+
+
+@pytest.mark.parametrize("name", ["shop.example", "https://shop.example/hook", ID[:8]])
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("endpoints show NAME", ("GET", ONE)),
+        ("endpoints update NAME --description x", ("PUT", ONE)),
+        ("endpoints pause NAME", ("GET", ONE)),
+        ("endpoints resume NAME", ("PUT", ONE)),
+        ("endpoints delete NAME --yes", ("DELETE", ONE)),
+        ("endpoints test NAME", ("POST", f"{ONE}/test")),
+        ("endpoints reveal NAME --password-file pw", ("POST", f"{ONE}/secret")),
+        ("endpoints rotate NAME --password-file pw", ("POST", f"{ONE}/rotate-secret")),
+        ("rules list NAME", ("GET", f"{ONE}/rules")),
+        ("rules add NAME amount >= 5", ("POST", f"{ONE}/rules")),
+        (f"rules update NAME {RULE} --enabled", ("PUT", f"{ONE}/rules/{RULE}")),
+        (f"rules remove NAME {RULE}", ("DELETE", f"{ONE}/rules/{RULE}")),
+        ("deliveries list --endpoint NAME", ("GET", DELIVERIES)),
+        ("deliveries gap --endpoint NAME", ("GET", wire.Path.GAP)),
+        ("deliveries redeliver --failed --endpoint NAME", ("GET", DELIVERIES)),
+        ("dead-letters list --endpoint NAME", ("GET", wire.Path.DEAD_LETTERS)),
+        ("dead-letters replay-batch --all --endpoint NAME", ("GET", wire.Path.DEAD_LETTERS)),
+    ],
+)
+def test_an_endpoint_is_named_by_its_host_url_or_the_beginning_of_its_id(
+    name: str,
+    line: str,
+    call: tuple[str, str],
+    api: FakeApi,
+    momo: Momo,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "pw").write_text("a long pass phrase")
+    monkeypatch.chdir(tmp_path)
+    api.on("GET", wire.Path.ENDPOINTS, ok([samples.ENDPOINT]))
+    api.on(*call, DOWN)
+    assert momo(*line.replace("NAME", name).split()).code == 7
+    asked = api.asked[-1]
+    assert (asked.method, asked.path) == call
+    assert asked.query.get("endpoint_id", ID) == ID
+
+
+def test_an_endpoint_that_nobody_knows_is_not_guessed(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.ENDPOINTS, ok([samples.ENDPOINT]))
+    ran = momo("endpoints", "delete", "books.example", "--yes")
+    assert (ran.code, sent(api)) == (3, [])
+    assert "momo endpoints list" in ran.err
