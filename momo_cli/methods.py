@@ -53,16 +53,19 @@ def put_on(client: Client, method: str, sim: dict[str, Any] | None) -> Reply:
 
 
 def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:
-    """Answer with one number that was just made or moved."""
+    """Answer with one number that was just made or moved; without a verb, with where it is now."""
     row: dict[str, Any] = reply.data
     where = sim_name(row.get("sim"))
     name, number = clean(row.get("account_name")), phone(row.get("phone_number"))
     place = f"on SIM {where}" if where else "on no SIM now"
-    line = f"{terminal.style('✓', 'green')} {verb} {number} ({name}), {place}"
+    said = f"{verb} {number} ({name}), {place}" if verb else f"{number} ({name}) is {place}"
+    line = f"{terminal.style('✓', 'green')} {said}"
     return Answer(
         document=reply.text,
         rows=[row],
         lines=[line],
         notes=warnings_of(reply.body),
-        next=["momo lines"] if where else [f"momo sims assign DEVICE:0 --method {row.get('id')}"],
+        next=["momo lines"]
+        if where
+        else ["momo sims list", f"momo sims assign DEVICE:SLOT --method {row.get('id')}"],
     )

@@ -1,0 +1,54 @@
+"""`momo lines`: what to type next about a SIM without a number."""
+
+from typing import Any
+
+import pytest
+
+from daemon.wire import Path
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+
+def bare(name: str) -> dict[str, Any]:
+    sim = {"slot_index": 0, "network": "MTN", "unplaced_payments": 0, "line": None}
+    phone = {"device_id": samples.DEVICE, "name": name, "reads_payments": True, "sims": [sim]}
+    return {"ready": False, "unplaced_payments": 0, "phones": [phone]}
+
+
+def number(phone: str, *, placed: bool = False) -> dict[str, Any]:
+    place = {"device_id": samples.DEVICE, "slot_index": 0} if placed else None
+    return {**samples.METHOD_ROW, "phone_number": phone, "sim": place}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ([number("+233244124567"), number("+233200000011", placed=True)],
+         ["next:  momo sims assign 'till 1:0' --method 0244124567"]),
+        ([number("+233244124567"), number("+233200000011")],
+         ["next:  momo sims assign 'till 1:0' --method 0244124567",
+          "       momo sims assign 'till 1:0' --method 0200000011"]),
+        ([number("+233200000011", placed=True)],
+         ["next:  momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim 'till 1:0'"]),
+    ],
+)  # fmt: skip
+def test_a_sim_without_a_number_is_offered_those_that_have_no_sim(
+    numbers: list[dict[str, Any]], told: list[str], api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", Path.LINES, ok(bare("till 1")))
+    api.on("GET", Path.PAYMENT_METHODS, ok(numbers))
+    assert momo("lines", "-o", "table").err.splitlines() == told
+
+
+def test_programs_are_asked_for_nothing_more(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LINES, ok(bare("till")))
+    assert momo("lines", "--json").code == 0
+    assert [asked.path for asked in api.asked] == [Path.LINES]
+
+
+def test_a_number_taken_off_its_sim_is_said_to_be_on_none(api: FakeApi, momo: Momo) -> None:
+    api.on("PATCH", f"/v1/payment-methods/{samples.METHOD}", ok(number("+233244124567")))
+    ran = momo("methods", "update", samples.METHOD, "--sim", "none", "-o", "table")
+    assert ran.out == "✓ 024 412 4567 (Ama Mensah) is on no SIM now\n"
+    assert ran.err.splitlines()[0] == "next:  momo sims list"
