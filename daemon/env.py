@@ -13,6 +13,7 @@ from daemon.core.ids import new_uuid
 from daemon.core.key_use import KeyUse
 from daemon.core.precedence import Precedence
 from daemon.core.pulse import Pulse
+from daemon.core.self_check import SelfCheck
 from daemon.core.texting import Texting
 from daemon.disk import free_bytes
 from daemon.own_wordings import OwnWordings
@@ -37,6 +38,7 @@ class Env:
         key_use: When API keys were last used, until it is written down.
         clock_watch: What speaks for and against the wall clock.
         disk: How much room the disk has, in steps.
+        self_check: What the daily look through the database found.
         free_bytes: Says how many bytes are free in a folder.
         live: The `momo listen` that are connected.
         own: The shop's own wordings, as they are on the disk now.
@@ -55,6 +57,7 @@ class Env:
     key_use: KeyUse = field(default_factory=KeyUse)
     clock_watch: ClockWatch = field(default_factory=ClockWatch)
     disk: DiskWatch = field(default_factory=DiskWatch)
+    self_check: SelfCheck = field(default_factory=SelfCheck)
     free_bytes: Callable[[str], int] = free_bytes
     own: OwnWordings = field(default_factory=OwnWordings)
     live: Live = field(default_factory=Live)

@@ -16,8 +16,9 @@ from daemon.core import collection_shapes, disk_room
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Shop
 from daemon.core.phones import Condition
+from daemon.core.shapes import timestamp
 from daemon.env import Env
-from daemon.store import endpoints, examine, lists, missing_parts, notice_outbox, shop
+from daemon.store import backup, endpoints, examine, lists, missing_parts, notice_outbox, shop
 from daemon.store.engine import Reader
 from daemon.wire import TransactionStatus
 from parsers.money import render
@@ -47,7 +48,7 @@ async def get(call: Call) -> Reply:
         "clock": _clock(env),
     }
     data["phones"] = local_modems.on_ports(data.pop("known"), conditions, now)
-    data["db"] = await asyncio.to_thread(_on_disk, env.store.path, data.pop("schema"))
+    data["db"] = await asyncio.to_thread(_on_disk, env, data.pop("schema"))
     data["disk_free_bytes"] = env.free_bytes(env.home)
     data["disk"] = {"room": disk_room.room(data["disk_free_bytes"], env.disk.room)}
     # A keyring may take its time to answer.
@@ -112,13 +113,20 @@ def _today(day: lists.Today) -> dict[str, Any]:
     return {**told, "review": day.review, "waiting": day.waiting}
 
 
-def _on_disk(path: str, schema: int) -> dict[str, Any]:
-    size = 0
+def _on_disk(env: Env, schema: int) -> dict[str, Any]:
+    path, size = env.store.path, 0
     for name in (path, f"{path}-wal"):
         try:
             size += Path(name).stat().st_size
         except FileNotFoundError:
             continue
-    # The whole file was checked when it was opened, or we would not run.
     sqlite, _ = examine.sqlite_version()
-    return {"path": path, "bytes": size, "schema": schema, "sqlite": sqlite, "last_check": "ok"}
+    made = backup.entries_in(Path(env.home) / backup.FOLDER)
+    return {
+        "path": path,
+        "bytes": size,
+        "schema": schema,
+        "sqlite": sqlite,
+        "last_check": env.self_check.found,
+        "backed_up_at": timestamp(to_us(made[0].made_at)) if made else None,
+    }

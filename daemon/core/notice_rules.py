@@ -14,6 +14,7 @@ from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Event
 from daemon.core.notices import SENTENCES
 from daemon.core.reviews import explain
+from daemon.core.self_check import CAUSE
 
 Facts = Mapping[str, Any]
 
@@ -204,6 +205,25 @@ RULES: Final[Mapping[str, Rule]] = {
     "clock.right": Rule(
         _plain("The clock of this machine is right again."), cause="clock", ends=True
     ),
+    "db.damaged": Rule(
+        _plain(
+            "The daily look through the database found it damaged. The next start will refuse it: put the newest backup "
+            "in its place."
+        ),
+        urgent=True,
+        next="momo restore",
+        cause=CAUSE,
+    ),
+    "db.findings": Rule(
+        lambda facts: (
+            "Something in the shop's books does not hold that always should: "
+            f"{', '.join(map(str, facts.get('what') or ()))}."
+        ),
+        urgent=True,
+        next="momo doctor ledger",
+        cause=CAUSE,
+    ),
+    "db.sound": Rule(_plain("The database of the shop is in order again."), cause=CAUSE, ends=True),
     "disk.low": Rule(
         _disk(LOW_BYTES, "Everything goes on as long as there is room."),
         next="momo backup prune",

@@ -5,8 +5,9 @@ from typing import Final
 
 from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
+from daemon.core.self_check import Soundness
 from daemon.env import Env
-from daemon.flows import clock, disk_room, endpoint_changes, expire, send_text
+from daemon.flows import clock, disk_room, endpoint_changes, expire, self_check, send_text
 from daemon.flows.drop_suggestions import drop_suggestions
 from daemon.flows.missing_parts import tell_missing_parts
 from daemon.flows.note_key_use import note_key_use
@@ -53,9 +54,12 @@ async def sweep(env: Env, log: Log) -> None:
 
 
 async def _look_at_machine(env: Env, log: Log) -> None:
-    """See whether its disk has room and its clock is right."""
+    """See whether its disk has room, its clock is right, and the database is whole."""
     if (room := await disk_room.watch(env)) is not None:
         say = log.warning if room.worse else log.info
         say("disk.room", room=room.room, free_bytes=room.free)
     if (turn := await clock.watch(env)) is not None:
         log.warning("clock.right" if turn == "" else "clock.suspect", why=turn)
+    if (found := await self_check.watch(env)) is not None:
+        say = log.info if found is Soundness.OK else log.error
+        say("db.checked", found=found)

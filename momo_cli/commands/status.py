@@ -45,6 +45,10 @@ _TITLE: Final = 10
 _READY: Final = "ready"
 _WELL: Final = (_READY, "opening", "starting")
 _COUNTED: Final = {"review": "to review"}
+_UNSOUND: Final = {
+    "damaged": ("the database is damaged", "momo restore"),
+    "findings": ("the shop's books do not hold", "momo doctor ledger"),
+}
 _DISK: Final = {
     "low": "",
     "tight": ": no backup and no export is made",
@@ -103,7 +107,9 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
     """Return what needs attention, and the command that looks at it."""
     check = at(data, "db.last_check")
     if check not in (None, "ok"):
-        yield f"the database check says: {clean(check)}", "momo help files"
+        yield _UNSOUND.get(
+            str(check), (f"the database check says: {clean(check)}", "momo doctor db")
+        )
     if at(data, "clock.state") == "suspect":
         why = clean(at(data, "clock.why")) or "the clock of this machine is wrong"
         yield f"{why}: nothing expires until it is right", "momo doctor clock"
@@ -170,6 +176,9 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
         f"up {uptime(data.get('uptime_s'))}" if data.get("uptime_s") is not None else "",
         f"db {size(at(data, 'db.bytes'))} {clean(at(data, 'db.last_check'))}".rstrip()
         if at(data, "db.bytes") is not None
+        else "",
+        f"backup {ago(at(data, 'db.backed_up_at'), terminal)}"
+        if at(data, "db.backed_up_at")
         else "",
         f"clock {clean(at(data, 'clock.state'))}" if at(data, "clock.state") else "",
     ]

@@ -81,6 +81,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
             "schema": len(migrations()),
             "sqlite": sqlite3.sqlite_version,
             "last_check": "ok",
+            "backed_up_at": None,
         },
         "secrets": "unlocked",
         "clock": {"state": "ok", "why": None, "ahead_s": None},

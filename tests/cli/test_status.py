@@ -1,0 +1,33 @@
+"""`momo status` says how old the newest backup is, and what the daily look through the database found."""
+
+import pytest
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "command"),
+    [
+        ("damaged", "! the database is damaged", "momo restore"),
+        ("findings", "! the shop's books do not hold", "momo doctor ledger"),
+    ],
+)
+def test_a_database_that_is_not_sound_needs_a_person(
+    found: str, said: str, command: str, api: FakeApi, momo: Momo
+) -> None:
+    db = {**samples.STATUS["db"], "last_check": found}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "db": db}))
+    ran = momo("status", "--fail-if-unhealthy", "-o", "table")
+    assert ran.code == 6
+    assert said in ran.err
+    assert command in ran.err
+
+
+def test_the_age_of_the_newest_backup_is_in_the_first_line(api: FakeApi, momo: Momo) -> None:
+    db = {**samples.STATUS["db"], "backed_up_at": "2026-11-20T02:00:00.000Z"}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "db": db}))
+    first = momo("status", "-o", "table").out.splitlines()[0]
+    assert " · backup 7h ago · " in first
