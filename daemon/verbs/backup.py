@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from pathlib import Path
 from typing import Any
 
 from daemon import backups, wire
@@ -13,6 +14,7 @@ from daemon.doors import (
     EXIT_FINDINGS,
     EXIT_LOCKED,
     EXIT_NOT_FOUND,
+    EXIT_NOT_SET_UP,
     EXIT_OK,
     EXIT_USAGE,
     StartError,
@@ -27,6 +29,10 @@ from parsers.when import from_us
 
 def run(options: argparse.Namespace, places: wire.Places) -> int:
     """Care for copies of the database, for `momo backup` and `momo restore`."""
+    if options.what == "create" and not Path(places.database).is_file():
+        raise StartError(
+            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
+        )
     try:
         data = _do(options, places)
     except keep.KeepInvalid as error:

@@ -447,6 +447,15 @@ def test_a_kill_at_each_step_of_a_restore_leaves_the_old_shop_whole_or_the_new_o
     assert not [path.name for path in Path(shop.home).iterdir() if path.name.startswith(".")]
 
 
+def test_where_no_shop_is_yet_there_is_nothing_to_copy(
+    places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", places.home)
+    assert program.main(["backup", "create", "--json"]) == 11
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["next"]) == ("NOT_SET_UP", ["momo setup"])
+
+
 def test_what_sqlite_and_the_system_say_of_a_full_disk_is_understood() -> None:
     base = sqlite3.connect(":memory:")
     full = base.execute("PRAGMA max_page_count = 1").fetchone()
