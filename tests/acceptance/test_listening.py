@@ -135,6 +135,20 @@ def test_a_made_up_payment_reaches_the_program_and_its_answer_is_in_the_log(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_listener_goes_with_its_terminal(
+    number: signal.Signals, shop: RealShop, local: Local
+) -> None:
+    with listening(shop, "--forward-to", local.url) as process:
+        endpoint = wait_until(lambda: active(shop), 10, "a listener")
+        process.send_signal(number)
+        process.communicate(timeout=10)
+    assert process.returncode == 128 + number
+    status, _ = shop.api("GET", f"{wire.Path.ENDPOINTS}/{endpoint}")
+    assert status == 404
+
+
+@pytest.mark.slow
 def test_fail_is_what_momo_is_told_and_dup_is_twice(shop: RealShop, local: Local) -> None:
     with listening(shop, "--forward-to", local.url, "--fail", "503,503,200", "--dup") as process:
         wait_until(lambda: active(shop), 10, "a listener")
