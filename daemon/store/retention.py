@@ -1,6 +1,7 @@
 """What is too old to keep: how much of each kind there is, and its removal a batch at a time (decisions.md section 10).
 
-Rows that something points at are emptied, not deleted. What is still owed, or waits for a person, is never touched.
+Rows that something points at are emptied, not deleted. What is still owed, or waits for a person, is never touched. Nor is
+what only a clock that was behind has made old: whoever was written after something that is to be kept is not older than it.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ class Kind:
         old: FROM and WHERE of those older than `:before`.
         key: Its column that names one.
         age: Its column that tells how old it is.
+        among: FROM and WHERE of all of its kind.
         statements: What is done with a batch, in this order; `{batch}` stands for its keys.
     """
 
@@ -25,9 +27,18 @@ class Kind:
     old: str
     key: str
     age: str
+    among: str
     statements: tuple[str, ...]
 
+    @property
+    def goes(self) -> str:
+        """FROM and WHERE of those that are older and were written before the oldest that is not."""
+        seq, age = self.key.split(".")[1], self.age.split(".")[1]
+        first_kept = f"SELECT {seq} FROM {self.among} AND {age} >= :before ORDER BY {age} LIMIT 1"
+        return f"{self.old} AND {self.key} < COALESCE(({first_kept}), {_NEVER})"
 
+
+_NEVER: Final = 2**63 - 1
 _ENDED: Final = "d.next_attempt_at IS NULL"
 ATTEMPTS: Final = Kind(
     "attempts",
@@ -36,6 +47,7 @@ ATTEMPTS: Final = Kind(
     f"WHERE a.started_at < :before AND a.finished_at IS NOT NULL AND {_ENDED}",
     "a.seq",
     "a.started_at",
+    "attempts WHERE 1",
     ("DELETE FROM attempts WHERE seq IN ({batch})",),
 )
 RESPONSES: Final = Kind(
@@ -47,6 +59,7 @@ RESPONSES: Final = Kind(
     "(SELECT 1 FROM attempts a WHERE a.delivery_id = d.id AND a.started_at >= :before)",
     "d.seq",
     "d.created_at",
+    "deliveries WHERE 1",
     ("UPDATE deliveries SET response_body = NULL WHERE seq IN ({batch})",),
 )
 DEAD_LETTER_RESPONSES: Final = Kind(
@@ -54,6 +67,7 @@ DEAD_LETTER_RESPONSES: Final = Kind(
     "dead_letters l WHERE l.last_response_body IS NOT NULL AND l.failed_at < :before",
     "l.seq",
     "l.failed_at",
+    "dead_letters WHERE 1",
     ("UPDATE dead_letters SET last_response_body = NULL WHERE seq IN ({batch})",),
 )
 DELIVERIES: Final = Kind(
@@ -63,6 +77,7 @@ DELIVERIES: Final = Kind(
     "(SELECT 1 FROM attempts a WHERE a.delivery_id = d.id AND a.started_at >= :before)",
     "d.seq",
     "d.created_at",
+    "deliveries WHERE 1",
     # What points at a delivery goes before it.
     (
         "DELETE FROM attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE seq IN ({batch}))",
@@ -73,10 +88,12 @@ DELIVERIES: Final = Kind(
 MESSAGES: Final = Kind(
     "messages",
     "messages m WHERE (m.body IS NULL OR m.body <> '') AND m.created_at < :before "
+    "AND COALESCE(m.sent_at, 0) < :before "
     "AND m.state <> 'held' AND NOT EXISTS "
     "(SELECT 1 FROM reviews r WHERE r.message_id = m.id AND r.state = 'open')",
     "m.seq",
     "m.created_at",
+    "messages WHERE (body IS NULL OR body <> '')",
     (
         "UPDATE sms_parts SET pdu = '' WHERE message_id IN (SELECT id FROM messages WHERE seq IN ({batch}))",
         # What a message said of a payment stays with the payment.
@@ -88,6 +105,7 @@ SENT_MESSAGES: Final = Kind(
     "sms_outbox o WHERE o.body <> '' AND o.ended_at < :before",
     "o.seq",
     "o.ended_at",
+    "sms_outbox WHERE body <> ''",
     (
         "DELETE FROM sms_outbox_parts WHERE sms_id IN (SELECT id FROM sms_outbox WHERE seq IN ({batch}))",
         # The row stays: it is what keeps the same SMS from going out twice.
@@ -99,6 +117,7 @@ CLAIMS: Final = Kind(
     "payer_claims c WHERE c.said_at < :before",
     "c.seq",
     "c.said_at",
+    "payer_claims WHERE 1",
     ("DELETE FROM payer_claims WHERE seq IN ({batch})",),
 )
 NOTICES: Final = Kind(
@@ -106,19 +125,20 @@ NOTICES: Final = Kind(
     "notice_sends n WHERE n.due_at IS NULL AND n.queued_at < :before",
     "n.seq",
     "n.queued_at",
+    "notice_sends WHERE due_at IS NULL",
     ("DELETE FROM notice_sends WHERE seq IN ({batch})",),
 )
 
 
 def count(reader: Reader, kind: Kind, before: int) -> int:
     """Return how many there are that are older."""
-    return int(reader.value(f"SELECT COUNT(*) FROM {kind.old}", {"before": before}))
+    return int(reader.value(f"SELECT COUNT(*) FROM {kind.goes}", {"before": before}))
 
 
 def prune(tx: Tx, kind: Kind, before: int, limit: int) -> int:
     """Prune the oldest of them, at most `limit`; returns how many."""
     rows = tx.all(
-        f"SELECT {kind.key} FROM {kind.old} ORDER BY {kind.age} LIMIT :limit",
+        f"SELECT {kind.key} FROM {kind.goes} ORDER BY {kind.age} LIMIT :limit",
         {"before": before, "limit": limit},
     )
     if not rows:

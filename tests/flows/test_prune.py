@@ -286,3 +286,19 @@ async def test_a_shop_that_never_heard_a_network_prunes_by_its_own_clock(shop: F
     )
     shop.clock.advance(61 * DAY_S)
     assert await prune_all(shop) == {"notice_sends": 1}
+
+
+async def test_what_a_clock_that_was_behind_has_dated_is_not_old_when_it_is_right(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop)
+    await pay(shop, 1)
+    await answer(shop, 200)
+    right = today(shop)
+    shop.clock.jump(-500 * DAY_S)
+    await shop.read(
+        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500002", sent_at=right)
+    )
+    await answer(shop, 200)
+    shop.clock.jump(500 * DAY_S)
+    assert (await surveyed(shop), await prune_all(shop)) == ({}, {})
