@@ -64,6 +64,14 @@ def test_a_released_hold_leaves_its_gap_reported_as_missing() -> None:
     assert unaccounted(line.entries.values()) == Unaccounted(3000, 0, AT + 13 * MINUTE_US)
 
 
+def test_what_is_missing_is_summed_each_way_since_the_first_of_it() -> None:
+    line = proven()
+    line.tell(entry(13, 1000, 14500), entry(14, 200, 14700))
+    line.tell(entry(16, 100, 12800), entry(17, 100, 12900))
+    assert line.gaps() == {"m13": 3000, "m16": -2000}
+    assert unaccounted(line.entries.values()) == Unaccounted(3000, 2000, AT + 13 * MINUTE_US)
+
+
 def test_a_held_receipt_is_forged_when_the_next_chains_from_the_balance_before() -> None:
     line = proven()
     ruling = line.tell(entry(12, 9000, 80000), entry(13, 200, 10700))

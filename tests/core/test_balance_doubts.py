@@ -256,6 +256,17 @@ def test_a_person_who_accepts_a_held_receipt_settles_those_behind_it() -> None:
     assert line.standings()["m15"] is ACCEPTED
 
 
+def test_a_persons_word_ends_the_doubt_of_the_route_too() -> None:
+    line = proven()
+    line.tell(entry(13, 1000, 14500, doubted=True), entry(14, 100, 14600, doubted=True))
+    assert (line.standings()["m13"], line.standings()["m14"]) == (HELD, HELD)
+    ruling = decide(line.entries.values(), "m13", genuine=True)
+    assert not ruling.entry.doubted
+    assert [(change.after.key, change.released) for change in ruling.changes] == [("m14", True)]
+    refused = decide(line.entries.values(), "m13", genuine=False)
+    assert (refused.entry.doubted, refused.changes) == (True, ())
+
+
 def test_a_person_who_rejects_a_held_receipt_takes_it_out_of_the_chain() -> None:
     line = proven()
     line.tell(entry(13, 1000, 14500))

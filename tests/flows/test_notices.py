@@ -1,49 +1,21 @@
 """What the owner is told: at once, then not again within the hour, then once that it is over."""
 
-from typing import Any
-
 import pytest
 
-from daemon.core.model import NoticeRow
 from daemon.flows import deliver, notices, own_link
 from daemon.flows.notice_sms import OwnerSms
 from daemon.notices.channels import NotSent
-from daemon.store import events, notice_outbox
-from daemon.store.engine import Tx
+from daemon.store import notice_outbox
 from daemon.wire import Mode
+from tests.fakes.noticed import EMAIL, happens, sent, shown
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.shop import FakeShop
 
-EMAIL = ["email"]
 ENDPOINT = "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"
 
 
-async def happens(shop: FakeShop, kind: str, mode: Mode = Mode.LIVE, **facts: Any) -> None:
-    now = shop.clock.now_us()
-    endpoint = facts.pop("endpoint_id", None)
-
-    def job(tx: Tx) -> None:
-        events.add(tx, type=kind, mode=mode, at=now, endpoint_id=endpoint, data=facts)
-
-    await shop.env.store.write(job)
-
-
 async def told(shop: FakeShop) -> list[str]:
-    """Gather, and return the subjects of what is due now; it counts as sent."""
-    after = await shop.env.store.read(notice_outbox.cursor)
-    await notices.gather(shop.env, after, EMAIL)
-    await notices.digest(shop.env, EMAIL)
-    sends = await notices.due(shop.env)
-    for send in sends:
-        await notices.tried(shop.env, send, None)
-    return [send.subject for send in sends]
-
-
-async def rows(shop: FakeShop) -> list[NoticeRow]:
-    found, _ = await shop.env.store.read(
-        lambda reader: notice_outbox.page(reader, unseen=False, limit=100, offset=0)
-    )
-    return found
+    return [send.subject for send in await sent(shop)]
 
 
 async def test_a_cause_is_told_at_once_and_the_rest_of_its_hour_in_one_digest(
@@ -93,7 +65,7 @@ async def test_the_end_of_a_cause_is_told_once_and_only_if_the_cause_was(shop: F
     assert await told(shop) == ["momo: The SIM gets messages again."]
     await happens(shop, "sim.heard_again", device_id="a", slot_index=0)
     assert await told(shop) == []
-    (row,) = await rows(shop)
+    (row,) = await shown(shop)
     assert row.recovered_at is not None
     # It begins again: that is a new cause, told at once.
     await happens(shop, "sim.silent", device_id="a", slot_index=0)
@@ -105,7 +77,7 @@ async def test_what_is_no_news_costs_no_write_and_the_sandbox_wakes_nobody(shop:
     await happens(shop, "modem.hung", Mode.TEST, device_id="a")
     await happens(shop, "transaction.verified")
     assert await told(shop) == []
-    assert await rows(shop) == []
+    assert await shown(shop) == []
 
 
 async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
@@ -114,7 +86,7 @@ async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
     assert len(await told(shop)) == 2
     # The cursor on the disk is what a new process begins with.
     assert await told(shop) == []
-    assert [row.count for row in await rows(shop)] == [1, 1]
+    assert [row.count for row in await shown(shop)] == [1, 1]
 
 
 async def test_without_a_channel_it_is_kept_to_be_seen(shop: FakeShop) -> None:
@@ -157,7 +129,7 @@ async def test_a_message_that_does_not_go_out_is_tried_for_17_hours_and_then_giv
     failed = await shop.env.store.read(notice_outbox.last_failed)
     assert failed is not None
     assert failed.error == "no route"
-    assert len(await rows(shop)) == 1
+    assert len(await shown(shop)) == 1
 
 
 async def test_the_twentieth_failure_writes_to_the_owner(shop: FakeShop) -> None:
@@ -176,7 +148,7 @@ async def test_the_twentieth_failure_writes_to_the_owner(shop: FakeShop) -> None
 async def test_a_paused_endpoint_is_named_with_what_to_type(shop: FakeShop) -> None:
     await happens(shop, "endpoint.auto_paused", endpoint_id=ENDPOINT, consecutive_failures=20)
     await told(shop)
-    (row,) = await rows(shop)
+    (row,) = await shown(shop)
     assert row.urgent
     assert row.next == f"momo endpoints resume {ENDPOINT}"
     (body,) = await shop.values("SELECT body FROM notice_sends")

@@ -1,49 +1,20 @@
 """What the owner is told of a receiver that fails: how, since when, what to do, and that it is over."""
 
-from typing import Any
-
-from daemon.core.model import NoticeRow
-from daemon.flows import deliver, endpoint_changes, notices
+from daemon.flows import deliver, endpoint_changes
 from daemon.flows.endpoint_changes import Changes
-from daemon.store import events, notice_outbox
-from daemon.store.engine import Tx
-from daemon.wire import Mode
+from tests.fakes.noticed import happens, sent, shown
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.shop import OWNER, FakeShop
 
-EMAIL = ["email"]
 PAYMENTS = ("93214500001", "93214500002")
 
 
-async def happens(shop: FakeShop, kind: str, **facts: Any) -> None:
-    now = shop.clock.now_us()
-
-    def job(tx: Tx) -> None:
-        events.add(tx, type=kind, mode=Mode.LIVE, at=now, endpoint_id="e1", data=facts)
-
-    await shop.env.store.write(job)
-
-
 async def fails(shop: FakeShop, count: int) -> None:
-    await happens(shop, "endpoint.failing", consecutive_failures=count)
+    await happens(shop, "endpoint.failing", endpoint_id="e1", consecutive_failures=count)
 
 
 async def mails(shop: FakeShop) -> list[str]:
-    """Gather, and return the bodies of what is due now; it counts as sent."""
-    after = await shop.env.store.read(notice_outbox.cursor)
-    await notices.gather(shop.env, after, EMAIL)
-    await notices.digest(shop.env, EMAIL)
-    sends = await notices.due(shop.env)
-    for send in sends:
-        await notices.tried(shop.env, send, None)
-    return [send.body for send in sends]
-
-
-async def shown(shop: FakeShop) -> list[NoticeRow]:
-    found, _ = await shop.env.store.read(
-        lambda reader: notice_outbox.page(reader, unseen=False, limit=100, offset=0)
-    )
-    return found
+    return [send.body for send in await sent(shop)]
 
 
 async def test_what_it_answered_last_and_what_to_do_are_in_the_mail(shop: FakeShop) -> None:
@@ -88,7 +59,7 @@ async def test_after_the_pause_nobody_is_told_any_more_that_it_will_be_paused(
     await add_endpoint(shop)
     for count in (10, 14, 18):
         await fails(shop, count)
-    await happens(shop, "endpoint.auto_paused", consecutive_failures=20)
+    await happens(shop, "endpoint.auto_paused", endpoint_id="e1", consecutive_failures=20)
     assert len(await mails(shop)) == 2
     shop.clock.advance(3601)
     assert await mails(shop) == []
@@ -103,7 +74,7 @@ async def test_the_end_of_an_automatic_pause_is_told_and_that_of_the_owners_own_
     await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=False))
     await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=True))
     assert await mails(shop) == []
-    await happens(shop, "endpoint.auto_paused", consecutive_failures=20)
+    await happens(shop, "endpoint.auto_paused", endpoint_id="e1", consecutive_failures=20)
     await mails(shop)
     await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=False))
     await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=True))
@@ -117,7 +88,7 @@ async def test_a_deletion_is_no_news_but_the_end_of_a_pause(shop: FakeShop) -> N
     for telco_id in PAYMENTS:
         await owe(shop, telco_id)
     await fails(shop, 18)
-    await happens(shop, "endpoint.auto_paused", consecutive_failures=20)
+    await happens(shop, "endpoint.auto_paused", endpoint_id="e1", consecutive_failures=20)
     await mails(shop)
     await endpoint_changes.delete(shop.env, OWNER, "e1")
     assert await mails(shop) == ["https://shop.example/hook was deleted."]
@@ -147,7 +118,10 @@ async def test_a_subject_is_whole_sentences_and_fits_into_an_sms(shop: FakeShop)
 async def test_a_sentence_that_is_too_long_for_a_subject_is_cut_at_a_word(shop: FakeShop) -> None:
     await add_endpoint(shop, url=f"https://shop.example/{'x' * 60}")
     await happens(
-        shop, "endpoint.blocked", why="its name leads to an address of this shop's own network"
+        shop,
+        "endpoint.blocked",
+        endpoint_id="e1",
+        why="its name leads to an address of this shop's own network",
     )
     await mails(shop)
     (subject,) = await shop.values("SELECT subject FROM notice_sends")
