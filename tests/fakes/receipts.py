@@ -163,18 +163,14 @@ def mtn_receipts(
     are taken in turn from `references`; beyond them people type what people type.
     """
     dice = random.Random(seed)
-    telco_id = FIRST_MTN_ID
-    sent_at = started
+    wallet = _Wallet(balance_minor, FIRST_MTN_ID, started)
     for number in range(count):
-        amount_minor = dice.randrange(100, 50_000)
-        balance_minor += amount_minor
-        telco_id += dice.randrange(1, 2_000)
-        sent_at += timedelta(seconds=dice.randrange(1, 30))
+        amount_minor = wallet.receives(dice, 2_000)
         typed = dice.choice(("1", "1243", "food", "payment", "maize. and rubber bags"))
         reference = references[number] if number < len(references) else typed
         yield mtn(
-            amount_minor, _name(dice), balance_minor, reference, str(telco_id),
-            sent_at=sent_at, concatenation=(number + 1) % (1 << width), width=width,
+            amount_minor, _name(dice), wallet.balance_minor, reference, str(wallet.telco_id),
+            sent_at=wallet.sent_at, concatenation=(number + 1) % (1 << width), width=width,
         )  # fmt: skip
 
 
@@ -189,19 +185,32 @@ def telecel_receipts(
 ) -> Iterator[Receipt]:
     """Yield distinct Telecel receipts of one wallet, by the rules of `mtn_receipts`."""
     dice = random.Random(seed)
-    telco_id = FIRST_TELECEL_ID
-    sent_at = started
+    wallet = _Wallet(balance_minor, FIRST_TELECEL_ID, started)
     for number in range(count):
-        amount_minor = dice.randrange(100, 50_000)
-        balance_minor += amount_minor
-        telco_id += dice.randrange(1, 300)
-        sent_at += timedelta(seconds=dice.randrange(1, 30))
+        amount_minor = wallet.receives(dice, 300)
         reference = references[number] if number < len(references) else dice.choice(("1", "food"))
         yield telecel(
-            amount_minor, _name(dice), balance_minor, reference, f"{telco_id:016d}",
+            amount_minor, _name(dice), wallet.balance_minor, reference, f"{wallet.telco_id:016d}",
             payer_phone=f"23320{dice.randrange(1_000_000, 9_999_999)}",
-            sent_at=sent_at, concatenation=(number + 1) % (1 << width), width=width,
+            sent_at=wallet.sent_at, concatenation=(number + 1) % (1 << width), width=width,
         )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Wallet:
+    """A wallet, the last ID of its network and the time of its last receipt: all of them rise."""
+
+    balance_minor: int
+    telco_id: int
+    sent_at: datetime
+
+    def receives(self, dice: random.Random, apart: int) -> int:
+        """Let some money come, its ID up to so many behind the one before; return how much."""
+        amount_minor = dice.randrange(100, 50_000)
+        self.balance_minor += amount_minor
+        self.telco_id += dice.randrange(1, apart)
+        self.sent_at += timedelta(seconds=dice.randrange(1, 30))
+        return amount_minor
 
 
 def _name(dice: random.Random) -> str:
