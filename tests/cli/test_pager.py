@@ -3,6 +3,7 @@
 import os
 import pty
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,11 +92,12 @@ def shown(terminal: Terminal, pager: str, count: int) -> str:
     )
     with os.fdopen(slave, "w", encoding="utf-8") as screen:
         show(replace(terminal, stdout=screen, located=located), (f"{n}" for n in range(count)))
-        screen.flush()
-        os.set_blocking(master, False)
-        got = os.read(master, 65536).decode().replace("\r\n", "\n")
+    got = b""
+    with suppress(OSError):  # EIO: the other side is closed, and all of it was read
+        while piece := os.read(master, 65536):
+            got += piece
     os.close(master)
-    return got
+    return got.decode().replace("\r\n", "\n")
 
 
 def test_short_list_needs_no_pager(terminal: Terminal) -> None:
