@@ -61,7 +61,7 @@ _CURRENCIES: Final = sorted(CURRENCIES)
 
 
 def _redirect(fields: Fields) -> str | None:
-    url = fields.text("redirect_url", most=URL_CHARACTERS_MAX)
+    url = fields.text("redirect_url", most=URL_CHARACTERS_MAX, blank=False)
     if url is not None and not may_return_to(url):
         why = "must be an https address; http goes within the shop's own network alone"
         fields.fail("redirect_url", "invalid", why)
@@ -106,7 +106,7 @@ def read(fields: Fields) -> InitializeRequest:
     phone_number = fields.phone("phone_number", required=True)
     customer_name = fields.text("customer_name")
     description = fields.text("description", most=DESCRIPTION_CHARACTERS_MAX, lines=True)
-    url = fields.text("webhook_url", most=URL_CHARACTERS_MAX)
+    url = fields.text("webhook_url", most=URL_CHARACTERS_MAX, blank=False)
     redirect_url = _redirect(fields)
     client_reference = fields.text("client_reference", most=CLIENT_REFERENCE_CHARACTERS_MAX)
     meta = compact(fields.object("meta", most_bytes=META_BYTES_MAX) or {})

@@ -22,6 +22,7 @@ from daemon.store.engine import Reader
 from daemon.wire import ErrorCode
 
 KNOWN: Final = ("provider", "phone_number", "account_name", "merchant_code", "sim")
+_GHANA: Final = "+233"
 SLOT_MAX: Final = 15
 """More SIMs than any phone has; it only keeps nonsense out."""
 
@@ -47,6 +48,8 @@ def read(fields: Fields) -> NewMethod:
     """
     provider = fields.provider("provider", required=True)
     phone_number = fields.phone("phone_number", required=True)
+    if phone_number is not None and not phone_number.startswith(_GHANA):
+        fields.fail("phone_number", "invalid", "must be a number of Ghana, as all providers' are")
     account_name = fields.text("account_name", required=True, most=ACCOUNT_NAME_CHARACTERS_MAX)
     merchant_code = fields.text("merchant_code", most=MERCHANT_CODE_CHARACTERS_MAX)
     slot = read_slot(fields)

@@ -143,6 +143,8 @@ LONG = "x" * 101
         ("description", "bell\x07", "invalid"),
         ("redirect_url", "javascript:alert(1)", "invalid"),
         ("redirect_url", "shop.example", "invalid"),
+        ("redirect_url", "", "required"),
+        ("webhook_url", " ", "required"),
         ("redirect_url", "http://shop.example/", "invalid"),
         ("redirect_url", "https://[:::]/", "invalid"),
         ("redirect_url", "https://user@shop.example", "invalid"),

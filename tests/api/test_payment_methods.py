@@ -99,6 +99,7 @@ async def test_an_alias_is_stored_canonical(api: FakeApi) -> None:
         ),
         ({**NEW, "provider": "mtn"}, [("provider", "invalid")]),
         ({**NEW, "phone_number": "020"}, [("phone_number", "invalid")]),
+        ({**NEW, "phone_number": "+14155550100"}, [("phone_number", "invalid")]),
         ({**NEW, "account_name": "x" * 101}, [("account_name", "too_long")]),
         ({**NEW, "merchant_code": 44}, [("merchant_code", "wrong_type")]),
         ({**NEW, "sim": "0"}, [("sim", "wrong_type")]),
