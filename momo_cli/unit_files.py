@@ -128,7 +128,7 @@ def timers(shop: Shop, folder: str, *, system: bool) -> list[UnitFile]:
         }
         for kind in ("service", "timer"):
             text = _template(f"job.{kind}").substitute(facts)
-            what = f"{job.when}: {job.what}" if kind == "timer" else f"once: {job.what}"
+            what = f"{job.when}: {job.what}" if kind == "timer" else job.what
             found.append(UnitFile(f"{folder}/{shop.name}-{job.name}.{kind}", text, what))
     return found
 
