@@ -3,9 +3,6 @@
 import io
 import json
 import os
-import pty
-import select
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ import pytest
 
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
+from tests.fakes.at_terminal import at_terminal, read_until
 from tests.fakes.fake_api import FakeApi, ok, refusal
 
 ID = samples.REVIEW["id"]
@@ -179,27 +177,15 @@ def test_reject_without_a_reason_is_2(api: FakeApi, momo: Momo) -> None:
 
 def on_terminal(shop: Shop, answers: list[tuple[bytes, bytes]]) -> tuple[int, bytes, bytes]:
     """Run `review approve` on a terminal, answering each question; returns code, stdout, what was shown."""
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "momo_cli", "review", "approve", ID, "--json"],
-        cwd=Path(__file__).parents[2],
-        env=shop.environ,
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=slave,
-        start_new_session=True,
-    ) as process:
-        os.close(slave)
+    words = [sys.executable, "-m", "momo_cli", "review", "approve", ID, "--json"]
+    with at_terminal(words, shop.environ) as (process, master):
         shown = b""
         for question, reply in answers:
-            while question not in shown:
-                assert select.select([master], [], [], 30)[0], shown
-                shown += os.read(master, 4096)
+            shown += read_until(master, question)
             os.write(master, reply)
         assert process.stdout is not None
         out = process.stdout.read()
         code = process.wait(30)
-    os.close(master)
     return code, out, shown
 
 

@@ -2,9 +2,6 @@
 
 import json
 import os
-import pty
-import select
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ import pytest
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
+from tests.fakes.at_terminal import at_terminal, read_until
 from tests.fakes.fake_api import FakeApi, ok, refusal
 
 DONE: dict[str, Any] = {
@@ -217,27 +215,10 @@ sys.exit(main())
 """
 
 
-def read_until(master: int, words: bytes) -> bytes:
-    found = b""
-    while words not in found:
-        assert select.select([master], [], [], 30)[0], found
-        found += os.read(master, 4096)
-    return found
-
-
 @pytest.mark.usefixtures("fresh")
 def test_setup_asks_on_a_terminal_and_shows_no_password(program: Program, shop: Shop) -> None:
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", DRIVER.format(path=str(program.path)), "setup", "--json"],
-        cwd=Path(__file__).parents[2],
-        env=shop.environ,
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=slave,
-        start_new_session=True,
-    ) as process:
-        os.close(slave)
+    words = [sys.executable, "-c", DRIVER.format(path=str(program.path)), "setup", "--json"]
+    with at_terminal(words, shop.environ) as (process, master):
         shown = read_until(master, b"shop's name? ")
         os.write(master, b"Ama Provisions\n")
         for password in ("short", "correct horse", "another horse", "correct horse"):
@@ -250,7 +231,6 @@ def test_setup_asks_on_a_terminal_and_shows_no_password(program: Program, shop: 
         assert process.stdout is not None
         assert json.loads(process.stdout.read()) == DONE
         assert process.wait(30) == 0
-    os.close(master)
     assert b"horse" not in shown
     assert b"That has 5 characters; 10 are needed." in shown
     assert b"Those were two different passwords." in shown
