@@ -32,7 +32,9 @@ class Options:
 
 
 def command(
-    every: Annotated[bool, typer.Option("--all", help="Also those that were decided.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all/--open", help="Also those that were decided; or not, as usual.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=_LIMIT_MAX, help="How many.")] = 50,
     offset: Annotated[int, typer.Option(min=0, help="Leave out so many first.")] = 0,
     fail_if_any: Annotated[

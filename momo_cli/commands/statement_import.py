@@ -139,7 +139,8 @@ def _answer(document: str, summary: Row, found: Sequence[Row], *, dated: bool) -
     notes = []
     if unread:
         shown = ", ".join(map(str, unread[:5])) + (" ..." if len(unread) > 5 else "")
-        notes.append(f"{len(unread)} lines could not be read: {shown}.")
+        lines = "1 line" if len(unread) == 1 else f"{len(unread)} lines"
+        notes.append(f"{lines} could not be read: {shown}.")
     if not dated:
         notes.append(
             "No line has a time that can be read: what the statement lacks was not looked for."

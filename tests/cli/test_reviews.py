@@ -38,7 +38,7 @@ def test_the_order_that_a_doubtful_message_names_is_told_and_approving_it_is_off
 
 def test_list_asks_for_open_ones_unless_told_otherwise(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.REVIEWS, ok([]))
-    momo("review", "list")
+    momo("review", "list", "--open")
     momo("review", "list", "--all", "--limit", "5", "--offset", "10")
     assert [asked.query for asked in api.asked] == [
         {"limit": "50", "offset": "0"},

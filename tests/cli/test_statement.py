@@ -108,3 +108,15 @@ def test_a_table_that_nobody_knows_says_which_columns_it_has(
     assert (ran.code, ran.out) == (0, "")
     assert "was not looked for" in ran.err
     assert momo("statement", "import", str(tmp_path / "none.csv")).code == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [(1, "1 line could not be read: 5."), (2, "2 lines could not be read: 5, 6.")],
+)
+def test_lines_that_cannot_be_read_are_counted_and_named(
+    more: int, told: str, file: Path, momo: Momo
+) -> None:
+    file.write_text(FILE + "?,2026-11-20 11:00:00,x,,\n" * more)
+    ran = momo("statement", "import", str(file), "-o", "table")
+    assert (ran.code, told in ran.err) == (6, True)
