@@ -1,13 +1,7 @@
-"""The running balance of a line: what explains a break and what never does, forgeries, and what a person decides."""
+"""The running balance of a line: what explains a break and what never does, and what shows a forgery."""
 
 import pytest
 
-from daemon.core.balance import (
-    HELD_US_MAX,
-    BalanceCheck,
-    decide,
-    overdue,
-)
 from daemon.core.balance_line import (
     Away,
     Gap,
@@ -19,7 +13,6 @@ from tests.fakes.balance_line import (
     FIRST,
     FORGED,
     HELD,
-    NOTED,
     SUSPECT,
     UNPROVEN,
     Line,
@@ -131,6 +124,35 @@ def test_a_debit_is_the_first_only_where_no_balance_is_known() -> None:
     assert line.tell(entry(11, -100, 5000)).entry.standing is UNPROVEN
 
 
+@pytest.mark.parametrize(
+    ("away", "why"),
+    [
+        (Away(AT + 13 * MINUTE_US, None), Why.EXPLAINED),
+        (Away(AT + 13 * MINUTE_US + 1, None), Why.BREAKS),
+        (Away(AT, AT + 11 * MINUTE_US), Why.EXPLAINED),
+        (Away(AT, AT + 11 * MINUTE_US - 1), Why.BREAKS),
+    ],
+)
+def test_an_absence_explains_up_to_the_very_moment(away: Away, why: Why) -> None:
+    assert proven(away=(away,)).tell(entry(13, 200, 15_700)).why is why
+
+
+def test_a_late_message_by_the_known_route_releases_a_doubted_one_behind_it() -> None:
+    line = proven()
+    assert line.tell(entry(13, 200, 11_400, doubted=True)).holds
+    ruling = line.tell(entry(12, 700, 11_200))
+    assert [(change.after.key, change.released) for change in ruling.changes] == [("m13", True)]
+
+
+def test_a_held_receipt_in_front_of_an_excused_one_is_forged_when_its_chain_is_found() -> None:
+    line = proven(away=(Away(AT + 11 * MINUTE_US, AT + 15 * MINUTE_US),))
+    assert line.tell(entry(13, 9000, 80_000, doubted=True)).holds
+    assert line.tell(entry(16, 100, 11_300)).why is Why.EXPLAINED
+    ruling = line.tell(entry(12, 700, 11_200))
+    assert [change.after.key for change in ruling.changes if change.forged] == ["m13"]
+    assert line.gaps() == {}
+
+
 def test_a_held_receipt_between_two_that_a_late_message_joins_is_forged() -> None:
     line = proven()
     line.tell(entry(13, 9000, 80_000), entry(16, 100, 11_300))
@@ -221,63 +243,3 @@ def test_an_id_that_the_line_has_is_not_judged() -> None:
     line = proven()
     ruling = line.tell(entry(11, 9000, 19500, key="again"))
     assert (ruling.why, ruling.holds, ruling.changes) == (Why.ID_TAKEN, True, ())
-
-
-def test_balance_check_warn_accepts_and_says_so() -> None:
-    line = proven(check=BalanceCheck.WARN)
-    ruling = line.tell(entry(12, 9000, 80000))
-    assert (ruling.holds, ruling.warning, ruling.gaps) == (False, True, (Gap("m11", 60500),))
-    assert ruling.entry.standing is ACCEPTED
-    # The wallet goes on from the balance before: the accepted one is flagged.
-    line.tell(entry(13, 200, 10700))
-    assert line.standings()["m12"] is SUSPECT
-    assert line.tell(entry(14, 200, 10700)).entry.standing is SUSPECT
-
-
-def test_balance_check_off_accepts_everything_and_says_nothing() -> None:
-    line = proven(check=BalanceCheck.OFF)
-    ruling = line.tell(entry(12, 9000, 1))
-    assert (ruling.holds, ruling.warning, ruling.gaps) == (False, False, ())
-    assert ruling.entry.standing is ACCEPTED
-    assert line.tell(entry(13, -1, None)).entry.standing is NOTED
-
-
-def test_a_person_who_accepts_a_held_receipt_settles_those_behind_it() -> None:
-    line = proven()
-    line.tell(entry(13, 1000, 14500), entry(15, 100, 15000))
-    ruling = decide(line.entries.values(), "m13", genuine=True)
-    assert (ruling.why, ruling.entry.standing, ruling.entry.gap_minor) == (
-        Why.PERSON,
-        ACCEPTED,
-        3000,
-    )
-    line.keep(ruling)
-    assert line.tell(entry(14, 400, 14900)).why is Why.JOINS
-    assert line.standings()["m15"] is ACCEPTED
-
-
-def test_a_persons_word_ends_the_doubt_of_the_route_too() -> None:
-    line = proven()
-    line.tell(entry(13, 1000, 14500, doubted=True), entry(14, 100, 14600, doubted=True))
-    assert (line.standings()["m13"], line.standings()["m14"]) == (HELD, HELD)
-    ruling = decide(line.entries.values(), "m13", genuine=True)
-    assert not ruling.entry.doubted
-    assert [(change.after.key, change.released) for change in ruling.changes] == [("m14", True)]
-    refused = decide(line.entries.values(), "m13", genuine=False)
-    assert (refused.entry.doubted, refused.changes) == (True, ())
-
-
-def test_a_person_who_rejects_a_held_receipt_takes_it_out_of_the_chain() -> None:
-    line = proven()
-    line.tell(entry(13, 1000, 14500))
-    line.keep(decide(line.entries.values(), "m13", genuine=False))
-    assert line.standings()["m13"] is FORGED
-    assert line.tell(entry(14, 100, 14600)).holds
-
-
-def test_a_receipt_held_for_half_an_hour_is_due_for_a_notice() -> None:
-    line = proven()
-    held = line.tell(entry(12, 9000, 80000)).entry
-    entries = line.entries.values()
-    assert overdue(entries, held.stored_at + HELD_US_MAX - 1) == []
-    assert overdue(entries, held.stored_at + HELD_US_MAX) == [held]
