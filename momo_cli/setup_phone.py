@@ -21,6 +21,7 @@ MODEM_S: Final = 30.0
 LOOK_S: Final = 0.5
 _PASSING: Final = frozenset({"starting", "restarting", "recovering", "resuming", "gone"})
 """States of a phone that end by themselves."""
+_AWAY: Final = "away"
 _PIN: Final = "momo sims pin "
 _RELEASE: Final = "momo modems release "
 _READ: Final = frozenset({MessageState.PAYMENT, MessageState.HISTORICAL})
@@ -44,17 +45,20 @@ def called(sim: Row) -> str:
 
 def modem(setup: Setup) -> Row:
     """Find a SIM that can be read; open it with its PIN, and have ModemManager let go, where that is asked for."""
-    found = sims(setup.client)
+    found = _plugged_in(setup.client)
     if not found and not setup.looks:
         found = _wait(setup)
     if found:
         return row("modem", "done", f"Found {', '.join(called(sim) for sim in found)}")
-    for one in _modems(setup.client):
-        if one.get("detail"):
+    known = _modems(setup.client)
+    for one in known:
+        if one.get("detail") and one.get("state") != _AWAY:
             fix = clean(one.get("next")) or "momo doctor modem"
             return row("modem", "needs_action", clean(one["detail"]), fix)
     status = "needs_action" if setup.looks else "skipped"
-    return row("modem", status, "No phone yet: plug it in at any time", "momo sims list --wait")
+    away = ", ".join(clean(one.get("name")) for one in known if one.get("state") == _AWAY)
+    detail = f"{away} is not plugged in" if away else "No phone yet: plug it in at any time"
+    return row("modem", status, detail, "momo modems list" if away else "momo sims list --wait")
 
 
 def first_payment(setup: Setup) -> Row:
@@ -131,6 +135,12 @@ def _modems(client: Client) -> list[dict[str, Any]]:
     return [one for one in found if not one.get("simulated")]
 
 
+def _plugged_in(client: Client) -> list[dict[str, Any]]:
+    """Return the SIMs whose phone is here now."""
+    away = {one.get("device_id") for one in _modems(client) if one.get("state") == _AWAY}
+    return [sim for sim in sims(client) if sim["device_id"] not in away]
+
+
 def _wait(setup: Setup) -> list[dict[str, Any]]:
     """Look again and again until a SIM is there, nothing more can come, Enter is pressed, or the time is over."""
     wish = setup.wishes
@@ -138,7 +148,7 @@ def _wait(setup: Setup) -> list[dict[str, Any]]:
     wait_s = PERSON_S if setup.asks else MODEM_S
     setup.say("  Plug in the modem, with its SIM. Enter goes on without one.")
     while system.monotonic() - begun < wait_s:
-        if found := sims(setup.client):
+        if found := _plugged_in(setup.client):
             return found
         phones = _modems(setup.client)
         for one in phones:

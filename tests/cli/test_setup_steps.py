@@ -130,6 +130,17 @@ def test_pin_file_opens_the_one_locked_sim_and_nobody_is_asked(
     assert "4711" not in ran.out + ran.err
 
 
+def test_phone_that_was_here_once_is_not_taken_for_one_that_is_here(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    away = {**samples.MODEM, "state": "away", "detail": "it is not plugged in", "port": ""}
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([away]))
+    ran = momo("setup", "--check", "--json")
+    modem = next(step for step in ran.json["data"]["steps"] if step["id"] == "modem")
+    assert (ran.code, modem["status"]) == (6, "needs_action")
+    assert modem["detail"] == "zte-front is not plugged in"
+
+
 @pytest.mark.parametrize("others", [(LOCKED,), ()])
 def test_pin_that_is_wrong_or_nobodys_for_sure_is_not_tried_again(
     others: tuple[Any, ...], settled: list[Any], api: FakeApi, momo: Momo, tmp_path: Path
