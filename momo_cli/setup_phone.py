@@ -45,7 +45,7 @@ def called(sim: Row) -> str:
 
 def modem(setup: Setup) -> Row:
     """Find a SIM that can be read; open it with its PIN, and have ModemManager let go, where that is asked for."""
-    found = _plugged_in(setup.client)
+    found = _plugged_in(setup.client, _modems(setup.client))
     if not found and not setup.looks:
         found = _wait(setup)
     if found:
@@ -135,9 +135,9 @@ def _modems(client: Client) -> list[dict[str, Any]]:
     return [one for one in found if not one.get("simulated")]
 
 
-def _plugged_in(client: Client) -> list[dict[str, Any]]:
+def _plugged_in(client: Client, phones: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the SIMs whose phone is here now."""
-    away = {one.get("device_id") for one in _modems(client) if one.get("state") == _AWAY}
+    away = {one.get("device_id") for one in phones if one.get("state") == _AWAY}
     return [sim for sim in sims(client) if sim["device_id"] not in away]
 
 
@@ -148,9 +148,9 @@ def _wait(setup: Setup) -> list[dict[str, Any]]:
     wait_s = PERSON_S if setup.asks else MODEM_S
     setup.say("  Plug in the modem, with its SIM. Enter goes on without one.")
     while system.monotonic() - begun < wait_s:
-        if found := _plugged_in(setup.client):
-            return found
         phones = _modems(setup.client)
+        if found := _plugged_in(setup.client, phones):
+            return found
         for one in phones:
             state = f"{clean(one.get('port'))}: {clean(one.get('detail') or one.get('state'))}"
             if state not in told:

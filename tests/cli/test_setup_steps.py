@@ -149,7 +149,8 @@ def test_pin_that_is_wrong_or_nobodys_for_sure_is_not_tried_again(
     pin.write_text("4711")
     wrong = {**LOCKED, "state": "pin_wrong", "detail": "the PIN that is stored is wrong"}
     api.on("GET", wire.Path.SIMS, ok([]))
-    api.on("GET", wire.Path.LOCAL_MODEMS, ok([LOCKED, *others]), *([] if others else [ok([wrong])]))
+    first, then = ok([LOCKED, *others]), [] if others else [ok([wrong])]
+    api.on("GET", wire.Path.LOCAL_MODEMS, first, first, *then)
     api.on("POST", wire.Path.LOCAL_SIM_PIN, ok({}))
     ran = momo("setup", "--no-input", "--pin-file", str(pin), "--json")
     assert ran.code == 6
