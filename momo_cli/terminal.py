@@ -76,6 +76,12 @@ class Terminal:
         if not self.flags.quiet:
             self.complain(text)
 
+    def verbatim(self, text: str) -> None:
+        """Say on stderr, unless `-q`, what is copied: it is neither wrapped nor changed."""
+        if not self.flags.quiet:
+            self.stderr.write(text + "\n")
+            self.stderr.flush()
+
     def complain(self, text: str) -> None:
         """Say something on stderr, also with `-q`; on a screen no word is broken, but for commands, which are copied."""
         text = self.plain(text)

@@ -112,7 +112,7 @@ def _rows(client: Client, terminal: Terminal, options: Options, endpoint: str) -
         try:
             for row in listen(client, endpoint, handle, lambda: _now(terminal)):
                 if options.shown and terminal.human:
-                    terminal.note(dumps(row["payload"]))
+                    terminal.verbatim(dumps(row["payload"]))
                 yield row
                 if not told and row["status_code"] not in range(200, 300):
                     told = _paused(client, terminal, endpoint)

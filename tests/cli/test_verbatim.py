@@ -1,11 +1,14 @@
 """What is copied from a terminal, or read by a program there, is neither wrapped nor changed on a narrow one."""
 
+import io
 import json
 
 import pytest
 
+from momo_cli.flags import Flags
+from momo_cli.terminal import open_terminal
 from tests.cli import samples
-from tests.cli.conftest import Momo
+from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, ok
 
 DELIVERY = samples.DELIVERY["id"]
@@ -67,3 +70,22 @@ def test_an_answer_of_the_api_is_not_wrapped(momo: Momo) -> None:
     path = f"/v1/open-collections/deliveries/{DELIVERY}"
     ran = momo("api", "GET", path, "-o", "table", COLUMNS="40")
     assert json.loads(ran.out)["data"]["payload"] == PAYLOAD
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_webhook_that_listen_prints_is_not_wrapped_on_a_screen(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = Screen()
+    monkeypatch.setattr("sys.stdout", Screen())
+    monkeypatch.setattr("sys.stderr", said)
+    environ = {**shop.environ, "COLUMNS": "40", "LANG": "C"}
+    open_terminal(Flags(), environ).verbatim(BODY)
+    open_terminal(Flags(quiet=True), environ).verbatim(BODY)
+    assert said.getvalue() == f"{BODY}\n"
