@@ -1,7 +1,8 @@
 """What is too old to keep: how much of each kind there is, and its removal a batch at a time (decisions.md section 10).
 
 Rows that something points at are emptied, not deleted. What is still owed, or waits for a person, is never touched. Nor is
-what only a clock that was behind has made old: whoever was written after something that is to be kept is not older than it.
+what only a clock that was behind has made old: what was written after something that is to be kept is not older than it, and
+nothing is older than the database.
 """
 
 from dataclasses import dataclass
@@ -32,13 +33,14 @@ class Kind:
 
     @property
     def goes(self) -> str:
-        """FROM and WHERE of those that are older and were written before the oldest that is not."""
+        """FROM and WHERE of those that are older, not older than the shop, and written before the oldest that is kept."""
         seq, age = self.key.split(".")[1], self.age.split(".")[1]
         first_kept = f"SELECT {seq} FROM {self.among} AND {age} >= :before ORDER BY {age} LIMIT 1"
-        return f"{self.old} AND {self.key} < COALESCE(({first_kept}), {_NEVER})"
+        return f"{self.old} AND {self.key} < COALESCE(({first_kept}), {_NEVER}) AND {self.age} >= ({_BEGAN})"
 
 
 _NEVER: Final = 2**63 - 1
+_BEGAN: Final = "SELECT MIN(applied_at) FROM schema_migrations"
 _ENDED: Final = "d.next_attempt_at IS NULL"
 ATTEMPTS: Final = Kind(
     "attempts",
