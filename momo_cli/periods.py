@@ -24,7 +24,11 @@ def day_of(text: str, flag: str, now: datetime, zone: tzinfo) -> str | None:
 
 
 def period(since: str | None, until: str | None, terminal: Terminal) -> dict[str, Any]:
-    """Read `--from` and `--to` as the API takes them; a day named by `--to` is in it, to its end."""
+    """Read `--from` and `--to` as the API takes them; a day named by `--to` is in it, to its end.
+
+    Raises:
+        Failure: USAGE, for what is no time, and for an end that is not after the beginning.
+    """
     now, zone = terminal.now(), terminal.zone
     first = None if since is None else moment(since, "--from", now, zone)
     last = None if until is None else moment(until, "--to", now, zone)
@@ -33,6 +37,9 @@ def period(since: str | None, until: str | None, terminal: Terminal) -> dict[str
         assert found is not None, "it was made here"
         local = found.astimezone(zone)
         last = stamp((local.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=zone))
+    begin, end = parse_stamp(first), parse_stamp(last)
+    if begin is not None and end is not None and begin >= end:
+        raise usage(f"--to {until} is not after --from {since}")
     return {"from": first, "to": last}
 
 

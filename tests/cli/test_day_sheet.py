@@ -128,6 +128,22 @@ def test_yesterday_is_the_day_before_in_the_shops_zone(api: FakeApi, momo: Momo)
     assert asked[2] == {"from": "2026-11-01T00:00:00.000Z", "to": "2026-11-20T00:00:00.000Z"}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "--from", "today", "--to", "yesterday"),
+        ("report", "--from", "2027-01-01"),
+        ("export", "payments", "--from", "2026-11-03", "--to", "2026-11-02"),
+    ],
+)
+def test_a_time_that_ends_before_it_begins_is_a_usage_error(
+    command: tuple[str, ...], api: FakeApi, momo: Momo
+) -> None:
+    ran = momo(*command)
+    assert (ran.code, ran.out, api.asked) == (2, "", [])
+    assert "is not after --from" in ran.err
+
+
 def test_rows_by_payer_are_a_table_and_say_how_many_are_left_out(api: FakeApi, momo: Momo) -> None:
     row = {
         "payer_phone": None,
