@@ -115,10 +115,15 @@ def _since(data: dict[str, Any], terminal: Terminal) -> Iterator[str]:
     when = ago(data.get("newest_at"), terminal)
     if count := data.get("payments_since"):
         yield (
-            f"{count} payments came after the copy ({when}): those still on a SIM are read again, the others are only "
-            "in the file that was kept. A customer's transaction ID finds one: momo reconcile."
+            f"{_counted(count, 'payment')} came after the copy ({when}): what is still on a SIM is read again, the rest "
+            "is only in the file that was kept. A customer's transaction ID finds a payment: momo reconcile."
         )
     if count := data.get("webhooks_repeated"):
-        yield f"{count} webhooks had been delivered since and go out once more, under the same ids."
+        again = "goes" if count == 1 else "go"
+        yield f"{_counted(count, 'webhook')} delivered since {again} out once more, under the same id."
     elif count := data.get("webhooks_that_may_repeat"):
-        yield f"{count} webhooks may be sent again, under the same ids."
+        yield f"{_counted(count, 'webhook')} may be sent again, under the same id."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
