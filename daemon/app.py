@@ -40,10 +40,10 @@ from daemon.pages.site import Site
 from daemon.store import endpoints, presence, shop
 from daemon.supervisor import Supervisor
 from daemon.system import SystemClock, SystemEntropy
-from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.live import LISTEN_SCHEME
-from daemon.webhooks.sender import Sender
-from daemon.webhooks.targets import Targets
+from daemon.webhooks.remote_sender import SendingProcess
+from daemon.webhooks.sending_process import Settings
+from daemon.webhooks.targets import Target, Targets
 from parsers.faults import fault
 from parsers.phone import read_phone
 
@@ -125,7 +125,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     watcher = _supervisor(options)
     ports = Ports(env, log, options.modems)
     simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
-    deliver = DeliverLoop(env, _sender_maker(env), log)
+    deliver, sending = _delivery(env, log)
     channels = _channels(env)
     hooks = api.Hooks(
         channels=tuple(channels),
@@ -168,7 +168,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     finally:
         watcher.tell(STOPPING=1, STATUS="stopping")
         app.close_streams()
-        await _take_down(listeners.stop, deliver.stop, lambda: note_key_use(env))
+        await _take_down(listeners.stop, deliver.stop, sending.aclose, lambda: note_key_use(env))
         for task in [*tasks, stopped]:
             task.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)
@@ -251,23 +251,30 @@ def _own_wordings(places: wire.Places) -> OwnWordings:
     return own
 
 
-def _sender_maker(env: Env) -> Callable[[], Targets]:
-    """Return what makes a worker's door to the receivers, by the settings."""
-    settings = env.config.webhooks
-    policy = AddressPolicy.from_settings(
-        hosts=settings.allow_private_hosts, cidrs=settings.allow_private_cidrs
+def _delivery(env: Env, log: Log) -> tuple[DeliverLoop, SendingProcess]:
+    """Return the delivery loop, by the settings, and the process that posts for it what is sent again in bulk."""
+    webhooks = env.config.webhooks
+    settings = Settings(
+        hosts=tuple(webhooks.allow_private_hosts),
+        cidrs=tuple(webhooks.allow_private_cidrs),
+        ca_file=webhooks.ca_file,
+        connect_timeout_s=webhooks.connect_timeout_s,
+        timeout_s=webhooks.timeout_s,
+    )
+    process = SendingProcess(
+        settings, on_failure=lambda why: log.warning("deliver.process_failed", why=why)
     )
 
-    def make() -> Targets:
-        https = Sender(
-            policy,
-            settings.ca_file or None,
-            connect_timeout_s=settings.connect_timeout_s,
-            timeout_s=settings.timeout_s,
-        )
+    def here(https: Target) -> Targets:
         return Targets(https, env.live, home=env.home, timeout_s=settings.timeout_s)
 
-    return make
+    loop = DeliverLoop(
+        env,
+        lambda: here(settings.sender()),
+        log,
+        make_bulk_sender=lambda: here(process.sender(fallback=settings.sender())),
+    )
+    return loop, process
 
 
 async def _take_down(*steps: Callable[[], object]) -> None:

@@ -60,11 +60,21 @@ class DeliverLoop:
         make_sender: Callable[[], Target],
         log: Log,
         reach: Reach | None = None,
+        *,
+        make_bulk_sender: Callable[[], Target] | None = None,
     ) -> None:
-        """Make the loop; `reach` knocks at hosts while our own link is down, by the settings if it is not given."""
+        """Make the loop.
+
+        Args:
+            env: The doors.
+            make_sender: Makes what a worker posts with.
+            log: The log.
+            reach: Knocks at hosts while our own link is down; by the settings if it is not given.
+            make_bulk_sender: The same for what is sent again in bulk, if that goes another way.
+        """
         settings = env.config.webhooks
         self._env = env
-        self._make_sender = make_sender
+        self._makers = {False: make_sender, True: make_bulk_sender or make_sender}
         self._log = log
         self._workers = settings.workers
         self._per_endpoint = settings.per_endpoint
@@ -78,7 +88,7 @@ class DeliverLoop:
         self._unsent: list[Leased] = []
         self._told: list[tuple[Ended, Decision]] = []
         self._recording: asyncio.TimerHandle | None = None
-        self._idle: list[tuple[str, Target]] = []
+        self._idle: list[tuple[Key, Target]] = []
         self._link = OwnLink(
             env.clock,
             reach or reach_of(env.config),
@@ -135,7 +145,7 @@ class DeliverLoop:
             self._recording.cancel()
         with contextlib.suppress(Unavailable):
             await self._write(0, ONE_EACH)
-        for _endpoint, sender in self._idle:
+        for _served, sender in self._idle:
             await sender.aclose()
 
     async def _turn(self) -> float:
@@ -287,7 +297,7 @@ class DeliverLoop:
 
     async def _work(self, key: Key) -> None:
         """Send what the lane holds, one after the other."""
-        sender = self._take_sender(key[0])
+        sender = self._take_sender(key)
         opened: dict[str, str] = {}
         clock = self._env.clock
         place_began = clock.monotonic()
@@ -305,7 +315,7 @@ class DeliverLoop:
             if Counter(self._running.values())[key] == 1:
                 self._unsent += self._lanes.drop(key)
         finally:
-            self._idle.append((key[0], sender))
+            self._idle.append((key, sender))
 
     async def _next(self, key: Key) -> Leased | None:
         """Return what goes out next: of what is live at once, in bulk when nothing live is on its way."""
@@ -339,12 +349,12 @@ class DeliverLoop:
         self._lanes.answered(leased.endpoint.id, outcome.duration_us)
         return True
 
-    def _take_sender(self, endpoint_id: str) -> Target:
+    def _take_sender(self, key: Key) -> Target:
         """Return an idle sender, the one that last served this endpoint if there is one: its connection is warm."""
-        for index, (served, sender) in enumerate(self._idle):
-            if served == endpoint_id:
-                del self._idle[index]
-                return sender
-        if len(self._idle) + len(self._running) >= self._workers and self._idle:
-            return self._idle.pop(0)[1]
-        return self._make_sender()
+        bulk = key[1]
+        alike = [place for place, (served, _) in enumerate(self._idle) if served[1] == bulk]
+        warm = [place for place in alike if self._idle[place][0] == key]
+        busy = sum(running[1] == bulk for running in self._running.values())
+        if warm or (alike and len(alike) + busy >= self._workers):
+            return self._idle.pop((warm or alike)[0])[1]
+        return self._makers[bulk]()

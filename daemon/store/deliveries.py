@@ -27,7 +27,7 @@ def add(tx: Tx, owed: Sequence[Mapping[str, Any]]) -> set[str]:
     ids = {str(delivery["id"]) for delivery in owed}
     if not ids:
         return ids
-    rows = [[delivery[name] for name in _NAMES] for delivery in owed]
+    rows = [[delivery.get(name) for name in _NAMES] for delivery in owed]
     added = tx.run(
         f"INSERT INTO deliveries ({', '.join(_NAMES)}) VALUES {table(rows)} "
         "ON CONFLICT (endpoint_id, event, subject, revision) DO NOTHING",

@@ -250,7 +250,7 @@ class Outbox:
         return len(deliveries.add(tx, [self._delivery(each, event, now) for each in targets]))
 
     def _delivery(self, endpoint: Endpoint, event: _Event, now: int) -> dict[str, Any]:
-        """Return the row of what is owed to one endpoint."""
+        """Return the row of what is owed to one endpoint; what is not named is not known yet."""
         webhook_id = signing.webhook_id(
             self.account_key,
             endpoint.mode,
@@ -273,17 +273,9 @@ class Outbox:
             "attempt_count": 0,
             "run": 1,
             "next_attempt_at": now,
-            "leased_until": None,
-            "waiting": None,
             "extra": False,
             "bulk": event.bulk,
-            "response_status_code": None,
-            "response_body": None,
-            "error_code": None,
-            "error_message": None,
             "created_at": now,
-            "delivered_at": None,
-            "failed_at": None,
         }
 
 

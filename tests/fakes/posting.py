@@ -6,6 +6,7 @@ from daemon.core.delivery import DeliveryError, Outcome
 from daemon.core.signing import make_secret, sign
 from daemon.webhooks.addresses import AddressPolicy
 from daemon.webhooks.sender import Sender
+from daemon.webhooks.targets import Target
 
 SECRET = make_secret(bytes(range(32)))
 BODY = '{"webhook_id":"ocl_0123456789abcdefghijklmn","amount":"25.00","name":"Akosua ɔ"}'.encode()
@@ -24,7 +25,7 @@ def headers(body: bytes = BODY) -> dict[str, str]:
     }
 
 
-async def post(sender: Sender, url: str) -> Outcome:
+async def post(sender: Target, url: str) -> Outcome:
     return await sender.post(url, headers(), BODY)
 
 

@@ -6,6 +6,7 @@ Longer than 300 lines because the loop is watched at work: what it does at once,
 import asyncio
 import contextlib
 import io
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -177,6 +178,54 @@ async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> N
     await loop.stop()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_what_is_sent_again_in_bulk_has_senders_of_its_own(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    await owe(shop, 4)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1 WHERE seq <= 3"))
+    live: list[str] = []
+    bulk: list[str] = []
+    loop = DeliverLoop(
+        shop.env,
+        lambda: FakeSender(lambda url: answered(200), live),
+        Log(io.StringIO()),
+        make_bulk_sender=lambda: FakeSender(lambda url: answered(200), bulk),
+    )
+    task = asyncio.create_task(loop.run())
+
+    async def done() -> bool:
+        return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
+
+    await until(done)
+    await loop.stop()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    rows = await shop.rows(Delivery, "deliveries")
+    assert bulk == [row.webhook_id for row in rows[:3]]
+    assert live == [rows[3].webhook_id]
+
+
+async def test_a_replay_is_one_line_a_turn_in_the_log(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    await owe(shop, 5)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
+    written = io.StringIO()
+    loop = DeliverLoop(
+        shop.env, lambda: FakeSender(lambda url: answered(200), []), Log(written, as_json=True)
+    )
+    task = asyncio.create_task(loop.run())
+
+    async def done() -> bool:
+        return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
+
+    await until(done)
+    await loop.stop()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert {line["event"] for line in lines} == {"deliver.sent_again"}
+    assert sum(line["delivered"] for line in lines) == 5
 
 
 async def test_a_graceful_stop_lets_attempts_in_flight_finish(shop: FakeShop) -> None:
