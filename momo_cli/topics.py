@@ -62,7 +62,7 @@ With MOMO_HOME, one folder holds everything:
   run/momo.sock the socket            log/          the daemon's log
   state/        crash notes, locks    master.key    key of the sealed secrets, mode 0600
   momo.ballast  16 MB that are given back when the disk is full
-  state/idem.ndjson             keys of the last 100 calls of momo init, to repeat one safely
+  state/idem.ndjson             keys of the last 100 orders that were asked for, to repeat a call safely
 
 Without it, for each user and profile (NAME is "default" unless said):
 
