@@ -97,7 +97,10 @@ TRANSACTION: Final = {
             "completed_at": maybe(TIME),
         }
     ),
-    "payer_source": maybe(word(("receipt", "request"), "receipt")),
+    "payer_source": maybe(
+        word(("receipt", "request"), "receipt"),
+        "whose word the number is; the name's, where there is none",
+    ),
     "origin": word(("request", "open"), "request"),
     "test": TEST,
     "matched_by": maybe(word(("code", "telco_id", "reconcile", "review", "none"), "code")),
