@@ -10,6 +10,7 @@ from daemon.core.model import Event
 from daemon.core.requests import CallMeta, Idempotency
 from daemon.flows import review
 from daemon.wire import ErrorCode, Mode, TransactionStatus
+from tests.fakes.outbox import add_endpoint
 from tests.fakes.reviewing import (
     ID,
     META,
@@ -52,11 +53,22 @@ async def test_a_rejected_payment_is_kept_not_forwarded_and_its_order_waits_agai
     ]
 
 
-async def test_the_held_order_is_expired_when_its_time_has_passed(shop: FakeShop) -> None:
+@pytest.mark.parametrize(
+    ("hours", "status", "told"), [(25, "EXPIRED", ["transaction.expired"]), (1, "PENDING", [])]
+)
+async def test_the_held_order_is_expired_and_told_of_when_its_time_has_passed(
+    shop: FakeShop, hours: int, status: str, told: list[str]
+) -> None:
+    await add_endpoint(shop, events='["transaction.expired"]', catch_all=0)
     request = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, request.svc_code)
-    shop.clock.advance(25 * 3600)
-    assert (await reject(shop))["data"]["request"]["status"] == "EXPIRED"
+    shop.clock.advance(hours * 3600)
+    assert (await reject(shop))["data"]["request"]["status"] == status
+    assert await shop.values("SELECT event FROM deliveries") == told
+    journal = await shop.values(
+        "SELECT transaction_id FROM events WHERE type = 'transaction.released'"
+    )
+    assert journal == [request.id]
 
 
 async def test_a_rejected_payment_can_still_be_reconciled(shop: FakeShop) -> None:
