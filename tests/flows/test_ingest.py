@@ -3,6 +3,7 @@
 Longer than 300 lines because each thing that a message may turn out to be has its test.
 """
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -49,6 +50,10 @@ async def test_a_receipt_with_a_code_pays_its_request(shop: FakeShop) -> None:
         2500,
         METHOD_ID,
     )
+    journal = await shop.values("SELECT data FROM events WHERE type = 'transaction.verified'")
+    assert [json.loads(data) for data in journal] == [
+        {"status": "SUCCESS", "matched_by": "code", "late": False, "difference_minor": 0}
+    ]
 
 
 @pytest.mark.parametrize(
