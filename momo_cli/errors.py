@@ -365,6 +365,7 @@ def next_of(failure: Failure) -> list[str]:
     known = _Known()
     if isinstance(error, dict):
         known.update({k: shlex.quote(v) for k, v in error.items() if isinstance(v, str)})
+        known.update(_bare_sim(error))
     known.update({k: v if k == "command" else shlex.quote(v) for k, v in failure.facts.items()})
     theirs = error.get("next") if isinstance(error, dict) else None
     if not failure.next and isinstance(theirs, list) and theirs:
@@ -372,6 +373,15 @@ def next_of(failure: Failure) -> list[str]:
     if found := [] if failure.next else _where(failure):
         return found
     return [command.format_map(known) for command in failure.next or row_for(failure).next]
+
+
+def _bare_sim(error: Mapping[str, Any]) -> dict[str, str]:
+    """Return the first SIM that has no number, as it is typed."""
+    name = at(error, "sims_without_number.0.name") or at(error, "sims_without_number.0.device_id")
+    slot = at(error, "sims_without_number.0.slot_index")
+    if name is None or slot is None:
+        return {}
+    return {"device": shlex.quote(str(name)), "slot": str(slot)}
 
 
 def _where(failure: Failure) -> list[str]:

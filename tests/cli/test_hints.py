@@ -105,3 +105,20 @@ def test_a_short_word_is_helped_under_its_own_name(
 ) -> None:
     ran = momo(*words)
     assert (ran.code, f"next:  momo {meant} --help" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("sim", "typed"),
+    [
+        ({"device_id": samples.DEVICE, "name": "zte-front", "slot_index": 1}, "zte-front:1"),
+        ({"device_id": samples.DEVICE, "name": "the till", "slot_index": 0}, "'the till':0"),
+        ({"device_id": samples.DEVICE, "name": None, "slot_index": 0}, f"{samples.DEVICE}:0"),
+    ],
+)
+def test_lines_that_are_not_ready_name_the_very_sim(
+    sim: dict[str, object], typed: str, api: FakeApi, momo: Momo
+) -> None:
+    no = refusal(409, "LINES_NOT_READY", sims_without_number=[sim, {"slot_index": 9}])
+    api.on("POST", Path.ENDPOINTS, no)
+    ran = momo("endpoints", "add", "https://shop.example/hook")
+    assert (ran.code, f"momo sims assign {typed} --method METHOD_ID" in ran.err) == (5, True)
