@@ -81,6 +81,8 @@ class Answer:
         text: What stdout gets as it is, in place of the rows; `--json` and `--get` still take the document.
         ended: Gives the exit code once the rows are written, where only they decide it; it may
             still add to `notes`.
+        faults: Of a command that cron runs, what is wrong. With `--quiet`, and no form asked for, it says nothing
+            when all is well, and one error line and one next line when not. None: its rows are what was asked for.
     """
 
     document: str = ""
@@ -97,6 +99,7 @@ class Answer:
     summary: bool = False
     text: Iterable[str] | None = None
     ended: Callable[[], int] | None = None
+    faults: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

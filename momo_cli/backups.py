@@ -37,20 +37,21 @@ def shown(done: Done, terminal: Terminal, said: str, next_commands: list[str]) -
         document=done.text,
         rows=[row],
         lines=[f"{mark} {said}", *lines(row, terminal)],
-        notes=[*found, *_elsewhere(row)],
+        notes=[*found, *(f"! {one}" for one in _elsewhere(row))],
         next=[
             *(["momo doctor ledger"] if found else ()),
             *(["momo doctor backup"] if failed else ()),
             *next_commands,
         ],
         exit_code=exits.FINDINGS if found or failed else exits.OK,
+        faults=[*(clean(one) for one in row.get("findings") or ()), *_elsewhere(row)],
     )
 
 
 def _elsewhere(row: Row) -> list[str]:
     """Say why a copy did not get to the second place."""
     if at(row, "also.status") in {"away", "failed"}:
-        return [f"! This copy is not in the second place: {clean(at(row, 'also.why'))}"]
+        return [f"This copy is not in the second place: {clean(at(row, 'also.why'))}"]
     return []
 
 

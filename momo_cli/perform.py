@@ -1,8 +1,9 @@
 """Carrying out a parsed command line: the client, the command, its answer on stdout."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from momo_cli import render, system
+from momo_cli import exits, render, system
 from momo_cli.answer import Answer, Call
 from momo_cli.client import DEFAULT_TIMEOUT_S, Client
 from momo_cli.flags import Flags
@@ -31,12 +32,24 @@ def perform(terminal: Terminal, call: Call) -> int:
     return _show(terminal, call, answer)
 
 
+def _tell_cron(terminal: Terminal, answer: Answer, faults: Sequence[str]) -> int:
+    """Say nothing, or why it did not go well: what cron mails (docs/cron.md)."""
+    if answer.exit_code != exits.OK:
+        terminal.complain(f"error: {'; '.join(faults)}")
+        terminal.complain(f"next:  {next(iter(answer.next), 'momo doctor')}")
+    return answer.exit_code
+
+
 def _limit(flags: Flags) -> float | None:
     """Return the limit of one call; `--timeout 0` is for ever."""
     return DEFAULT_TIMEOUT_S if flags.timeout_s is None else flags.timeout_s or None
 
 
 def _show(terminal: Terminal, call: Call, answer: Answer) -> int:
+    flags = terminal.flags
+    asked_for = bool(flags.output or flags.get or flags.fields)
+    if answer.faults is not None and flags.quiet and not asked_for:
+        return _tell_cron(terminal, answer, answer.faults)
     render.write(terminal, call.view, answer)
     terminal.stdout.flush()
     exit_code = answer.exit_code if answer.ended is None else answer.ended()

@@ -50,4 +50,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     said = f"{terminal.style('✓', 'green')} {len(going)} {verb}, {len(staying)} stay."
     if there := data.get("also_removed"):
         said += f" In the second place {len(there)} {verb}."
-    return Answer(document=done.text, rows=rows, lines=[said, *(f"  {one}" for one in going)])
+    return Answer(
+        document=done.text, rows=rows, lines=[said, *(f"  {one}" for one in going)], faults=()
+    )

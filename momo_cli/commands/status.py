@@ -95,6 +95,7 @@ def _look(client: Client, terminal: Terminal, options: Options) -> Answer:
         notes=[f"! {what}" for what, _ in found] if terminal.human else (),
         next=[*dict.fromkeys(command for _, command in found if command), *_decide(data)],
         exit_code=exits.FINDINGS if options.fail_if_unhealthy and found else exits.OK,
+        faults=[what for what, _ in found] if options.fail_if_unhealthy else None,
     )
 
 

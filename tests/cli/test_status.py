@@ -26,6 +26,23 @@ def test_a_database_that_is_not_sound_needs_a_person(
     assert command in ran.err
 
 
+@pytest.mark.parametrize("found", ["ok", "damaged"])
+def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_not(
+    found: str, api: FakeApi, momo: Momo
+) -> None:
+    well = {
+        **samples.STATUS, "db": {**samples.STATUS["db"], "last_check": found}, "endpoints": [],
+        "phones": [], "queue": {}, "notices": {}, "lines": {"ready": True, "phones": []},
+        "clock": {"state": "ok"}, "secrets": "unlocked", "http_security": "loopback",
+    }  # fmt: skip
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(well))
+    ran = momo("status", "--fail-if-unhealthy", "--quiet")
+    said = "" if found == "ok" else "error: the database is damaged\nnext:  momo restore\n"
+    assert (ran.code, ran.out, ran.err) == (0 if found == "ok" else 6, "", said)
+    # Who asks for a form gets it.
+    assert momo("status", "--fail-if-unhealthy", "--quiet", "--json").out != ""
+
+
 def test_the_age_of_the_newest_backup_is_in_the_first_line(api: FakeApi, momo: Momo) -> None:
     db = {**samples.STATUS["db"], "backed_up_at": "2026-11-20T02:00:00.000Z"}
     api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "db": db}))
