@@ -227,11 +227,7 @@ class Doorkeeper:
 
 
 def _of_its_mode(scope: AsgiScope, caller: Caller) -> None:
-    """Refuse a key whose call asks for the other mode: whoever means the sandbox must not ask a customer for money.
-
-    Raises:
-        Refusal: VALIDATION_ERROR.
-    """
+    """Refuse a key whose call asks for the other mode: whoever means the sandbox must not ask a customer for money."""
     mode = header(scope, _MODE)
     if mode is not None and mode != caller.mode:
         raise invalid(
