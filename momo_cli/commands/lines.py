@@ -108,7 +108,18 @@ def _look(client: Client, terminal: Terminal, options: Options) -> Answer:
         else (),
         next=_next(client, rows, ready=ready, unplaced=unplaced) if terminal.human else (),
         exit_code=exits.FINDINGS if unready else exits.OK,
+        faults=_faults(rows, ready=ready, unplaced=unplaced) if options.fail_if_unready else None,
     )
+
+
+def _faults(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+    matched = "payment matches" if unplaced == 1 else "payments match"
+    told = [f"{unplaced} {matched} none of your numbers"] if unplaced else []
+    return told if ready else [_unready(rows), *told]
+
+
+def _unready(rows: list[Row]) -> str:
+    return "a phone shows no messages" if any(r["trouble"] for r in rows) else "a SIM has no number"
 
 
 def _health(client: Client) -> Iterator[str]:
@@ -176,11 +187,10 @@ def _number(row: Row) -> Cell | str:
 
 
 def _heading(terminal: Terminal, rows: list[Row], *, ready: bool, unplaced: int) -> str:
-    why = "a phone shows no messages" if any(r["trouble"] for r in rows) else "a SIM has no number"
     state = (
         terminal.style("READY  ✓ every SIM has a number", "green")
         if ready
-        else terminal.style(f"NOT READY  ! {why}", "yellow")
+        else terminal.style(f"NOT READY  ! {_unready(rows)}", "yellow")
     )
     return f"{state}     UNPLACED (30 d)  {unplaced}"
 

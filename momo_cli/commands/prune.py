@@ -82,6 +82,7 @@ def _answer(document: str, told: dict[str, Any], what: str, code: int = exits.OK
         notes=doubt,
         next=["momo prune --yes"] if what == "would go" and not doubt else [],
         exit_code=code,
+        faults=doubt if what in ("went", "") else None,
     )
 
 

@@ -220,7 +220,13 @@ def _answer(
     elif total.get("failed"):
         exit_code = exits.PARTIAL
     warned = [note for reply in replies[-1:] for note in warnings_of(reply.body)]
+    faults = [
+        f"{total[name]} {words}"
+        for name, words in (("failed", "given up"), ("waiting", "still waiting"))
+        if total.get(name)
+    ]
     if more:
+        faults.insert(0, "there is more than one call takes: repeat it, or add --chunk")
         warned.append("There is more than one call takes: repeat it, or add --chunk.")
     return Answer(
         document=document,
@@ -229,6 +235,7 @@ def _answer(
         notes=warned,
         next=[f"momo deliveries list --endpoint {options.endpoint}"],
         exit_code=exit_code,
+        faults=None if total["dry_run"] else faults,
         stream=options.chunk and not terminal.human,
         summary=True,
     )

@@ -57,3 +57,16 @@ def test_a_doubtful_clock_prunes_nothing_and_is_said(api: FakeApi, momo: Momo) -
     ran = momo("prune", "--yes")
     assert ran.code == 5
     assert f"Nothing is pruned now: {CLOCK}." in ran.err
+
+
+def test_for_cron_it_says_nothing_but_why_it_pruned_nothing(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_PRUNE, ok(samples.PRUNABLE))
+    api.on("POST", wire.Path.LOCAL_PRUNE, ok(counted(False, attempts=20)))
+    ran = momo("prune", "--yes", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    doubted = {**counted(False), "doubt": CLOCK}
+    api.on("GET", wire.Path.LOCAL_PRUNE, ok(doubted))
+    api.on("POST", wire.Path.LOCAL_PRUNE, ok(doubted))
+    ran = momo("prune", "--yes", "--quiet")
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.splitlines()[0] == f"error: Nothing is pruned now: {CLOCK}."

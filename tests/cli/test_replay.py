@@ -131,3 +131,21 @@ def test_a_window_that_is_too_large_names_the_way_out(api: FakeApi, momo: Momo) 
     ran = replay(momo, "--from", "60d")
     assert ran.code == 5
     assert "add --chunk" in ran.err
+
+
+def test_for_cron_it_says_nothing_when_all_is_queued_and_why_in_two_lines_when_not(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", ApiPath.REPLAY, Says(samples.REPLAYED))
+    ran = replay(momo, "--from", "25h", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert replay(momo, "--from", "25h", "--quiet", "-o", "plain").out != ""
+    assert replay(momo, "--from", "25h", "--quiet", "--json").json == samples.REPLAYED
+    api.on("POST", ApiPath.REPLAY, Says({**samples.REPLAYED, "dry_run": True}))
+    assert replay(momo, "--from", "25h", "--quiet", "--dry-run").out != ""
+    api.on("POST", ApiPath.REPLAY, Says({**samples.REPLAYED, "has_more": True}))
+    ran = replay(momo, "--from", "25h", "--quiet")
+    assert (ran.code, ran.out) == (9, "")
+    first, after = ran.err.splitlines()
+    assert first == "error: there is more than one call takes: repeat it, or add --chunk"
+    assert after.split() == ["next:", *f"momo deliveries list --endpoint {ENDPOINT}".split()]

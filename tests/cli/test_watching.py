@@ -91,3 +91,23 @@ def test_on_a_terminal_each_look_fills_the_screen_and_the_screen_comes_back(
     assert said.endswith("\x1b[J\x1b[?25h\x1b[?1049l")
     assert "The daemon is away; trying again." in said
     assert max(part.count("\n") for part in said.split("\x1b[H")) < 12
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"ready": True, "unplaced_payments": 0}, ""),
+        ({"ready": True, "unplaced_payments": 1}, "1 payment matches none of your numbers"),
+        (
+            {"ready": False, "unplaced_payments": 3},
+            "a SIM has no number; 3 payments match none of your numbers",
+        ),
+    ],
+)
+def test_lines_that_cron_looks_at_say_why_they_are_not_ready(
+    change: dict[str, object], said: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LINES, ok({**samples.LINES, **change}))
+    ran = momo("lines", "--fail-if-unready", "--quiet")
+    assert (ran.code, ran.out) == (6 if said else 0, "")
+    assert ran.err.splitlines()[:1] == ([f"error: {said}"] if said else [])
