@@ -40,6 +40,11 @@ SETTING = {
     "origin": "file",
     "changed": True,
 }
+SETTINGS = [
+    {**SETTING, "key": key, "value": value}
+    for key, value in (("http.bind", "off"), ("http.public_base_url", ""), ("backup.also_to", ""))
+]
+"""Those that `momo setup` asks for."""
 SETUP = {"shop": {"name": "Ama"}, "steps": [{"id": "shop", "status": "done", "detail": "Ama"}]}
 VALID = {"valid": True, "timestamp": 1, "age_s": 5, "fresh": True, "problems": [], "fits": []}
 LOG_ROW = {"type": "item", "ts": "2026-11-20T09:14:00.000000Z", "level": "warning", "event": "x"}
@@ -164,7 +169,7 @@ def _backup(verb: str, *argv: str, missing: Tried, refused: Cell, empty: Tried =
 
 
 def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
-    data = {"show": [SETTING], "get": SETTING, "set": SETTING}.get(verb, {"path": "c"})
+    data = {"show": SETTINGS, "get": SETTING, "set": SETTING}.get(verb, {"path": "c"})
     asked = "validate" if verb == "edit" else verb
     return Other(
         ("config", verb, *argv),

@@ -111,7 +111,7 @@ def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
 @analyze
 def test_units_are_as_confined_as_they_can_be(tmp_path: Path) -> None:
     system = unit_files.system_files(system_shop())[0]
-    user = unit_files.user_service(unit_files.Shop("/srv/ama", {}, sys.executable, "momo-ama"), "")
+    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, sys.executable, "momo-ama"), "")
     for file, most in ((system, EXPOSURE_MAX), (user, USER_EXPOSURE_MAX)):
         unit = written(tmp_path, [file])[0]
         threshold = f"--threshold={most * 10:.0f}"

@@ -26,6 +26,7 @@ default_url = "https://shop.example/momo"
     "limits": "live_per_min = 0\nburst = 5\nconnections = 16",
     "smtp": 'host = "mail.example"\nport = 25\nfrom = "momo@shop.example"\nstarttls = false',
     "open_collections": "enabled = false",
+    "backup": 'also_to = "/media/stick/momo"',
     "transactions": 'late_policy = "review"\ncode_sms_at = "never"\npublic_sms = true',
     "sms": 'code_text = "{amount} to {number}: {code}"\nsteps_mtn = "Dial *171#"\nreports = true',
     "pages": 'languages = ["en", "fr"]\ncontact = "024 412 4567"\nclient_header = "X-Forwarded-For"',
@@ -230,3 +231,9 @@ def test_settings_of_the_machine_stand_below_those_of_the_shop(tmp_path: Path) -
     assert (both.workers, both.jitter) == (5, 0.1)
     alone = load(str(shop), {"MOMO_HOME": str(tmp_path)}, str(machine)).webhooks
     assert (alone.workers, alone.jitter) == (5, 0.2)
+
+
+def test_second_place_for_backups_is_a_path_from_the_root_and_need_not_be_there_now() -> None:
+    assert parse('[backup]\nalso_to = "/media/stick/momo"').backup.also_to == "/media/stick/momo"
+    with pytest.raises(ConfigError, match="line 2: also_to takes a path from the root"):
+        parse('[backup]\nalso_to = "stick"')

@@ -97,6 +97,8 @@ def test_the_daemon_that_dies_of_a_fault_says_so_masked_and_leaves_the_file(
     monkeypatch.setattr("faulthandler.enable", lambda: None)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     monkeypatch.setenv("MOMO_HOME", places.home)
+    Path(places.home).mkdir()
+    Path(places.database).touch()
     assert program.main(["run"]) == 1
     said = capfd.readouterr().err
     (path,) = Path(places.state).glob("crash-*.txt")
