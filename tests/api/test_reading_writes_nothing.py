@@ -62,6 +62,7 @@ async def things(api: FakeApi) -> dict[str, dict[str, str]]:
         Path.DEAD_LETTER: letter,
         Path.LOCAL_MODEM: {"id": device["device_id"]},
         Path.LOCAL_MESSAGE: message,
+        Path.LOCAL_CHECKOUT: of_request,
         Path.LOCAL_EXPORT: {"what": "messages"},
         "/pay/{slug}": {"slug": request["public_slug"]},
         "query": {"endpoint": letter["endpoint_id"]},
