@@ -2,6 +2,8 @@
 
 import importlib
 from collections.abc import Mapping, Sequence
+from functools import partial
+from shutil import get_terminal_size
 from typing import Any, Final
 
 import typer
@@ -23,6 +25,9 @@ _VALUES: Final = {
     "--amount": "AMOUNT", "--status": "STATUS", "--since-event": "ID",
 }  # fmt: skip
 """The same for flags that mean one thing in every command."""
+_CLICK_MIN: Final = 52
+"""Left alone, Click writes its help for no fewer columns than that."""
+_NARROW: Final = 8
 _ABOUT: Final = "momo: collect mobile-money payments with the phone on this desk."
 _GLOBAL: Final = (
     ("--json, --plain, -o FORM", "table, plain, json, ndjson, csv or id"),
@@ -44,6 +49,12 @@ class MomoCommand(TyperCommand):
     """A command whose examples are printed as they stand."""
 
     examples: str = ""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # as in `format_epilog`
+        """Write the page; on a narrow terminal each flag stands on a line of its own, above what it does."""
+        if formatter.width < _CLICK_MIN:
+            formatter.write_dl = partial(formatter.write_dl, col_max=_NARROW)
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # as in `format_epilog`
         """Read the words, and refuse what Click would take without a word."""
@@ -178,4 +189,8 @@ def load(full: str) -> TyperCommand:
 
 def root() -> LazyGroup:
     """Return the whole tree."""
-    return LazyGroup("", name="momo", help=_ABOUT)
+    tree = LazyGroup("", name="momo", help=_ABOUT)
+    columns = get_terminal_size().columns
+    if columns < _CLICK_MIN:
+        tree.context_settings["terminal_width"] = columns
+    return tree
