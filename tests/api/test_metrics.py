@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from daemon.config import Config, Http
 from daemon.core.phones import Condition
 from daemon.flows.silence import watch
 from daemon.store import backup, rhythms
-from tests.fakes.api import FakeApi
+from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import ICCID, IMEI, MTN_IMSI
 
@@ -98,7 +99,6 @@ async def test_on_this_machine_tcp_answers_without_a_key(api: FakeApi) -> None:
         {"X-Forwarded-For": "93.184.215.14"},
         {"Forwarded": "for=93.184.215.14"},
         {"CF-Connecting-IP": "93.184.215.14"},
-        {"Host": "pay.ama.example"},
     ],
 )
 async def test_the_world_does_not_get_it_through_a_tunnel(
@@ -107,6 +107,14 @@ async def test_the_world_does_not_get_it_through_a_tunnel(
     anyone = await api.client()
     answer = await anyone.get("/metrics", headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "ROUTE_NOT_FOUND")
+
+
+async def test_nobody_gets_it_under_the_name_that_customers_see(tmp_path: Path) -> None:
+    config = Config(http=Http(public_base_url="https://pay.ama.example"))
+    async with running(tmp_path, config) as api:
+        anyone, host = await api.client(), {"Host": "pay.ama.example"}
+        assert (await anyone.get("/healthz", headers=host)).status_code == 200
+        assert (await anyone.get("/metrics", headers=host)).status_code == 404
 
 
 def test_the_library_is_not_loaded_before_somebody_asks() -> None:
