@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -12,14 +13,13 @@ from tests.simulation.judge import live
 from tests.simulation.shop import Size
 
 
-def play(seed: int) -> str | None:
-    """Play one seed; return what went wrong."""
+def play(seed: int) -> tuple[str | None, Counter[str]]:
+    """Play one seed; return what went wrong, and how often each thing happened."""
     with tempfile.TemporaryDirectory(prefix="momo-sim-") as folder:
         try:
-            live(Path(folder), Size(seed))
+            return None, live(Path(folder), Size(seed)).happened
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is what we look for
-            return f"{type(error).__name__}: {error}"
-    return None
+            return f"{type(error).__name__}: {error}", Counter()
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
     clock, failed = SystemClock(), 0
     began = clock.monotonic()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for seed, problem in zip(seeds, pool.map(play, seeds), strict=True):
+        for seed, (problem, _) in zip(seeds, pool.map(play, seeds), strict=True):
             if problem is not None:
                 failed += 1
                 print(

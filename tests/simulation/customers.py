@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from daemon.core.errors import Refusal
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
 from daemon.flows import initialize
 from daemon.modem.pdu import encode_deliver
@@ -91,10 +92,32 @@ class Customers:
                 break
             await asyncio.sleep(30)
         self.shop.note("order")
+        if self._dice.random() < 0.2:
+            await self._ask_again(asked, idempotency, answer.body)
         data = json.loads(answer.body)["data"]
         assert self.truth.orders.setdefault(data["reference"], amount_minor) == amount_minor
         await asyncio.sleep(5400 if way == "late" else self._dice.uniform(10, 1200))
         self._pay(way, data["reference"], data["svc_code"], amount_minor)
+
+    async def _ask_again(
+        self, asked: InitializeRequest, idempotency: Idempotency, body: bytes
+    ) -> None:
+        """Ask with the key that was answered: the same again, or something else under it."""
+        same = self._dice.random() < 0.7
+        self.shop.note("asked again" if same else "asked otherwise")
+        if not same:
+            asked = replace(asked, amount_minor=asked.amount_minor + 1)
+            idempotency = replace(idempotency, fingerprint="other")
+        said = await self.shop.call(
+            lambda env: initialize.initialize(
+                env, OWNER, asked, request_id="req_" + "0" * 32, idempotency=idempotency
+            )
+        )
+        if isinstance(said, Answer):
+            assert same, "one key of a caller was answered for two bodies"
+            assert said.body == body, "one key of a caller has two answers"
+        elif isinstance(said, Refusal):
+            assert not same, "the same call was answered once and refused then"
 
     def _pay(self, way: str, reference: str, code: str, amount_minor: int) -> None:
         if way == "never":
@@ -145,8 +168,10 @@ class Customers:
         self.truth.texts.append((number.sim.iccid, made.text))
         pdus = list(made.pdus)
         if self._dice.random() < 0.3:
+            self.shop.note("SMS shuffled")
             self._dice.shuffle(pdus)
         if self._dice.random() < 0.05:
+            self.shop.note("SMS twice")
             pdus.append(self._dice.choice(pdus))
         gap_s = 0.0
         for pdu in pdus:

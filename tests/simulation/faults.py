@@ -24,6 +24,13 @@ WAYS: Final = (
     (429, 200),
 )
 
+FAULTS: Final = {
+    "unplug": 3, "hang": 2, "nag": 3, "swap sims": 2, "reboot": 2, "restart": 2, "upgrade": 1, "power cut": 1, "sleep": 1,
+    "wrong clock": 2, "offline": 3, "receiver": 6, "dns lies": 2, "disk full": 2, "locked": 2, "thief": 3,
+}  # fmt: skip
+"""What breaks, and how often as against the others; `Size.thief` says it for the thief."""
+WRONG_S: Final = (-7200, -60, 60, 7200, -400 * 86_400, 400 * 86_400)
+
 
 class Faults:
     """Bad luck; `mend` ends all of it."""
@@ -37,19 +44,21 @@ class Faults:
 
     async def strike(self, end: float) -> None:
         """Let things break until then."""
-        menu = (
-            (self._unplug, 3), (self._hang, 2), (self._nag, 3), (self._swap_sims, 2), (self._reboot, 2),
-            (self._restart, 2), (self._sleep, 1), (self._wrong_clock, 1), (self._offline, 3), (self._receiver, 6),
-            (self._dns_lies, 2), (self._disk_full, 2), (self._locked, 2), (self._customers.thief, self._shop.size.thief),
-        )  # fmt: skip
+        weights = [
+            self._shop.size.thief if name == "thief" else weight for name, weight in FAULTS.items()
+        ]
         struck = list[asyncio.Task[None]]()
         while True:
             await asyncio.sleep(self._dice.expovariate(1 / self._shop.size.fault_every_s))
             if self._shop.clock.monotonic() > end:
                 break
             self._shop.watch()
-            what = self._dice.choices([one for one, _ in menu], [weight for _, weight in menu])[0]
-            name = what.__name__.strip("_").replace("_", " ")
+            name = self._dice.choices([*FAULTS], weights)[0]
+            what = (
+                self._customers.thief
+                if name == "thief"
+                else getattr(self, "_" + name.replace(" ", "_"))
+            )
             struck.append(asyncio.create_task(self._shop.happen(name, what())))
         await asyncio.gather(*struck)
 
@@ -97,7 +106,9 @@ class Faults:
     async def _play(self, names: tuple[str, ...], most_s: float) -> None:
         if phone := self._phone():
             self._broken.add(phone.name)
-            phone.phone.faults.change(PRESETS[self._dice.choice(names)])
+            name = self._dice.choice(names)
+            self._shop.note(f"phone has {name}")
+            phone.phone.faults.change(PRESETS[name])
             phone.carry()
             await self._a_while(most_s)
             phone.phone.faults.change(mended())
@@ -132,11 +143,20 @@ class Faults:
     async def _restart(self) -> None:
         await self._shop.restart(self._dice.uniform(1, 120))
 
+    async def _upgrade(self) -> None:
+        await self._shop.upgrade(self._dice.uniform(1, 120))
+
+    async def _power_cut(self) -> None:
+        if not self._broken:
+            await self._shop.power_cut(self._dice.uniform(30, 7200))
+
     async def _sleep(self) -> None:
         self._shop.clock.sleep(self._dice.uniform(60, 1800))
 
     async def _wrong_clock(self) -> None:
-        self._shop.clock.set_wrong(self._dice.choice((-7200, -60, 60, 7200)))
+        wrong_s = self._dice.choice(WRONG_S)
+        self._shop.note(f"clock wrong by {wrong_s} s")
+        self._shop.clock.set_wrong(wrong_s)
         await self._a_while(600)
         self._shop.clock.set_wrong(0)
 
@@ -160,6 +180,7 @@ class Faults:
     async def _receiver(self) -> None:
         receiver = self._shop.receivers[self._dice.choice(HOSTS)]
         receiver.ways = self._dice.choice(WAYS)
+        self._shop.note(f"receiver says {receiver.ways}")
         await self._a_while(1800)
         receiver.ways = (200,)
 

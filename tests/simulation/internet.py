@@ -6,6 +6,7 @@ The guard and the dialler are the real ones; a receiver answers as soon as it is
 import asyncio
 import errno
 import hashlib
+import json
 import random
 import socket
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,8 @@ from tests.simulation.simulated_time import SimulatedClock
 ANSWER_S: Final = 0.2
 CONNECT_S: Final = 5.0
 TIMEOUT_S: Final = 15.0
+UNDER_WAY_S: Final = 6.0
+"""What is being connected when its endpoint is paused still arrives."""
 
 
 class Internet:
@@ -84,6 +87,7 @@ class Receivers:
         self._clock = clock
         self._dialer = Dialer(PUBLIC_ONLY, internet.look_up, internet.connect, CONNECT_S)
         self._receivers = receivers
+        self._paused: dict[str, float] = {}
         self._dice = dice or random.Random(0)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
@@ -97,12 +101,28 @@ class Receivers:
         await stream.aclose()
         way: int | str = 200
         if self._receivers is not None:
-            way = self._arrived(self._receivers[host], headers, body)
+            receiver = self._receivers[host]
+            way = self._arrived(receiver, headers, body)
+            since = self._paused.get(host)
+            # An address that an order names for itself is not the endpoint that was paused.
+            if (
+                since is not None
+                and url.endswith("/hook")
+                and self._clock.monotonic() > since + UNDER_WAY_S
+            ):
+                receiver.wrong.append("was sent something while it was paused")
         await asyncio.sleep(TIMEOUT_S if way == "hang" else ANSWER_S)
         if isinstance(way, int):
             return Outcome(way, "as told", None, None, 1, connected=True)
         lost = DeliveryError.CONNECTION_RESET if way == "lost" else DeliveryError.TIMEOUT
         return Outcome(None, "", lost, "no answer came", 1, connected=True)
+
+    def switched(self, host: str, *, active: bool | None) -> None:
+        """Note that an endpoint was paused or resumed; None: nobody knows."""
+        if active is False:
+            self._paused[host] = self._clock.monotonic()
+        else:
+            self._paused.pop(host, None)
 
     def _arrived(self, receiver: Receiver, headers: Mapping[str, str], body: bytes) -> int | str:
         way = self._dice.choice(receiver.ways)
@@ -110,6 +130,8 @@ class Receivers:
         webhook_id, digest = lower["webhook-id"], hashlib.sha256(body).hexdigest()
         if not verify(receiver.secrets, lower, body):
             receiver.wrong.append(f"{webhook_id} is not signed with a secret of ours")
+        if json.loads(body)["webhook_id"] != webhook_id:
+            receiver.wrong.append(f"{webhook_id} was another one when it was owed")
         if receiver.heard.setdefault(webhook_id, digest) != digest:
             receiver.wrong.append(f"{webhook_id} came with two bodies")
         if way == "lost" or (isinstance(way, int) and way < 300):

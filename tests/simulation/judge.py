@@ -98,7 +98,9 @@ def _rows(shop: Shop, sql: str) -> list[tuple[Any, ...]]:
 
 def _messages(shop: Shop, truth: Truth) -> list[str]:
     """Every message that reached a SIM is there once, under that SIM, and no part left its slot too early."""
-    found = Counter(_rows(shop, "SELECT sim_key, body FROM messages"))
+    found = Counter(
+        _rows(shop, "SELECT sim_key, body FROM messages WHERE reasons NOT LIKE '[\"imported\"%'")
+    )
     sent = Counter(truth.texts)
     problems = [f"left its slot before it was stored: {one}" for one in shop.too_early]
     problems += [f"lost: {one}" for one in sent if not found[one]]
@@ -128,7 +130,23 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
             "JOIN payments p ON p.id = t.payment_id WHERE t.origin = 'request'",
         )
     )
-    problems = [f"forged, and {standing[one]}: {one}" for one in truth.forged if one in standing]
+    facts = {
+        row[0]: row[1:]
+        for row in _rows(
+            shop, "SELECT telco_transaction_id, amount_minor, historical, standing FROM payments"
+        )
+    }
+    problems = [
+        f"{one} is of {truth.genuine[one].amount_minor}, and was booked as {facts[one][0]}"
+        for one in facts
+        if one in truth.genuine and facts[one][0] != truth.genuine[one].amount_minor
+    ]
+    problems += [
+        f"a phone read it, and it is history: {one}"
+        for one, (_, historical, stands) in facts.items()
+        if historical and stands != "used"
+    ]
+    problems += [f"forged, and {standing[one]}: {one}" for one in truth.forged if one in standing]
     problems += [
         f"no payment and before nobody: {one}"
         for one, receipt in truth.genuine.items()

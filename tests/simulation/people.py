@@ -13,6 +13,7 @@ from daemon.flows import (
     claim_unplaced,
     dead_letters,
     endpoint_changes,
+    import_messages,
     methods,
     reconcile,
     redeliver,
@@ -20,6 +21,7 @@ from daemon.flows import (
     review,
     webhook_secret,
 )
+from parsers.when import to_us
 from tests.fakes.shop import OWNER
 from tests.simulation.customers import Customers
 from tests.simulation.furniture import HOSTS, endpoint_id
@@ -27,6 +29,12 @@ from tests.simulation.shop import Killed, Shop
 from tests.simulation.traffic import Number
 
 META: Final = CallMeta("req_" + "0" * 32)
+
+JOBS: Final = {
+    "reconcile": 6, "decide": 6, "cancel": 1, "pause": 2, "resume": 3, "replay": 2, "redeliver": 1, "replay dead": 2,
+    "rotate": 1, "move": 1, "claim": 1, "import": 2,
+}  # fmt: skip
+"""What people do, and how often as against the rest."""
 
 
 class People:
@@ -44,13 +52,8 @@ class People:
 
     async def work(self) -> None:
         """Do one thing that people do."""
-        jobs = (
-            (self._reconcile, 6), (self._decide, 6), (self._cancel, 1), (self._pause, 2), (self._resume, 3),
-            (self._replay, 2), (self._redeliver, 1), (self._replay_dead, 2), (self._rotate, 1), (self._move, 1),
-            (self._claim, 1),
-        )  # fmt: skip
-        job = self._dice.choices([job for job, _ in jobs], [weight for _, weight in jobs])[0]
-        await self.shop.happen(job.__name__.strip("_"), job())
+        name = self._dice.choices([*JOBS], [*JOBS.values()])[0]
+        await self.shop.happen(name, getattr(self, "_" + name.replace(" ", "_"))())
 
     async def _reconcile(self) -> None:
         """Match what the customer at the counter paid without a code; or try what cannot be right."""
@@ -125,7 +128,9 @@ class People:
 
     async def _set(self, which: str, *, active: bool) -> None:
         changes = endpoint_changes.Changes(is_active=active)
-        await self.shop.call(lambda env: endpoint_changes.update(env, OWNER, which, changes))
+        said = await self.shop.call(lambda env: endpoint_changes.update(env, OWNER, which, changes))
+        host = HOSTS[int(which[-12:])]
+        self.shop.posts.switched(host, active=None if isinstance(said, MomoError) else active)
 
     async def resume_all(self) -> None:
         """Let everything go out again."""
@@ -199,6 +204,22 @@ class People:
                 if not isinstance(moved, MomoError):
                     return
             await asyncio.sleep(60)
+
+    async def _import(self) -> None:
+        """Take in a backup of the phone's newest messages, of which some may not have come to the modem yet."""
+        known = list(self._truth.genuine.values())[-10:]
+        number = self._dice.choice(self.shop.numbers)
+        some = [
+            one
+            for one in known
+            if (number.sim.iccid, one.text) in self._truth.texts and self._dice.random() < 0.5
+        ]
+        entries = [import_messages.Entry(one.sender, one.text, to_us(one.sent_at)) for one in some]
+        await self.shop.call(
+            lambda env: import_messages.import_messages(
+                env, OWNER, number.line_id, entries, dry_run=False
+            )
+        )
 
     async def _claim(self) -> None:
         number = self._dice.choice(self.shop.numbers)

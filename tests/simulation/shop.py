@@ -1,8 +1,8 @@
 """A whole shop in simulated time: phones, database, flows, delivery and the loops are the daemon's own.
 
 Two SIMs with a number each, three receivers, customers who pay and people who work. Everything is drawn from one seed.
-What breaks: the daemon (killed at any commit, restarted, without its master key), the disk, the laptop's sleep and
-clock, the phones and the network's SMS, the internet and the receivers. After each thing that happens the database is
+What breaks: the daemon (killed at any commit, restarted, upgraded, without its master key), the disk, the laptop's
+power, sleep and clock, the phones and the network's SMS, the internet and the receivers. After each thing that happens the database is
 asked whether all that must always hold still does; at the end, whether everything came to its end (`judge.py`).
 
 Longer than 300 lines because the shop of a simulation is one class that everything else acts on.
@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import pytest
+
 from daemon import wire
 from daemon.config import Config
 from daemon.core.errors import MomoError, Refusal, Unavailable
@@ -33,7 +35,7 @@ from daemon.loops.ports import Ports
 from daemon.loops.sweep import sweep
 from daemon.modem.emulated import Deletion
 from daemon.secrets import SecretsLocked, Vault
-from daemon.store import presence
+from daemon.store import migrate, presence
 from daemon.webhooks.addresses import PUBLIC_ONLY
 from daemon.webhooks.reach import Reach
 from tests.fakes.entropy import FakeEntropy
@@ -100,6 +102,8 @@ class Shop:
         self.kill_chance = 0.0
         self.vault = LockableVault.open(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
         self._entropy = FakeEntropy(size.seed)
+        self._steps = migrate.migrations()
+        self._upgrading = False
         self._disk = random.Random(size.seed + 1)
         self._loops: list[asyncio.Task[None]] = []
         self._calls: set[asyncio.Task[Any]] = set()
@@ -135,7 +139,10 @@ class Shop:
         self.store.kill_chance = self.kill_chance
 
     def _open_doors(self) -> None:
-        self.store = FaultyStore.open(str(self.database), now_us=self.clock.now_us())
+        if self._upgrading:
+            self._upgrading = False
+            self._migrate_on()
+        self.store = self._open_store(self._steps)
         # A power cut is not played here, and a simulated day has no time to wait for a disk.
         self.store._writer.execute("PRAGMA synchronous = OFF")
         self.store.dice = self._disk
@@ -143,6 +150,32 @@ class Shop:
         self.env = Env(
             self.store, self.clock, self._entropy, Config(), self.vault, account_key=b"k" * 32
         )
+
+    def _open_store(self, steps: list[migrate.Migration]) -> FaultyStore:
+        """Open the database as a program that knows these steps of the schema."""
+        ours = migrate.migrations
+        migrate.migrations = lambda: steps
+        try:
+            return FaultyStore.open(str(self.database), now_us=self.clock.now_us())
+        finally:
+            migrate.migrations = ours
+
+    def _migrate_on(self) -> None:
+        """Put a newer program in: a step that fails changes nothing, and the old program refuses what the new one left."""
+        number = len(self._steps) + 1
+        sql = (
+            f"CREATE TABLE newer_{number} (id INTEGER PRIMARY KEY) STRICT;\n"
+            f"ALTER TABLE transactions ADD COLUMN newer_{number} TEXT;\n"
+        )
+        fails = migrate.Migration(number, "newer", sql + "INSERT INTO nowhere VALUES (1);\n")
+        with pytest.raises(sqlite3.OperationalError):
+            self._open_store([*self._steps, fails])
+        old = self._steps
+        self._open_store(old).close()
+        self._steps = [*old, migrate.Migration(number, "newer", sql)]
+        self._open_store(self._steps).close()
+        with pytest.raises(migrate.DatabaseNewer):
+            self._open_store(old)
 
     async def _start(self) -> None:
         """Start as `daemon.app` does."""
@@ -177,6 +210,27 @@ class Shop:
         if self._reviving is None:
             self._reviving = asyncio.create_task(self._revive(away_s))
         await self._open.wait()
+
+    async def upgrade(self, away_s: float) -> None:
+        """Stop it, and start a newer one."""
+        self._upgrading = self._open.is_set()
+        await self.restart(away_s)
+
+    async def power_cut(self, off_s: float) -> None:
+        """Take the machine's power, and that of all that is plugged into it, for so long."""
+        if not self._open.is_set():
+            return
+        self._open.clear()
+        self.store.dead = True
+        plugged = [phone for phone in self.phones if phone.path is not None]
+        for phone in plugged:
+            phone.unplug()
+        self.clock.reboot(off_s)
+        if self._reviving is None:
+            self._reviving = asyncio.create_task(self._revive(0.0))
+        await self._open.wait()
+        for phone in plugged:
+            self.rack.plug(phone)
 
     async def _revive(self, away_s: float) -> None:
         tasks = [*self._loops, *self._calls]

@@ -20,6 +20,7 @@ class SimulatedClock:
         self._wrong_us = 0
         self._started_ns = self._ns
         self._boots = 1
+        self._booted_ns = 0
 
     def monotonic_ns(self) -> int:
         return self._ns
@@ -28,7 +29,7 @@ class SimulatedClock:
         return self._ns / 1e9
 
     def boottime(self) -> float:
-        return (self._ns + self._asleep_ns) / 1e9
+        return (self._ns + self._asleep_ns - self._booted_ns) / 1e9
 
     def boot_id(self) -> str:
         return f"boot-{self._boots}"
@@ -47,6 +48,12 @@ class SimulatedClock:
     def sleep(self, seconds: float) -> None:
         """Let time pass while the machine sleeps."""
         self._asleep_ns += round(seconds * 1e9)
+
+    def reboot(self, off_s: float) -> None:
+        """Let the machine be off for so long; the counter that nobody can set begins anew."""
+        self.sleep(off_s)
+        self._boots += 1
+        self._booted_ns = self._ns + self._asleep_ns
 
     def set_wrong(self, seconds: float) -> None:
         """Set the laptop's clock this far from the network's."""
