@@ -28,6 +28,11 @@ class Full:
     bulk: tuple[str, ...] | None
 
 
+def places_in_bulk(workers: int) -> int:
+    """Return how many of the workers may send in bulk at the same time: half of them, at least one."""
+    return max(1, workers // 2)
+
+
 def full(running: Running, *, per_endpoint: int, workers: int) -> Full:
     """Say who is full: bulk has at most half of an endpoint's attempts, and half of all (at least one).
 
@@ -42,6 +47,6 @@ def full(running: Running, *, per_endpoint: int, workers: int) -> Full:
     return Full(
         tuple(key for key, count in totals.items() if count >= per_endpoint),
         None
-        if bulk.total() >= max(1, workers // 2)
+        if bulk.total() >= places_in_bulk(workers)
         else tuple(key for key, count in bulk.items() if count >= share),
     )

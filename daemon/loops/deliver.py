@@ -16,7 +16,7 @@ from typing import Final
 from daemon.core.delivery import AttemptResult, Decision, RetryPolicy, classify
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
-from daemon.core.pacing import Key
+from daemon.core.pacing import Key, places_in_bulk
 from daemon.env import Env
 from daemon.flows import deliver, own_link
 from daemon.log import Log
@@ -309,13 +309,19 @@ class DeliverLoop:
                     return
                 if self._lanes.is_low(key):
                     self._wake.set()
-                crowded = len(self._running) >= self._workers
-                if self._stopping or (crowded and clock.monotonic() - place_began > PLACE_S):
+                had_its_turn = clock.monotonic() - place_began > PLACE_S
+                if self._stopping or (had_its_turn and self._is_crowded(key)):
                     break
             if Counter(self._running.values())[key] == 1:
                 self._unsent += self._lanes.drop(key)
         finally:
             self._idle.append((key, sender))
+
+    def _is_crowded(self, key: Key) -> bool:
+        """Say whether every place for what this worker sends is taken; in bulk there are fewer (`core.pacing`)."""
+        in_bulk = sum(bulk for _, bulk in self._running.values())
+        full_up = key[1] and in_bulk >= places_in_bulk(self._workers)
+        return full_up or len(self._running) >= self._workers
 
     async def _next(self, key: Key) -> Leased | None:
         """Return what goes out next: of what is live at once, in bulk when nothing live is on its way."""

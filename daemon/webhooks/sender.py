@@ -17,6 +17,7 @@ import functools
 import http.cookiejar
 import importlib.util
 import logging
+import re
 import ssl
 import sys
 import threading
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 WARM_CONNECTIONS_MAX: Final = 4
 """Per worker, to different receivers."""
 
+_OCTETS: Final = re.compile(r"bytearray\(b('.*?'|\".*?\")\)")
 _LOADING: Final = threading.Lock()
 _NOT_THERE: Final = cast(ModuleType, None)
 
@@ -276,4 +278,6 @@ def _library_error(error: Exception, trace: Trace) -> tuple[DeliveryError, str]:
             DeliveryError.CONNECTION_RESET,
             "the receiver closed the connection without an answer",
         )
-    return DeliveryError.PROTOCOL_ERROR, f"the answer is not proper HTTP: {error}"
+    # The library quotes the octets as Python does.
+    why = _OCTETS.sub(r"\1", str(error))
+    return DeliveryError.PROTOCOL_ERROR, f"the answer is not proper HTTP: {why}"

@@ -228,6 +228,31 @@ async def test_a_replay_is_one_line_a_turn_in_the_log(shop: FakeShop) -> None:
     assert sum(line["delivered"] for line in lines) == 5
 
 
+async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_everything(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=4)))  # two in bulk
+    for endpoint_id in ("a", "b", "c"):
+        await add_endpoint(shop, endpoint_id)
+    await owe(shop, 80)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
+    hosts: list[str] = []
+
+    def answer(url: str) -> Outcome:
+        hosts.append(url.removeprefix("https://")[0])
+        shop.clock.advance(0.01)
+        return answered(200)
+
+    async with running(shop, answer):
+
+        async def done() -> bool:
+            return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
+
+        await until(done)
+    assert hosts.index("c") < 80
+    shop.close()
+
+
 async def test_a_graceful_stop_lets_attempts_in_flight_finish(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
     await owe(shop, 1)

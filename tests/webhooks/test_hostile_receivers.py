@@ -99,6 +99,17 @@ async def test_a_slow_answer_ends_at_the_wall_clock(
     assert (await post(sender, receiver.url())).status_code == 200
 
 
+async def test_what_is_not_http_is_quoted_as_it_came(
+    receiver: Receiver, make_sender: MakeSender
+) -> None:
+    receiver.script(Answer(raw=b"NONSENSE from a proxy\r\n\r\n"))
+    outcome = await post(make_sender(), receiver.url())
+    assert outcome.error_message is not None
+    assert outcome.error_message.startswith("the answer is not proper HTTP: ")
+    assert "NONSENSE from a proxy" in outcome.error_message
+    assert "bytearray" not in outcome.error_message
+
+
 @pytest.mark.parametrize(
     "answer",
     [
