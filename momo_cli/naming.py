@@ -5,7 +5,7 @@ the daemon to say (docs/decisions/0040).
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from daemon.wire import ErrorCode, Path
@@ -19,6 +19,13 @@ _CUT: Final = re.compile(r"…|~|\.\.\.", re.ASCII)
 """What stands in the middle of an id that a narrow table has cut, and what people write for it."""
 _SHOWN_MIN: Final = 4
 """Characters of an id that must be given; fewer are a slip of the hand."""
+_LOOKED_AT_MAX: Final = 2000
+"""Of a long list the newest so many are looked at; what tables show is among them."""
+
+
+def _nothing(_: Row) -> Iterable[object]:
+    """Return no name: things of this kind have none."""
+    return ()
 
 
 class Kind(NamedTuple):
@@ -30,13 +37,17 @@ class Kind(NamedTuple):
         code: What the daemon says when there is no such one.
         listed: The command that shows them.
         names: By what else people know a row.
+        page: The most rows that one call returns; 0 when it returns them all.
+        query: What makes the list hold all of them.
     """
 
     what: str
     path: str
     code: ErrorCode
     listed: str
-    names: Callable[[Row], Iterable[object]]
+    names: Callable[[Row], Iterable[object]] = _nothing
+    page: int = 0
+    query: Mapping[str, object] = {}
 
 
 def _host(row: Row) -> str:
@@ -48,7 +59,6 @@ ORDERS: Final = Kind(
     Path.TRANSACTIONS,
     ErrorCode.TRANSACTION_NOT_FOUND,
     "momo tx list",
-    lambda _: (),
 )
 METHODS: Final = Kind(
     "number",
@@ -64,16 +74,108 @@ ENDPOINTS: Final = Kind(
     "momo endpoints list",
     lambda row: (row.get("description"), row.get("url"), _host(row)),
 )
+REVIEWS: Final = Kind(
+    "review",
+    Path.REVIEWS,
+    ErrorCode.REVIEW_NOT_FOUND,
+    "momo review list --all",
+    page=200,
+    query={"state": "all"},
+)
+MESSAGES: Final = Kind(
+    "message",
+    Path.LOCAL_MESSAGES,
+    ErrorCode.MESSAGE_NOT_FOUND,
+    "momo messages list",
+    page=500,
+)
+DELIVERIES: Final = Kind(
+    "delivery",
+    Path.DELIVERIES,
+    ErrorCode.DELIVERY_NOT_FOUND,
+    "momo deliveries list",
+    page=200,
+)
+DEAD_LETTERS: Final = Kind(
+    "dead letter",
+    Path.DEAD_LETTERS,
+    ErrorCode.DEAD_LETTER_NOT_FOUND,
+    "momo dead-letters list --include-replayed",
+    page=500,
+    query={"include_replayed": "true"},
+)
+KEYS: Final = Kind(
+    "key",
+    Path.KEYS,
+    ErrorCode.KEY_NOT_FOUND,
+    "momo keys list",
+    lambda row: (row.get("name"), row.get("hint")),
+)
+PAYERS: Final = Kind(
+    "approved payer",
+    Path.APPROVED_PAYERS,
+    ErrorCode.APPROVED_PAYER_NOT_FOUND,
+    "momo payers list",
+    lambda row: (row.get("phone_number"), row.get("name")),
+    page=200,
+)
 
 
 def method_id(client: Client, typed: str) -> str:
     """Return the id of a number: given whole or in part, or by the number itself, or the name on it."""
-    return _id(client, METHODS, typed)
+    return id_of(client, METHODS, typed)
 
 
 def endpoint_id(client: Client, typed: str) -> str:
     """Return the id of an endpoint: given whole or in part, or by its label, URL or host."""
-    return _id(client, ENDPOINTS, typed)
+    return id_of(client, ENDPOINTS, typed)
+
+
+def id_of(client: Client, kind: Kind, typed: str) -> str:
+    """Return the id of the one thing that is meant; a whole id as it is.
+
+    Raises:
+        Failure: The kind's code when none is meant, USAGE when several are.
+    """
+    if _UUID.fullmatch(typed):
+        return typed
+    return str(one_of(typed, list(_listed(client, kind)), kind)["id"])
+
+
+def ids_of(client: Client, kind: Kind, typed: Sequence[str]) -> list[str]:
+    """Return the ids of many, each once; what nothing is meant by stays as it is, for the daemon to refuse alone.
+
+    Raises:
+        Failure: USAGE, when one of them means several.
+    """
+    if all(_UUID.fullmatch(each) for each in typed):
+        return list(typed)
+    rows = list(_listed(client, kind))
+    found = dict.fromkeys(_id_or_typed(each, rows, kind) for each in typed)
+    return list(found)
+
+
+def _id_or_typed(typed: str, rows: Sequence[Row], kind: Kind) -> str:
+    if _UUID.fullmatch(typed):
+        return typed
+    try:
+        return str(one_of(typed, rows, kind)["id"])
+    except Failure as failure:
+        if failure.code == ErrorCode.USAGE:
+            raise
+        return typed
+
+
+def _listed(client: Client, kind: Kind) -> Iterator[Row]:
+    """Yield the rows of a kind, newest first, page by page."""
+    if not kind.page:
+        yield from client.get(kind.path, **kind.query).data or ()
+        return
+    for offset in range(0, _LOOKED_AT_MAX, kind.page):
+        rows = client.get(kind.path, **kind.query, limit=kind.page, offset=offset).data or ()
+        yield from rows
+        if len(rows) < kind.page:
+            return
 
 
 def fits(typed: str, whole: str) -> bool:
@@ -107,16 +209,14 @@ def one_of(typed: str, rows: Sequence[Row], kind: Kind, *, id_: str = "id") -> R
         found = [row for row in rows if test(row)]
         if len(found) > 1:
             ids = ", ".join(clean(row.get(id_)) for row in found[:5])
-            raise usage(f"{len(found)} {kind.what}s are meant by {typed!r}: {ids}", kind.listed)
+            raise usage(f"{len(found)} {_many(kind)} are meant by {typed!r}: {ids}", kind.listed)
         if found:
             return found[0]
     raise Failure(kind.code, f"no {kind.what} is meant by {typed!r}")
 
 
-def _id(client: Client, kind: Kind, typed: str) -> str:
-    if _UUID.fullmatch(typed):
-        return typed
-    return str(one_of(typed, client.get(kind.path).data or (), kind)["id"])
+def _many(kind: Kind) -> str:
+    return f"{kind.what[:-1]}ies" if kind.what.endswith("ry") else f"{kind.what}s"
 
 
 def _comparable(name: str) -> str:

@@ -1,6 +1,6 @@
 """Send one webhook again that was given up: the same body and id, freshly signed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -10,6 +10,7 @@ from momo_cli import system
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.dead_letters import VIEW, host
+from momo_cli.naming import DEAD_LETTERS, id_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
 
@@ -34,6 +35,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Send it again."""
+    options = replace(options, letter=id_of(client, DEAD_LETTERS, options.letter))
     path = path_of(Path.DEAD_LETTER_REPLAY, id=options.letter)
     reply = client.call("POST", path, idempotency_key=system.new_key())
     said = terminal.style("✓", "green")

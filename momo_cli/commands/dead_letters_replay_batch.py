@@ -17,7 +17,7 @@ from momo_cli.batch import OUTCOME, Work, given, told
 from momo_cli.client import Client
 from momo_cli.dead_letters import can_replay, fits, grouped
 from momo_cli.errors import usage
-from momo_cli.naming import endpoint_id
+from momo_cli.naming import DEAD_LETTERS, endpoint_id, ids_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
 
@@ -67,7 +67,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     if options.endpoint is not None:
         options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     if not options.every:
-        return _send(client, terminal, given(options.ids, terminal))
+        ids = ids_of(client, DEAD_LETTERS, given(options.ids, terminal))
+        return _send(client, terminal, ids)
     rows = _waiting(client, options)
     if not rows:
         return Answer(empty="No dead letters.", stream=True, summary=True)

@@ -1,6 +1,6 @@
 """Show one webhook that was given up: why, and what was to be sent."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -9,6 +9,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.dead_letters import VIEW, lines, next_commands
+from momo_cli.naming import DEAD_LETTERS, id_of
 from momo_cli.terminal import Terminal
 from momo_cli.values import dumps
 
@@ -38,6 +39,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the dead letter."""
+    options = replace(options, letter=id_of(client, DEAD_LETTERS, options.letter))
     reply = client.get(path_of(Path.DEAD_LETTER, id=options.letter))
     return Answer(
         document=reply.text,

@@ -1,6 +1,6 @@
 """List every attempt of one delivery, of all its runs, oldest first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -9,6 +9,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.deliveries import attempt_lines
+from momo_cli.naming import DELIVERIES, id_of
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -51,6 +52,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the attempts."""
+    options = replace(options, delivery=id_of(client, DELIVERIES, options.delivery))
     path = path_of(Path.DELIVERY_ATTEMPTS, id=options.delivery)
     reply = client.get(path, limit=options.limit, offset=options.offset)
     rows = reply.data or []

@@ -5,7 +5,7 @@ server on your desk. momo itself sends nothing, and its log of the delivery does
 """
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,6 +13,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
+from momo_cli.naming import DELIVERIES, id_of
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -40,6 +41,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
     """Have it signed, and write the command."""
+    options = replace(options, delivery=id_of(client, DELIVERIES, options.delivery))
     reply = client.call("POST", path_of(Path.LOCAL_DELIVERY_SIGNED, id=options.delivery))
     said = curl(reply.data, options.url or str(reply.data["url"]))
     return Answer(document=reply.text, rows=[reply.data], verbatim=said.splitlines(), plain=said)

@@ -16,7 +16,7 @@ from momo_cli.batch import OUTCOME, Work, given, one_by_one, told
 from momo_cli.client import Client, path_of
 from momo_cli.deliveries import VIEW, lines
 from momo_cli.errors import usage
-from momo_cli.naming import endpoint_id
+from momo_cli.naming import DELIVERIES, endpoint_id, id_of, ids_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
 from momo_cli.times import moment
@@ -72,9 +72,10 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     if options.endpoint is not None:
         options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     if len(options.ids) == 1 and options.ids[0].strip() != "-":
-        return _one(client, terminal, options.ids[0].strip())
+        return _one(client, terminal, id_of(client, DELIVERIES, options.ids[0].strip()))
     if options.endpoint is None:
-        return _all(client, terminal, given(options.ids, terminal))
+        ids = ids_of(client, DELIVERIES, given(options.ids, terminal))
+        return _all(client, terminal, ids)
     rows = _failed(client, terminal, options)
     if options.dry_run:
         return Answer(

@@ -1,6 +1,6 @@
 """Show one delivery: where it goes, what was answered, when it is tried again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -9,6 +9,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.deliveries import VIEW, attempt_lines, lines
+from momo_cli.naming import DELIVERIES, id_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.values import dumps
@@ -40,6 +41,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the delivery."""
+    options = replace(options, delivery=id_of(client, DELIVERIES, options.delivery))
     reply = client.get(path_of(Path.DELIVERY, id=options.delivery))
     told = lines(reply.data, terminal)
     if options.attempts and terminal.human:

@@ -1,6 +1,6 @@
 """End an API key at once: whoever uses it is refused from the next call on. Exit 10: you did not say yes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -10,6 +10,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call, View
 from momo_cli.client import Client, path_of
 from momo_cli.keys import FIELDS, lines
+from momo_cli.naming import KEYS, id_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 
@@ -26,13 +27,16 @@ class Options:
     key: str
 
 
-def command(key: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]) -> Call:
+def command(
+    key: Annotated[str, typer.Argument(metavar="ID", help="The key: its id or name.")],
+) -> Call:
     """Read the flags."""
     return Call(run, Options(key.strip()), View(fields=FIELDS))
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask, and end it."""
+    options = replace(options, key=id_of(client, KEYS, options.key))
     path = path_of(Path.KEY, id=options.key)
     if not terminal.flags.yes:
         seen = client.get(path)

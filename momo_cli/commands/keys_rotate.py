@@ -4,7 +4,7 @@ Change your programs over meanwhile. The new key is shown once, here; with --key
 not exist yet; mode 0600) and is null in the output. --overlap 0 ends the old key at once, and asks first.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -14,6 +14,7 @@ from momo_cli import exits, keys, system
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
+from momo_cli.naming import KEYS, id_of
 from momo_cli.secret_file import secret_file
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean, warnings_of
@@ -40,7 +41,7 @@ class Options:
 
 
 def command(
-    key: Annotated[str, typer.Argument(metavar="ID", help="The old key's id.")],
+    key: Annotated[str, typer.Argument(metavar="ID", help="The old key: its id or name.")],
     overlap: Annotated[
         str, typer.Option(metavar="TIME", help="For so long the old key goes on; whole hours.")
     ] = "24h",
@@ -57,6 +58,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Make the key; where it is to be kept comes first."""
+    options = replace(options, key=id_of(client, KEYS, options.key))
     if not options.hours and not terminal.flags.yes:
         asked = "Whoever uses the old key is refused from now on. Go on? [y/N] "
         if terminal.ask(asked, "--yes").lower() not in ("y", "yes"):

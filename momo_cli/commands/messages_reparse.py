@@ -13,6 +13,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import usage
+from momo_cli.naming import MESSAGES, ids_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.values import dumps
@@ -55,13 +56,14 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Go through them batch by batch."""
+    messages = ids_of(client, MESSAGES, options.messages)
     looked_at, read, counts = 0, list[dict[str, Any]](), dict[str, int]()
     after: int | None = 0
     batches = 0
     while after is not None:
         body: dict[str, Any] = {"after": after, "dry_run": options.dry_run}
-        if options.messages:
-            body["ids"] = list(options.messages)
+        if messages:
+            body["ids"] = messages
         reply = client.call("POST", Path.LOCAL_REPARSE, body=body)
         data = reply.data
         looked_at += data["looked_at"]

@@ -3,7 +3,7 @@
 Equal ones stay equal and the shape is kept, so that a wording can be made from it. Look at it before you send it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,6 +13,7 @@ from momo_cli import pasted, system
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.errors import Failure
+from momo_cli.naming import MESSAGES, id_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.values import dumps
@@ -48,6 +49,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Fetch it, and say how it is read."""
+    options = replace(options, message=id_of(client, MESSAGES, options.message))
     data: dict[str, Any] = client.get(
         path_of(Path.LOCAL_MESSAGE, id=options.message), show_body="1"
     ).data

@@ -1,6 +1,6 @@
 """Show one SMS: what was read in it, and why it is money or is not. The text with --show-body."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -9,6 +9,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
 from momo_cli.messages import VIEW, lines
+from momo_cli.naming import MESSAGES, id_of
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -41,6 +42,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the message."""
+    options = replace(options, message=id_of(client, MESSAGES, options.message))
     path = path_of(Path.LOCAL_MESSAGE, id=options.message)
     reply = client.get(path, show_body="1" if options.show_body else None)
     return Answer(document=reply.text, rows=[reply.data], lines=lines(reply.data, terminal))

@@ -3,7 +3,7 @@
 What was paid with it stays paid.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -11,6 +11,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
+from momo_cli.naming import PAYERS, id_of
 from momo_cli.payers import VIEW
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
@@ -29,7 +30,9 @@ class Options:
 
 
 def command(
-    payer: Annotated[str, typer.Argument(metavar="ID", help="The approved payer's id.")],
+    payer: Annotated[
+        str, typer.Argument(metavar="ID", help="The approved payer: its id, number or name.")
+    ],
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(payer.strip()), VIEW)
@@ -37,6 +40,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Revoke it."""
+    options = replace(options, payer=id_of(client, PAYERS, options.payer))
     reply = client.call("DELETE", path_of(Path.APPROVED_PAYER, id=options.payer))
     row = reply.data
     name, number = clean(row.get("name")), phone(row.get("phone_number"))

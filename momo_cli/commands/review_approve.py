@@ -5,7 +5,7 @@ looked at the wallet itself, and for the owner's password. A payment that nearly
 ones it may be for; on a terminal one key takes one of them, else --suggested does. Exit 10: you did not say yes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -15,6 +15,7 @@ from momo_cli import exits, suggestions, system
 from momo_cli.answer import Answer, Call, Row
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.errors import Failure, usage
+from momo_cli.naming import REVIEWS, id_of
 from momo_cli.orders import reference_of
 from momo_cli.passwords import owners_password
 from momo_cli.reviews import OPEN, VIEW, lines, next_commands, suggestions_of
@@ -65,6 +66,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Look at the review, ask what must be asked, and approve."""
+    options = replace(options, review=id_of(client, REVIEWS, options.review))
     seen = client.get(path_of(Path.REVIEW, id=options.review))
     body: dict[str, Any] = {}
     if options.notes is not None:

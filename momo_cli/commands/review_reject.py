@@ -3,7 +3,7 @@
 Real money stays in the wallet and in the books: give it back, or match it later with momo reconcile.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -12,6 +12,7 @@ from daemon.wire import Path
 from momo_cli import system
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, Reply, path_of
+from momo_cli.naming import REVIEWS, id_of
 from momo_cli.reviews import VIEW, next_commands
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -40,6 +41,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Reject it."""
+    options = replace(options, review=id_of(client, REVIEWS, options.review))
     reply = client.call(
         "POST",
         path_of(Path.REVIEW_REJECT, id=options.review),

@@ -1,6 +1,6 @@
 """Show one review: the message, the payment and the order side by side, why it waits, what to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 import typer
@@ -8,6 +8,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
+from momo_cli.naming import REVIEWS, id_of
 from momo_cli.reviews import VIEW, lines, next_commands
 from momo_cli.terminal import Terminal
 
@@ -33,6 +34,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the review."""
+    options = replace(options, review=id_of(client, REVIEWS, options.review))
     reply = client.get(path_of(Path.REVIEW, id=options.review))
     return Answer(
         document=reply.text,

@@ -4,7 +4,7 @@ Only for a message that you found in the wallet itself, on the phone. Approving 
 confirmation back.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -12,6 +12,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client, path_of
+from momo_cli.naming import MESSAGES, id_of
 from momo_cli.passwords import owners_password
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
@@ -54,6 +55,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Confirm it."""
+    options = replace(options, message=id_of(client, MESSAGES, options.message))
     body: dict[str, Any] = {"undo": options.undo}
     if not options.undo:
         body["password"] = owners_password(terminal, options.password_file)

@@ -1,5 +1,7 @@
 """What may stand for an id; and that of two things that are meant, none is taken."""
 
+import pathlib
+
 import pytest
 
 from daemon.wire import ErrorCode, Path
@@ -8,6 +10,7 @@ from momo_cli.naming import ENDPOINTS, METHODS, fits, one_of
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok
+from tests.fakes.real_shop import RealShop
 
 AMA = {**samples.METHOD_ROW, "phone_number": "+233244124567", "account_name": "Ama Mensah"}
 ESI = {
@@ -129,3 +132,147 @@ def test_a_whole_reference_is_not_looked_up(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.TRANSACTION.format(reference=samples.REF), samples.one("SUCCESS"))
     assert momo("tx", "show", samples.REF).code == 0
     assert len(api.asked) == 1
+
+
+def cut(whole: str) -> str:
+    """Return an id as a narrow table shows it."""
+    return f"{whole[:4]}…{whole[-4:]}"
+
+
+REVIEW, LETTER, DELIVERY, KEY, PAYER = (
+    str(row["id"])
+    for row in (
+        samples.REVIEW,
+        samples.DEAD_LETTER,
+        samples.DELIVERY,
+        samples.KEY,
+        samples.PAYER,
+    )
+)
+SHOWN = [
+    (Path.REVIEWS, samples.REVIEW, ("review", "show"), ("GET", f"/v1/reviews/{REVIEW}")),
+    (
+        Path.REVIEWS,
+        samples.REVIEW,
+        ("review", "reject", "--notes", "no"),
+        ("POST", f"/v1/reviews/{REVIEW}/reject"),
+    ),
+    (
+        Path.LOCAL_MESSAGES,
+        samples.MESSAGE_ROW,
+        ("messages", "show"),
+        ("GET", f"/local/v1/messages/{samples.MESSAGE}"),
+    ),
+    (
+        Path.DELIVERIES,
+        samples.DELIVERY,
+        ("deliveries", "show"),
+        ("GET", f"/v1/open-collections/deliveries/{DELIVERY}"),
+    ),
+    (
+        Path.DELIVERIES,
+        samples.DELIVERY,
+        ("deliveries", "redeliver"),
+        ("POST", f"/v1/open-collections/deliveries/{DELIVERY}/redeliver"),
+    ),
+    (
+        Path.DEAD_LETTERS,
+        samples.DEAD_LETTER,
+        ("dead-letters", "show"),
+        ("GET", f"/v1/webhooks/dead-letters/{LETTER}"),
+    ),
+    (
+        Path.DEAD_LETTERS,
+        samples.DEAD_LETTER,
+        ("dead-letters", "replay"),
+        ("POST", f"/v1/webhooks/dead-letters/{LETTER}/replay"),
+    ),
+    (Path.KEYS, samples.KEY, ("keys", "show"), ("GET", f"/v1/keys/{KEY}")),
+    (Path.KEYS, samples.KEY, ("keys", "revoke", "--yes"), ("DELETE", f"/v1/keys/{KEY}")),
+    (
+        Path.APPROVED_PAYERS,
+        samples.PAYER,
+        ("payers", "revoke"),
+        ("DELETE", f"/v1/approved-payers/{PAYER}"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "row", "argv", "call"), SHOWN)
+def test_what_a_table_shows_of_an_id_can_be_typed_back(
+    path: str,
+    row: dict[str, object],
+    argv: tuple[str, ...],
+    call: tuple[str, str],
+    api: FakeApi,
+    momo: Momo,
+) -> None:
+    api.on("GET", path, ok([row]))
+    api.on(*call, ok(row))
+    ran = momo(*argv, "--", cut(str(row["id"])))
+    assert ran.code == 0, ran.err
+    assert [(asked.method, asked.path) for asked in api.asked] == [("GET", path), call]
+
+
+def test_a_key_is_known_by_its_name(api: FakeApi, momo: Momo) -> None:
+    other = {**samples.KEY, "id": samples.METHOD, "name": "books"}
+    api.on("GET", Path.KEYS, ok([samples.KEY, other]))
+    api.on("GET", f"/v1/keys/{samples.METHOD}", ok(other))
+    assert momo("keys", "show", "Books", "-o", "id").out == f"{samples.METHOD}\n"
+
+
+def test_a_review_on_a_later_page_is_found(api: FakeApi, momo: Momo) -> None:
+    others = [{**samples.REVIEW, "id": f"99999999-0000-4000-8000-{n:012}"} for n in range(200)]
+    api.on("GET", Path.REVIEWS, ok(others), ok([samples.REVIEW]))
+    api.on("GET", f"/v1/reviews/{REVIEW}", ok(samples.REVIEW))
+    assert momo("review", "show", cut(REVIEW), "-o", "id").out == f"{REVIEW}\n"
+    assert [asked.query for asked in api.asked[:2]] == [
+        {"state": "all", "limit": "200", "offset": "0"},
+        {"state": "all", "limit": "200", "offset": "200"},
+    ]
+
+
+def test_nothing_is_approved_when_two_reviews_are_meant(api: FakeApi, momo: Momo) -> None:
+    twin = {**samples.REVIEW, "id": REVIEW[:-1] + "0"}
+    api.on("GET", Path.REVIEWS, ok([samples.REVIEW, twin]))
+    ran = momo("review", "approve", REVIEW[:8], "--yes")
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: 2 reviews are meant by '{REVIEW[:8]}': {REVIEW}, ")
+    assert [asked.method for asked in api.asked] == ["GET"]
+
+
+def test_deliveries_in_the_plural(api: FakeApi, momo: Momo) -> None:
+    twin = {**samples.DELIVERY, "id": DELIVERY[:-1] + "0"}
+    api.on("GET", Path.DELIVERIES, ok([samples.DELIVERY, twin]))
+    assert "2 deliveries are meant" in momo("deliveries", "show", DELIVERY[:8]).err
+
+
+def test_a_batch_takes_beginnings_and_leaves_what_means_nothing_to_the_daemon(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", Path.DEAD_LETTERS, ok([samples.DEAD_LETTER]))
+    refused = {"id": "nobody", "code": "DEAD_LETTER_NOT_FOUND", "message": "no"}
+    api.on("POST", Path.DEAD_LETTERS_REPLAY, ok({"replayed": [LETTER], "failed": [refused]}))
+    assert momo("dead-letters", "replay-batch", cut(LETTER), LETTER, "nobody").code == 9
+    assert [asked.method for asked in api.asked] == ["GET", "POST"]
+    assert api.asked[-1].body == {"dead_letter_ids": [LETTER, "nobody"]}
+
+
+def test_messages_are_read_again_by_the_beginning_of_their_ids(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LOCAL_MESSAGES, ok([samples.MESSAGE_ROW]))
+    api.on("POST", Path.LOCAL_REPARSE, ok({**samples.REPARSED, "next": None}))
+    assert momo("messages", "reparse", samples.MESSAGE[:8]).code == 0
+    assert api.asked[-1].body["ids"] == [samples.MESSAGE]
+
+
+@pytest.mark.slow
+def test_the_daemon_lists_whatever_an_id_may_be_looked_up_in(tmp_path: pathlib.Path) -> None:
+    with RealShop(tmp_path) as shop:
+        shop.start()
+        for words in (
+            "review show", "messages show", "deliveries show", "dead-letters show", "keys show",
+            "payers revoke",
+        ):  # fmt: skip
+            ran = shop.momo(*words.split(), "nobody", "--json")
+            assert ran.returncode == 3, ran.stdout
+            assert "is meant by 'nobody'" in ran.stdout
