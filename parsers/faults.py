@@ -5,7 +5,6 @@ The values of variables, which may be a customer's name or a message, are not in
 
 import re
 import traceback
-from pathlib import PurePath
 from typing import Final
 
 from parsers.masking import scrubbed
@@ -35,9 +34,9 @@ def story(error: BaseException) -> str:
 
 def _short(filename: str) -> str:
     """Return where a file is in its package: the folders above it are this machine's own."""
-    parts = PurePath(filename).parts
+    parts = filename.replace("\\", "/").split("/")
     for root in _ROOTS:
         if root in parts:
             at = len(parts) - 1 - parts[::-1].index(root)
             return "/".join(parts[at + (root == "site-packages") :])
-    return parts[-1] if parts else filename
+    return parts[-1]
