@@ -3,17 +3,18 @@
 Looking does not mark them: momo notices seen does.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Final
 
 import typer
 
 from daemon.wire import Path
-from momo_cli.answer import Answer, Call, Cell, Field, Head, Row, View
+from momo_cli.answer import Answer, Call, Cell, Field, Row, View
 from momo_cli.client import Client
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.words import ago
+from momo_cli.words import ago, styled
 
 EXAMPLES: Final = """\
   momo notices list
@@ -21,10 +22,23 @@ EXAMPLES: Final = """\
 """
 
 
+_INDENT: Final = "       "
+
+
 def _mark(row: Row) -> Cell:
     if row.get("recovered_at"):
         return Cell("✓ over", "green")
     return Cell("! now", "red") if row.get("urgent") else Cell("- note", "dim")
+
+
+def _lines(row: Row, terminal: Terminal) -> Iterator[str]:
+    """Tell one notice: since when, what it is, and the command by itself, to be copied."""
+    count = row.get("count")
+    times = f"  {count} times" if isinstance(count, int) and count > 1 else ""
+    yield f"{styled(_mark(row), terminal)}  {ago(row.get('last_at'), terminal)}{times}"
+    yield f"{_INDENT}{clean(row.get('text'))}"
+    if command := clean(row.get("next")):
+        yield f"{_INDENT}{command}"
 
 
 VIEW: Final = View(
@@ -39,13 +53,6 @@ VIEW: Final = View(
         Field("last_at"),
         Field("seen_at"),
         Field("recovered_at"),
-    ),
-    heads=(
-        Head("", lambda row, _: _mark(row)),
-        Head("WHEN", lambda row, t: ago(row.get("last_at"), t)),
-        Head("TIMES", lambda row, _: str(row.get("count") or ""), right=True),
-        Head("WHAT", lambda row, _: clean(row.get("text"))),
-        Head("TYPE", lambda row, _: clean(row.get("next")), cut=True),
     ),
 )
 
@@ -66,7 +73,7 @@ def command(
     return Call(run, Options(every, limit), VIEW)
 
 
-def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature
+def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Ask for the notices."""
     every = "1" if options.every else None
     reply = client.get(Path.LOCAL_NOTICES, all=every, limit=options.limit)
@@ -78,6 +85,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa
     return Answer(
         document=reply.text,
         rows=rows,
+        lines=[line for row in rows for line in _lines(row, terminal)],
         empty="" if rows else "Nothing new.",
         notes=notes,
         next=["momo notices seen"] if rows and not options.every else [],
