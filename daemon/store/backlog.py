@@ -33,7 +33,7 @@ def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
     which = free if waiting <= HELD_BACK_MAX else f"seq = {oldest}"
     tx.run(
         f"UPDATE deliveries SET next_attempt_at = CASE WHEN seq > {oldest} THEN :later "
-        "ELSE MIN(next_attempt_at, :now) END, "
+        "WHEN next_attempt_at > :now THEN :now ELSE next_attempt_at END, "
         "extra = CASE WHEN status = 'retrying' AND next_attempt_at > :now THEN 1 ELSE extra END "
         f"WHERE {which}",
         {"id": endpoint_id, "now": now, "later": later},

@@ -68,7 +68,7 @@ def bring_forward(tx: Tx, by: int, now: int) -> int:
         now: By the clock as it is now.
     """
     values = {"by": by, "now": now}
-    later = "MAX({0} + :by, :now)"
+    later = "CASE WHEN {0} + :by > :now THEN {0} + :by ELSE :now END"
     return sum(
         tx.run(f"UPDATE {table} SET {at} = {later.format(at)} WHERE {at} > :now", values)
         for table, at in _WAITS
