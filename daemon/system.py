@@ -1,11 +1,13 @@
 """The only reader of time and randomness. Everything else takes `now` and entropy as arguments."""
 
 import os
-import secrets
+import threading
 import time
 from pathlib import Path
 from typing import Final, Protocol
 
+_ID_BYTES: Final = 16
+_POOL_BYTES: Final = 2_048
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -70,16 +72,35 @@ class SystemClock:
 
 
 class SystemEntropy:
-    """The kernel's random numbers."""
+    """The kernel's random numbers.
+
+    Those of ids and codes are fetched many at a time: each call to the kernel lets another thread take the interpreter,
+    and the writer's turn comes back late. Longer ones, of which keys are made, lie nowhere before they are asked for.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool = b""
 
     def bytes(self, count: int) -> bytes:
         """Return that many random bytes."""
-        return os.urandom(count)
+        if count > _ID_BYTES:
+            return os.urandom(count)
+        with self._lock:
+            if len(self._pool) < count:
+                self._pool = os.urandom(_POOL_BYTES)
+            drawn, self._pool = self._pool[:count], self._pool[count:]
+        return drawn
 
     def below(self, limit: int) -> int:
         """Return a number from 0 to limit - 1."""
-        return secrets.randbelow(limit)
+        bits = (limit - 1).bit_length()
+        size = (bits + 7) // 8
+        while True:
+            number = int.from_bytes(self.bytes(size), "big") >> (size * 8 - bits)
+            if number < limit:
+                return number
 
     def unit(self) -> float:
         """Return a number in [0, 1), of 53 bits."""
-        return secrets.randbits(53) / (1 << 53)
+        return self.below(1 << 53) / (1 << 53)

@@ -1,5 +1,9 @@
 """The real clock and dice: only what can be said without waiting or luck."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
 from daemon.system import Clock, Entropy, SystemClock, SystemEntropy
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
@@ -32,6 +36,23 @@ def test_dice_keep_to_their_range() -> None:
         assert {dice.below(1) for _ in range(10)} == {0}
         assert {dice.below(3) for _ in range(200)} == {0, 1, 2}
         assert all(0 <= dice.unit() < 1 for _ in range(100))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 255, 256, 257, 32**5, 1 << 53])
+def test_no_number_is_out_of_reach_or_out_of_range(limit: int) -> None:
+    dice = SystemEntropy()
+    drawn = [dice.below(limit) for _ in range(3_000)]
+    assert 0 <= min(drawn) <= max(drawn) < limit
+    assert min(drawn) <= limit // 8
+    assert max(drawn) >= limit - 1 - limit // 8
+
+
+def test_threads_never_draw_the_same_bytes() -> None:
+    dice = SystemEntropy()
+    with ThreadPoolExecutor(4) as threads:
+        drawn = list(threads.map(lambda _: dice.bytes(16), range(4_000)))
+    assert len(set(drawn)) == 4_000
+    assert {len(each) for each in drawn} == {16}
 
 
 def test_fake_dice_fall_the_same_way_for_the_same_seed() -> None:
