@@ -75,7 +75,7 @@ class SystemEntropy:
     """The kernel's random numbers.
 
     Those of ids and codes are fetched many at a time: each call to the kernel lets another thread take the interpreter,
-    and the writer's turn comes back late. Longer ones, of which keys are made, lie nowhere before they are asked for.
+    and the writer's turn comes back late. Longer ones, of which secrets are made, lie nowhere before they are asked for.
     """
 
     def __init__(self) -> None:
