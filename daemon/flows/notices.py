@@ -5,21 +5,25 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from daemon.core.model import Event, NoticeRow
+from daemon.core.model import Event, NoticeRow, Shop
 from daemon.core.notice_rules import RULES, Told, retry_at, tell
-from daemon.core.shapes import timestamp
 from daemon.env import Env
-from daemon.store import events, notice_facts, notice_outbox
+from daemon.store import events, notice_facts, notice_outbox, shop
 from daemon.store.engine import Reader, Tx
 from daemon.store.notice_outbox import Send
+from parsers.when import from_us
 
 BATCH = 500
 """Lines of the journal read at a time."""
 SENDS = 10
 """Messages sent at a time."""
 SUBJECT_CHARACTERS_MAX = 120
+MAIL = "email"
+"""The channel whose messages are kept and read elsewhere, perhaps those of several shops in one place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,11 @@ async def digest(env: Env, channels: Sequence[str]) -> int:
     def job(tx: Tx) -> int:
         rows = notice_outbox.take_digest(tx, now)
         if rows:
-            body = "\n\n".join(_again(row) for row in rows)
-            subject = _subject(f"{sum(row.count - 1 for row in rows)} more notices")
-            _queue(tx, env, channels, subject, body, now)
+            owner = shop.get(tx)
+            body = "\n\n".join(_again(row, owner) for row in rows)
+            count = sum(row.count - 1 for row in rows)
+            line = f"{count} more notice{'s' if count > 1 else ''}"
+            _queue(tx, env, channels, _Message(line, body, now))
         return len(rows)
 
     return await env.store.write(job)
@@ -83,9 +89,9 @@ async def digest(env: Env, channels: Sequence[str]) -> int:
 
 async def queue_test(env: Env, channels: Sequence[str]) -> list[str]:
     """Queue a message that says nothing but that it arrived; returns the channels."""
-    now = env.clock.now_us()
-    subject, body = _subject("a test"), "This arrived, so notices from your shop will too."
-    await env.store.write(lambda tx: _queue(tx, env, channels, subject, body, now))
+    body = "This arrived, so notices from your shop will too."
+    message = _Message("a test", body, env.clock.now_us())
+    await env.store.write(lambda tx: _queue(tx, env, channels, message))
     return list(channels)
 
 
@@ -128,16 +134,35 @@ def _note(
     else:
         fresh = notice_outbox.happened(tx, env.new_id(), told, event.at)
     if fresh:
-        _queue(tx, env, channels, _subject(told.text), _first(told), env.clock.now_us())
+        _queue(tx, env, channels, _Message(_line(told.text), _first(told), event.at))
     return int(fresh)
 
 
-def _queue(tx: Tx, env: Env, channels: Sequence[str], subject: str, body: str, now: int) -> None:
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What the owner is told: in one line, whole, and when it came up."""
+
+    line: str
+    body: str
+    at: int
+
+
+def _queue(tx: Tx, env: Env, channels: Sequence[str], message: _Message) -> None:
+    now, owner = env.clock.now_us(), shop.get(tx)
     for channel in channels:
+        subject, body = f"momo: {message.line}", message.body
+        if channel == MAIL and owner is not None:
+            subject = f"momo, {owner.name}: {message.line}"
+            body = f"{_local(message.at, owner, '%a %d %b %Y %H:%M')} · {owner.name}\n\n{body}"
         notice_outbox.queue(tx, env.new_id(), channel=channel, subject=subject, body=body, now=now)
 
 
-def _subject(text: str) -> str:
+def _local(at: int, owner: Shop | None, form: str) -> str:
+    """Return a time as the shop's own clock shows it."""
+    return f"{from_us(at).astimezone(UTC if owner is None else ZoneInfo(owner.timezone)):{form}}"
+
+
+def _line(text: str) -> str:
     """Return as many whole sentences as one line may hold. The cut is plain letters: an SMS with a "…" holds 70, not 160."""
     first, *others = re.split(r"(?<=\.) ", text)
     line = first
@@ -147,15 +172,14 @@ def _subject(text: str) -> str:
         if len(line) + 1 + len(sentence) > SUBJECT_CHARACTERS_MAX:
             break
         line = f"{line} {sentence}"
-    return f"momo: {line}"
+    return line
 
 
 def _first(told: Told) -> str:
     return f"{told.text}\n\n{told.next}" if told.next else told.text
 
 
-def _again(row: NoticeRow) -> str:
-    times = row.count - 1
-    since = timestamp(row.first_at)[11:16]
-    said = f"{row.text} ({times} more time{'s' if times > 1 else ''} since {since} UTC)"
+def _again(row: NoticeRow, owner: Shop | None) -> str:
+    times, since = row.count - 1, _local(row.first_at, owner, "%H:%M")
+    said = f"{row.text} ({times} more time{'s' if times > 1 else ''} since {since})"
     return f"{said}\n{row.next}" if row.next else said

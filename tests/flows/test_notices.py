@@ -1,12 +1,17 @@
 """What the owner is told: at once, then not again within the hour, then once that it is over."""
 
+from datetime import timedelta
+
 import pytest
 
+from daemon.core.model import Shop
 from daemon.flows import deliver, notices, own_link
 from daemon.flows.notice_sms import OwnerSms
 from daemon.notices.channels import NotSent
 from daemon.store import notice_outbox
+from daemon.store import shop as shops
 from daemon.wire import Mode
+from parsers.when import from_us
 from tests.fakes.noticed import EMAIL, happens, sent, shown
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.shop import FakeShop
@@ -183,3 +188,44 @@ async def test_without_a_phone_no_sms_is_promised(shop: FakeShop) -> None:
     await shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 0"))
     with pytest.raises(NotSent, match="no line can send"):
         await OwnerSms(shop.env, "+233244000999").send("a", "momo: x", "y")
+
+
+async def of_lagos(shop: FakeShop) -> None:
+    """Give the shop an owner, in a zone an hour ahead of UTC."""
+    owner = Shop("Ama Provisions", "Africa/Lagos", None, "hash", "6b" * 32, 0)
+    await shop.env.store.write(lambda tx: shops.add(tx, owner))
+
+
+async def test_a_mail_says_of_which_shop_and_when_by_its_own_clock(shop: FakeShop) -> None:
+    await of_lagos(shop)
+    await happens(shop, "modem.hung", device_id="a")
+    happened = shop.clock.now_us()
+    shop.clock.advance(300)
+    (mail,) = await sent(shop)
+    (row,) = await shown(shop)
+    assert mail.subject == f"momo, Ama Provisions: {row.text}"
+    local = from_us(happened) + timedelta(hours=1)
+    assert mail.body == f"{local:%a %d %b %Y %H:%M} · Ama Provisions\n\n{row.text}\n\n{row.next}"
+
+
+async def test_a_digest_counts_since_a_time_of_the_shops_clock(shop: FakeShop) -> None:
+    await of_lagos(shop)
+    await happens(shop, "modem.hung", device_id="a")
+    first = from_us(shop.clock.now_us()) + timedelta(hours=1)
+    await sent(shop)
+    shop.clock.advance(60)
+    await happens(shop, "modem.hung", device_id="a")
+    shop.clock.advance(3600)
+    (mail,) = await sent(shop)
+    assert mail.subject == "momo, Ama Provisions: 1 more notice"
+    assert f"(1 more time since {first:%H:%M})" in mail.body
+
+
+async def test_an_sms_has_no_room_for_the_shops_name(shop: FakeShop) -> None:
+    await of_lagos(shop)
+    await notices.queue_test(shop.env, ["sms", "desktop"])
+    for send in await notices.due(shop.env):
+        assert (send.subject, send.body) == (
+            "momo: a test",
+            "This arrived, so notices from your shop will too.",
+        )
