@@ -8,7 +8,7 @@ from daemon.wire import EventKind, Path
 from momo_cli.answer import Answer, Cell, Field, Row, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.terminal import Terminal
-from momo_cli.text import clean, warnings_of
+from momo_cli.text import at, clean, warnings_of
 from momo_cli.words import ago
 
 FIELDS: Final = tuple(
@@ -68,9 +68,23 @@ def shown(reply: Reply, terminal: Terminal, *said: str) -> Answer:
         f"  label    {clean(row.get('description')) or '—'}",
         f"  last ok  {ago(row.get('last_success_at'), terminal) or '—'}",
         f"  fails    {row.get('consecutive_failures') or 0} in a row",
+        *_last_error(reply, terminal),
     ]
     notes = warnings_of(reply.body)
     next_ = [f"momo deliveries list --endpoint {clean(row.get('id'))}"]
     if not row.get("is_active"):
         next_.append(f"momo endpoints resume {clean(row.get('id'))}")
     return Answer(document=reply.text, rows=[row], lines=lines, notes=notes, next=next_)
+
+
+def _last_error(reply: Reply, terminal: Terminal) -> list[str]:
+    """Say what it answered when it failed last, and what mends it."""
+    failed = at(reply.body, "meta.last_error")
+    if not isinstance(failed, dict):
+        return []
+    code = failed.get("response_status_code")
+    answer = clean(code if code is not None else at(failed, "error.code"))
+    return [
+        f"  last bad {ago(failed.get('at'), terminal)}: {answer}",
+        f"           {clean(failed.get('diagnosis'))}",
+    ]

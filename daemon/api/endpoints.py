@@ -11,12 +11,11 @@ from daemon.api.read_json import read_object
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core import collection_shapes
 from daemon.core.errors import Refusal
-from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.lines import UNPLACED_WINDOW_US
 from daemon.core.model import Endpoint
 from daemon.flows.endpoints import NewEndpoint
 from daemon.flows.endpoints import create as flow
-from daemon.store import endpoints, idempotency, routings
+from daemon.store import delivery_log, endpoints, idempotency, routings
 from daemon.store.engine import Reader
 from daemon.webhooks.addresses import URL_CHARACTERS_MAX
 from daemon.wire import ErrorCode, EventKind, Mode
@@ -72,9 +71,8 @@ async def create(call: Call) -> Reply:
     if new.mode is Mode.LIVE:
         needs_live(call.caller)
     async with call.service.inflight.alone(asked):
-        since = call.env.clock.now_us() - IDEMPOTENCY_US
         known = asked is not None and await call.env.store.read(
-            lambda reader: idempotency.find(reader, asked, since) is not None
+            lambda reader: idempotency.find(reader, asked) is not None
         )
         if not known:
             await webhook_url.check_endpoint(call, new.url)
@@ -115,8 +113,11 @@ async def get_list(call: Call) -> Reply:
     ),
 )
 async def get_one(call: Call) -> Reply:
-    """Return one endpoint."""
-    return ok(collection_shapes.endpoint(await find(call)))
+    """Return one endpoint; `meta.last_error` says what it answered when it failed last."""
+    endpoint = await find(call)
+    failed = await call.env.store.read(lambda reader: delivery_log.last_failure(reader, endpoint))
+    meta = None if failed is None else {"last_error": collection_shapes.last_error(failed)}
+    return ok(collection_shapes.endpoint(endpoint), meta)
 
 
 def needs_open_collections(call: Call) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 
 from daemon.core.delivery_rows import Attempt, DeadLetter
-from daemon.core.diagnosis import diagnose
+from daemon.core.diagnosis import diagnose, explain
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.shapes import Json, dump, timestamp, timestamp_or_none
 from daemon.wire import DeliveryStatus, Mode
@@ -89,6 +89,18 @@ def attempt(row: Attempt) -> Json:
         "response_status_code": row.status_code,
         "error": error,
         "counted": row.counted,
+    }
+
+
+def last_error(row: Attempt) -> Json:
+    """Make what an endpoint answered when it failed last, in codes and in plain words."""
+    means, mend = explain(row.status_code, row.error_code)
+    told = attempt(row)
+    return {
+        "at": told["finished_at"],
+        "response_status_code": row.status_code,
+        "error": told["error"],
+        "diagnosis": f"{means[:1].upper()}{means[1:]}. {mend}.",
     }
 
 

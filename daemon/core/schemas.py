@@ -740,7 +740,22 @@ ANSWERS: Final[dict[str, Schema]] = {
     ),
     "endpoint": answer(
         ref("Endpoint"),
-        shape({}, {"queued": whole(2, "deliveries that a resume set going"), "warnings": WARNINGS}),
+        shape(
+            {},
+            {
+                "queued": whole(2, "deliveries that a resume set going"),
+                "last_error": shape(
+                    {
+                        "at": TIME,
+                        "response_status_code": maybe(whole(503)),
+                        "error": ERROR,
+                        "diagnosis": text("The receiver was overloaded.", "and what mends it"),
+                    },
+                    note="what it answered when it failed last, when one endpoint is asked for",
+                ),
+                "warnings": WARNINGS,
+            },
+        ),
     ),
     "new endpoint": answer(ref("Endpoint"), secret=_SECRET),
     "rules": answer(listed(ref("Rule"))),

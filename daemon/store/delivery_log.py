@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from daemon.core.delivery_rows import Attempt
+from daemon.core.limits import MINUTE_US
 from daemon.core.model import Delivery, Endpoint
 from daemon.store.engine import Reader
 from daemon.store.pages import Narrowed, page
@@ -13,6 +14,9 @@ _DELIVERY_D = columns(Delivery, "d.")
 _WIDTH = len(_DELIVERY_D.split(", "))
 _BOTH = f"{_DELIVERY_D}, {columns(Endpoint, 'e.')}"
 _JOINED = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
+
+_ATTEMPT_US_MAX = 10 * MINUTE_US
+"""No attempt takes longer; so far back the one is looked for that ended at a time."""
 
 Logged = tuple[Delivery, Endpoint]
 """A delivery and the endpoint that it goes to."""
@@ -89,3 +93,20 @@ def attempts(
         offset=offset,
     )
     return load_all(Attempt, rows), total
+
+
+def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:
+    """Return the attempt that failed last at an endpoint; None when there was none, or it is kept no longer."""
+    if endpoint.last_failure_at is None:
+        return None
+    row = reader.one(
+        f"SELECT {columns(Attempt, 'a.')} FROM attempts a JOIN deliveries d ON d.id = a.delivery_id "
+        "WHERE a.started_at BETWEEN :since AND :at AND a.finished_at = :at AND d.endpoint_id = :id "
+        "AND a.error_code IS NOT NULL ORDER BY a.started_at DESC LIMIT 1",
+        {
+            "id": endpoint.id,
+            "at": endpoint.last_failure_at,
+            "since": endpoint.last_failure_at - _ATTEMPT_US_MAX,
+        },
+    )
+    return None if row is None else load(Attempt, row)

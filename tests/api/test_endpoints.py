@@ -10,8 +10,10 @@ import httpx
 import pytest
 
 from daemon.config import Config, OpenCollections, Webhooks
+from daemon.core.shapes import timestamp
 from daemon.store.webhook_secrets import PURPOSE
 from daemon.wire import Mode, Scope
+from tests.fakes import outbox
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import mtn
 
@@ -254,3 +256,26 @@ async def test_a_locked_vault_makes_no_endpoint(api: FakeApi) -> None:
     assert code(answer) == (503, "UNAVAILABLE")
     assert answer.headers["retry-after"] == "10"
     assert (await api.live.get(PATH)).json()["data"] == []
+
+
+async def test_one_endpoint_says_what_it_answered_when_it_failed_last(api: FakeApi) -> None:
+    made = (await post(api.live, {"url": URL})).json()["data"]["id"]
+    other = (await post(api.live, {"url": f"{URL}/2"})).json()["data"]["id"]
+    await outbox.owe(api.shop)
+    mine, theirs = sorted(await outbox.lease(api.shop), key=lambda one: one.endpoint.id != made)
+    await outbox.fail(api.shop, theirs, 418)
+    api.shop.clock.advance(5)
+    await outbox.fail(api.shop, mine, 503)
+    at = timestamp(api.shop.clock.now_us())
+    answer = (await api.live.get(f"{PATH}/{made}")).json()
+    assert answer["data"]["last_failure_at"] == at
+    said = answer["meta"]["last_error"]
+    assert (said["at"], said["response_status_code"], said["error"]["code"]) == (
+        at,
+        503,
+        "http_error",
+    )
+    assert said["diagnosis"].endswith(".")
+    assert said["diagnosis"][0].isupper()
+    theirs_said = (await api.live.get(f"{PATH}/{other}")).json()["meta"]["last_error"]
+    assert theirs_said["response_status_code"] == 418
