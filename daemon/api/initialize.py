@@ -15,7 +15,6 @@ from daemon.core.limits import (
     CLIENT_REFERENCE_CHARACTERS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
     EXPIRES_HOURS_MAX,
-    IDEMPOTENCY_US,
     META_BYTES_MAX,
 )
 from daemon.core.provider_names import CURRENCIES
@@ -190,8 +189,4 @@ async def _answered(call: Call, idempotency: Idempotency | None) -> bool:
     """Say whether this call has its answer already, so that no look-up can refuse the repeat."""
     if idempotency is None:
         return False
-    since = call.env.clock.now_us() - IDEMPOTENCY_US
-    return (
-        await call.env.store.read(lambda reader: answers.find(reader, idempotency, since))
-        is not None
-    )
+    return await call.env.store.read(lambda reader: answers.find(reader, idempotency)) is not None

@@ -92,9 +92,8 @@ async def create(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
     wanted = read(Fields(body))
-    now = call.env.clock.now_us()
     async with call.service.inflight.alone(asked):
-        answer = await call.env.store.read(lambda reader: idempotency.answered(reader, asked, now))
+        answer = await call.env.store.read(lambda reader: idempotency.answered(reader, asked))
         if answer is None:
             made = await make_up(call.env, wanted)
             told = warned(ignored(Fields(body).unknown(KNOWN)))

@@ -4,7 +4,7 @@ import asyncio
 
 from daemon import clock_memory
 from daemon.env import Env
-from daemon.store import events, expiry
+from daemon.store import events, expiry, idempotency
 from daemon.store.engine import Tx
 from daemon.wire import Mode
 
@@ -31,7 +31,7 @@ async def watch(env: Env) -> str | None:
 
     Orders that were made by the wrong clock get the end that they would have had by the right one; else they would all
     expire in the moment in which the clock is put right. What waits for its time to be tried again does not wait for a
-    time that only a clock which was ahead would have reached.
+    time that only a clock which was ahead would have reached. An answer that is kept does not grow old by a clock that is set.
 
     Returns:
         Why the clock is in doubt since now, "" when it is right again since now, None when nothing changed.
@@ -48,6 +48,8 @@ async def watch(env: Env) -> str | None:
     def job(tx: Tx) -> None:
         if set_by < 0:
             expiry.bring_forward(tx, set_by, now)
+        if set_by:
+            idempotency.move(tx, set_by, now)
         moved = sum(expiry.move(tx, order.transaction_id, order.by_us) for order in misdated)
         if turned and doubt is not None:
             facts = {"why": doubt.why, "ahead_us": doubt.ahead_us}
@@ -55,7 +57,7 @@ async def watch(env: Env) -> str | None:
         elif turned or moved:
             events.add(tx, type="clock.right", mode=Mode.LIVE, at=now, data={"orders_moved": moved})
 
-    if turned or misdated or set_by < 0:
+    if turned or misdated or set_by:
         await env.store.write(job)
     seen.look(now, boot_s)
     seen.dated(misdated)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from daemon.core import shapes
 from daemon.core.access import Caller
 from daemon.core.errors import Refusal
-from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.model import Delivery, Endpoint, PaymentMethod
 from daemon.core.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, Fate
 from daemon.core.requests import Answer, CallMeta
@@ -89,7 +88,7 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
         tx: Tx, piece: Sequence[tuple[Candidate, Fate]]
     ) -> tuple[Counter[Fate], int] | None:
         claim = meta.idempotency
-        if claim is not None and idempotency.find(tx, claim, now - IDEMPOTENCY_US) is not None:
+        if claim is not None and idempotency.find(tx, claim) is not None:
             return None
         return queue(tx, piece)
 

@@ -7,7 +7,6 @@ from functools import partial
 from daemon.core import ids, review_shapes, shapes, transaction_shapes
 from daemon.core.access import Caller
 from daemon.core.errors import FieldError, Refusal, invalid
-from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.matching import VERIFIED
 from daemon.core.model import Message, Payment, Review, Transaction
 from daemon.core.requests import Answer, CallMeta, Source
@@ -52,12 +51,11 @@ class Approval:
 
 async def needs_password(env: Env, caller: Caller, review_id: str, meta: CallMeta) -> bool:
     """Say whether approving this asks for the account password; not when it was decided or answered before."""
-    now = env.clock.now_us()
 
     def look(reader: Reader) -> bool:
         review = reviews.get(reader, review_id, caller.mode)
         claim = meta.idempotency
-        answered = claim is not None and answers.find(reader, claim, now - IDEMPOTENCY_US)
+        answered = claim is not None and answers.find(reader, claim)
         return (
             review is not None
             and review.state == reviews.OPEN
@@ -168,9 +166,7 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         else:
             held = transactions.holding(tx, payment.id)
             if held is not None:
-                settle.release(
-                    tx, env.outbox, held, payment.message_id, payment.id, actor=caller.name, now=now
-                )
+                settle.release(tx, held, payment.message_id, payment.id, actor=caller.name, now=now)
             outcome = _keep(tx, env, payment, rejected=True, now=now)
         _tell(tx, review.id, outcome, payment)
         return _answer(tx, review, outcome, payment, meta, now)

@@ -90,9 +90,7 @@ def let_go(desk: Desk, review: Review, *, actor: str) -> None:
         return
     others = reviews.open_for_transaction(desk.tx, request.id)
     if not any(other.id != review.id and _holds(desk, other) for other in others):
-        settle.release(
-            desk.tx, desk.env.outbox, request, review.message_id, None, actor=actor, now=desk.now
-        )
+        settle.release(desk.tx, request, review.message_id, None, actor=actor, now=desk.now)
 
 
 def _holds(desk: Desk, review: Review) -> bool:

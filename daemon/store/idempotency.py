@@ -1,11 +1,14 @@
-"""Answers kept for 24 hours, so that a repeated call gets the same one."""
+"""Answers kept for 24 hours at least, so that a repeated call gets the same one.
+
+An answer counts until it is pruned, and only `prune` asks for its age: by the time that has surely passed, so that a
+wall clock that is set ahead lets no call run twice.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.limits import IDEMPOTENCY_US
 from daemon.core.requests import Answer, Idempotency
 from daemon.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.store.engine import Reader, Tx
@@ -24,7 +27,7 @@ def once(
     effect: Callable[[], Answer],
     vault: Vault | None = None,
 ) -> Answer:
-    """Run `effect` unless this call was answered within 24 hours, and keep its answer with it.
+    """Run `effect` unless this call was answered before, and keep its answer with it.
 
     Args:
         tx: The transaction of the effect.
@@ -40,8 +43,7 @@ def once(
     """
     if claim is None:
         return effect()
-    since = now - IDEMPOTENCY_US
-    earlier = find(tx, claim, since)
+    earlier = find(tx, claim)
     if earlier is not None:
         fingerprint, answer, sealed = earlier
         if fingerprint != claim.fingerprint:
@@ -54,12 +56,11 @@ def once(
     stored = answer
     if vault is not None:
         stored = replace(answer, body=_in(vault.seal, answer.body).encode())
-    kept = keep(tx, claim, stored, sealed=vault is not None, now=now, since=since)
-    assert kept, "nobody else writes between our look and our insert"
+    _keep(tx, claim, stored, sealed=vault is not None, now=now)
     return answer
 
 
-def answered(reader: Reader, claim: Idempotency | None, now: int) -> Answer | None:
+def answered(reader: Reader, claim: Idempotency | None) -> Answer | None:
     """Return what an earlier call was answered, None when this one is the first; for answers that are not sealed.
 
     Raises:
@@ -67,7 +68,7 @@ def answered(reader: Reader, claim: Idempotency | None, now: int) -> Answer | No
     """
     if claim is None:
         return None
-    earlier = find(reader, claim, now - IDEMPOTENCY_US)
+    earlier = find(reader, claim)
     if earlier is None:
         return None
     fingerprint, answer, sealed = earlier
@@ -85,39 +86,45 @@ def _in(act: Callable[[_Given, str], _Made], given: _Given) -> _Made:
         raise Unavailable(f"the answer holds a secret and cannot be kept: {error}") from error
 
 
-def find(reader: Reader, claim: Idempotency, since: int) -> tuple[str, Answer, bool] | None:
-    """Return (fingerprint, answer, sealed) of an earlier call with this key, not older than `since`."""
+def find(reader: Reader, claim: Idempotency) -> tuple[str, Answer, bool] | None:
+    """Return (fingerprint, answer, sealed) of an earlier call with this key."""
     row = reader.one(
         "SELECT fingerprint, status, body, sealed FROM idempotency_keys "
-        "WHERE scope = :scope AND key = :key AND created_at > :since",
-        {"scope": claim.scope, "key": claim.key, "since": since},
+        "WHERE scope = :scope AND key = :key",
+        {"scope": claim.scope, "key": claim.key},
     )
     if row is None:
         return None
     return row[0], Answer(row[1], row[2].encode(), replayed=True), bool(row[3])
 
 
-def keep(tx: Tx, claim: Idempotency, answer: Answer, *, sealed: bool, now: int, since: int) -> bool:
-    """Store the answer with its effect, in the same transaction; False when the key is taken."""
-    return (
-        tx.run(
-            "INSERT INTO idempotency_keys (scope, key, fingerprint, status, body, sealed, created_at) "
-            "VALUES (:scope, :key, :fingerprint, :status, :body, :sealed, :now) "
-            "ON CONFLICT (scope, key) DO UPDATE SET fingerprint = excluded.fingerprint, "
-            "status = excluded.status, body = excluded.body, sealed = excluded.sealed, "
-            "created_at = excluded.created_at WHERE idempotency_keys.created_at <= :since",
-            {
-                "scope": claim.scope,
-                "key": claim.key,
-                "fingerprint": claim.fingerprint,
-                "status": answer.status,
-                "body": answer.body.decode(),
-                "sealed": sealed,
-                "now": now,
-                "since": since,
-            },
-        )
-        == 1
+def _keep(tx: Tx, claim: Idempotency, answer: Answer, *, sealed: bool, now: int) -> None:
+    """Store the answer with its effect, in the same transaction."""
+    tx.run(
+        "INSERT INTO idempotency_keys (scope, key, fingerprint, status, body, sealed, created_at) "
+        "VALUES (:scope, :key, :fingerprint, :status, :body, :sealed, :now)",
+        {
+            "scope": claim.scope,
+            "key": claim.key,
+            "fingerprint": claim.fingerprint,
+            "status": answer.status,
+            "body": answer.body.decode(),
+            "sealed": sealed,
+            "now": now,
+        },
+    )
+
+
+def move(tx: Tx, by_us: int, now: int) -> None:
+    """Keep the answers as old as they are when the clock was set by so much, or make them younger; never older.
+
+    What is dated by the clock as it was before is behind `now - by_us` where it was set ahead. Where it was set back
+    only what would be in the future is surely by that one.
+    """
+    tx.run(
+        "UPDATE idempotency_keys SET created_at = created_at + :by WHERE created_at "
+        + ("<= :now - :by" if by_us > 0 else "> :now"),
+        {"by": by_us, "now": now},
     )
 
 

@@ -14,7 +14,6 @@ from daemon.core.model import Payment, Transaction
 from daemon.core.verdict import Verdict, judge
 from daemon.store import (
     events,
-    expiry,
     messages,
     near_miss,
     payments,
@@ -25,7 +24,7 @@ from daemon.store import (
 )
 from daemon.store.engine import Tx
 from daemon.store.outbox import Outbox
-from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
+from daemon.wire import ErrorCode, Mode, ReviewReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def verify(
     A holder loses the payment; a request that was held for it goes back; a payment that held this request becomes an
     extra one; the webhooks are owed; the journal tells.
     """
-    holder = _take_from_others(tx, outbox, request, payment, actor=how.actor, now=now)
+    holder = _take_from_others(tx, request, payment, actor=how.actor, now=now)
     verified = transactions.verify(
         tx,
         request.id,
@@ -107,7 +106,7 @@ def verify(
 
 
 def _take_from_others(
-    tx: Tx, outbox: Outbox, request: Transaction, payment: Payment, *, actor: str, now: int
+    tx: Tx, request: Transaction, payment: Payment, *, actor: str, now: int
 ) -> Transaction | None:
     """Free a payment of its holder, of a request held for it and of its reviews; return the holder, if it had one."""
     holder = transactions.paid_by(tx, payment.id)
@@ -115,7 +114,7 @@ def _take_from_others(
         transactions.merge_holder(tx, holder.id, request.id)
     elsewhere = transactions.holding(tx, payment.id)
     if elsewhere is not None and elsewhere.id != request.id:
-        release(tx, outbox, elsewhere, payment.message_id, payment.id, actor=actor, now=now)
+        release(tx, elsewhere, payment.message_id, payment.id, actor=actor, now=now)
     if request.held_payment_id is not None and request.held_payment_id != payment.id:
         reviews.change_reason(tx, request.held_payment_id, ReviewReason.EXTRA_PAYMENT)
     for review in reviews.open_for_payment(tx, payment.id):
@@ -206,7 +205,6 @@ def vouch(
 
 def release(
     tx: Tx,
-    outbox: Outbox,
     request: Transaction,
     message_id: str,
     payment_id: str | None,
@@ -214,11 +212,11 @@ def release(
     actor: str,
     now: int,
 ) -> None:
-    """Put a request that was held back to PENDING, or EXPIRED; it waits for its money again.
+    """Put a request that was held back to PENDING: it waits for its money again, until the next sweep if it is overdue.
 
     `payment_id` is None when it was held for a receipt that has made no payment.
     """
-    released = transactions.release(tx, request.id, now)
+    transactions.release(tx, request.id)
     events.add(
         tx,
         type="transaction.released",
@@ -229,8 +227,6 @@ def release(
         payment_id=payment_id,
         message_id=message_id,
     )
-    if released is not None and released.status is TransactionStatus.EXPIRED:
-        expiry.tell(tx, outbox, released, now)
 
 
 def ask_person(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -> None:

@@ -235,15 +235,13 @@ def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
     )
 
 
-def release(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
-    """Put a held request back to PENDING, or EXPIRED when its time has passed; None when it was not held."""
-    row = tx.one(
-        "UPDATE transactions SET held_payment_id = NULL, "
-        "status = CASE WHEN expires_at <= :now THEN 'EXPIRED' ELSE 'PENDING' END "
-        f"WHERE id = :id AND status = 'MANUAL_REVIEW' RETURNING {_TRANSACTION}",
-        {"id": transaction_id, "now": now},
+def release(tx: Tx, transaction_id: str) -> None:
+    """Put a held request back to PENDING; if its time has surely passed, the next sweep ends it (`expire_due`)."""
+    tx.run(
+        "UPDATE transactions SET held_payment_id = NULL, status = 'PENDING' "
+        "WHERE id = :id AND status = 'MANUAL_REVIEW'",
+        {"id": transaction_id},
     )
-    return load_optional(Transaction, row)
 
 
 def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:

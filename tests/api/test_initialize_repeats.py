@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from daemon.flows import expire
 from tests.api.test_initialize import PLAIN, post
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
@@ -58,9 +59,11 @@ async def test_a_key_is_free_again_after_24_hours_and_never_was_anothers(api: Fa
         answer = await post(other, PLAIN, **{"Idempotency-Key": "k1"})
         assert answer.json()["data"]["reference"] != first.json()["data"]["reference"]
     api.shop.clock.advance(24 * 3600 - 1)
+    await expire.expire(api.shop.env)
     same = await post(api.live, PLAIN, **{"Idempotency-Key": "k1"})
     assert same.content == first.content
     api.shop.clock.advance(1)
+    await expire.expire(api.shop.env)
     later = await post(api.live, PLAIN, **{"Idempotency-Key": "k1"})
     assert later.json()["data"]["reference"] != first.json()["data"]["reference"]
 

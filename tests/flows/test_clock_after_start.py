@@ -7,12 +7,13 @@ import pytest
 from daemon import clock_memory
 from daemon.core.clock_watch import ClockWatch
 from daemon.core.limits import DAY_US, SECOND_US
-from daemon.core.requests import Idempotency
+from daemon.core.requests import Answer, Idempotency
 from daemon.flows import clock, expire, prune
 from daemon.store import idempotency
 from daemon.wire import TransactionStatus
 from parsers.when import from_us
 from tests.fakes.receipts import mtn
+from tests.fakes.reviewing import PAYER, reject
 from tests.fakes.shop import FakeShop
 
 HOUR_S = 3600.0
@@ -206,5 +207,68 @@ async def test_an_answer_is_kept_while_nobody_knows_whether_its_day_is_over(
     await clock.watch(shop.env)
     await start(shop, off_s=26 * HOUR_S)
     await expire.expire(shop.env)
-    found = await shop.env.store.read(lambda reader: idempotency.find(reader, claim, 0))
+    found = await shop.env.store.read(lambda reader: idempotency.find(reader, claim))
     assert found is not None
+
+
+async def test_a_repeated_call_runs_once_though_the_clock_says_that_its_day_is_over(
+    shop: FakeShop,
+) -> None:
+    claim = Idempotency("live:k", "order-1", "f")
+
+    async def call() -> bool:
+        now = shop.clock.now_us()
+        done = await shop.env.store.write(
+            lambda tx: idempotency.once(tx, claim, now, lambda: Answer(201, b"{}"))
+        )
+        return not done.replayed
+
+    await clock.watch(shop.env)
+    assert await call()
+    shop.clock.jump(25 * HOUR_S)
+    # Nobody has looked at the clock yet, and then somebody did.
+    assert not await call()
+    await clock.watch(shop.env)
+    await expire.expire(shop.env)
+    assert not await call()
+    # The wrong day is over, and then the right one.
+    shop.clock.jump(-25 * HOUR_S)
+    await clock.watch(shop.env)
+    shop.clock.advance(DAY_S - 600)
+    await expire.expire(shop.env)
+    assert not await call()
+    shop.clock.advance(900)
+    await expire.expire(shop.env)
+    assert await call()
+
+
+async def test_an_answer_of_a_clock_that_was_years_behind_is_kept_for_a_day_of_the_right_one(
+    shop: FakeShop,
+) -> None:
+    claim = Idempotency("live:k", "order-1", "f")
+    await clock.watch(shop.env)
+    shop.clock.jump(-400 * DAY_S)
+    await clock.watch(shop.env)
+    now = shop.clock.now_us()
+    await shop.env.store.write(
+        lambda tx: idempotency.once(tx, claim, now, lambda: Answer(201, b"{}"))
+    )
+    shop.clock.jump(400 * DAY_S)
+    await clock.watch(shop.env)
+    await expire.expire(shop.env)
+    assert await shop.env.store.read(lambda reader: idempotency.find(reader, claim)) is not None
+
+
+async def test_an_order_that_is_let_go_while_the_clock_is_ahead_waits_for_its_money_again(
+    shop: FakeShop,
+) -> None:
+    order = await shop.request(expected_payer_phone=PAYER)
+    await pay(shop, order.svc_code or "", shop.clock.now_us())
+    assert await status(shop, order.reference) is TransactionStatus.MANUAL_REVIEW
+    await clock.watch(shop.env)
+    shop.clock.jump(400 * DAY_S)
+    await start(shop, off_s=600)
+    await reject(shop)
+    await expire.expire(shop.env)
+    assert await status(shop, order.reference) is TransactionStatus.PENDING
+    assert await shop.values("SELECT 1 FROM events WHERE type = 'transaction.expired'") == []

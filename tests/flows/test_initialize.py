@@ -8,7 +8,7 @@ import pytest
 
 from daemon.core.errors import Refusal
 from daemon.core.requests import Answer, Idempotency, InitializeRequest
-from daemon.flows import initialize
+from daemon.flows import expire, initialize
 from daemon.wire import ErrorCode, TransactionStatus
 from parsers import svc_code
 from tests.fakes.receipts import mtn
@@ -96,6 +96,7 @@ async def test_one_key_with_another_body_is_refused(shop: FakeShop) -> None:
 async def test_a_key_may_be_used_anew_after_24_hours(shop: FakeShop) -> None:
     await make(shop, Idempotency("scope", "key", "a"))
     shop.clock.advance(24 * 3600 + 1)
+    await expire.expire(shop.env)
     assert not (await make(shop, Idempotency("scope", "key", "b"))).replayed
 
 

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.core.clock_watch import AGREES_US, ClockWatch
-from daemon.core.limits import SECOND_US
+from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Transaction
+from daemon.core.requests import Answer, Idempotency
 from daemon.flows import clock, drop_suggestions, expire, prune, send_text
+from daemon.store import idempotency
 from parsers.when import from_us
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -68,6 +70,7 @@ class Day:
         elif kind == "order":
             order = await self.shop.request(expires_in_hours=value)
             self.made.append((order, self.right_us, value))
+            await self.answer(Idempotency("live:k", order.id, "f"))
         else:
             await self.hear()
 
@@ -83,6 +86,13 @@ class Day:
         self.shop.env.clock_watch.opened(self.shop.source.sim_key, self.shop.clock.boottime())
         self.shop.clock.advance(600)
         self.right_us += 600 * SECOND_US
+
+    async def answer(self, claim: Idempotency) -> Answer:
+        """Make a call, or the same again."""
+        now = self.shop.clock.now_us()
+        return await self.shop.env.store.write(
+            lambda tx: idempotency.once(tx, claim, now, lambda: Answer(200, b"{}"))
+        )
 
     async def hear(self) -> None:
         """Let a message come: the network knows what time it is."""
@@ -114,12 +124,14 @@ class Day:
             assert (ended, pruned) == ([0, 0, 0], {})
 
     async def judge(self, *, ended: bool) -> None:
-        """Look that no order has ended before its time, and that each did in the end."""
+        """Look that no order has ended before its time, and that each did in the end; and that each answer is kept."""
         for order, made_us, hours in self.made:
             left_s = hours * HOUR - (self.right_us - made_us) / SECOND_US
             found = await self.shop.transaction(order.reference)
             if left_s > AGREES_US / SECOND_US:
                 assert found.status == "PENDING"
+            if self.right_us - made_us < DAY_US - AGREES_US:
+                assert (await self.answer(Idempotency("live:k", order.id, "f"))).replayed
             if ended and left_s + self.off_s < -1:
                 assert found.status == "EXPIRED"
 

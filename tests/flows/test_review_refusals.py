@@ -8,7 +8,7 @@ from daemon.core.access import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.model import Event
 from daemon.core.requests import CallMeta, Idempotency
-from daemon.flows import review
+from daemon.flows import expire, review
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.reviewing import (
@@ -56,7 +56,7 @@ async def test_a_rejected_payment_is_kept_not_forwarded_and_its_order_waits_agai
 @pytest.mark.parametrize(
     ("hours", "status", "told"), [(25, "EXPIRED", ["transaction.expired"]), (1, "PENDING", [])]
 )
-async def test_the_held_order_is_expired_and_told_of_when_its_time_has_passed(
+async def test_the_held_order_shows_as_expired_and_the_sweep_tells_of_it_when_its_time_has_passed(
     shop: FakeShop, hours: int, status: str, told: list[str]
 ) -> None:
     await add_endpoint(shop, events='["transaction.expired"]', catch_all=0)
@@ -64,6 +64,8 @@ async def test_the_held_order_is_expired_and_told_of_when_its_time_has_passed(
     await pay(shop, request.svc_code)
     shop.clock.advance(hours * 3600)
     assert (await reject(shop))["data"]["request"]["status"] == status
+    await expire.expire(shop.env)
+    assert (await shop.transaction(request.reference)).status == status
     assert await shop.values("SELECT event FROM deliveries") == told
     journal = await shop.values(
         "SELECT transaction_id FROM events WHERE type = 'transaction.released'"
