@@ -9,6 +9,7 @@ from momo_cli.answer import Answer, Cell, Field, Row, View
 from momo_cli.client import Client, Reply, path_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean, warnings_of
+from momo_cli.values import with_status
 from momo_cli.words import ago
 
 FIELDS: Final = tuple(
@@ -29,6 +30,8 @@ FIELDS: Final = tuple(
 )
 VIEW: Final = View(fields=FIELDS)
 """Of one endpoint: it has lines for people instead of a table."""
+STATE_VIEW: Final = View(fields=(*FIELDS, Field("status")))
+"""Of one that was paused or resumed; `status` says whether it was so already."""
 
 
 CatchAll = Annotated[bool | None, typer.Option(help="Take every payment that no rule claims.")]
@@ -57,9 +60,9 @@ def put(client: Client, endpoint: str, body: dict[str, Any]) -> Reply:
     return client.call("PUT", path_of(Path.ENDPOINT, id=endpoint), body=body)
 
 
-def shown(reply: Reply, terminal: Terminal, *said: str) -> Answer:
-    """Answer with one endpoint; `said` stands above it."""
-    row: Row = reply.data
+def shown(reply: Reply, terminal: Terminal, *said: str, status: str = "") -> Answer:
+    """Answer with one endpoint; `said` stands above it, and `status` is the word of a pause or resume."""
+    row: Row = {**reply.data, "status": status} if status else reply.data
     cell = state_cell(row)
     lines = [
         *said,
@@ -74,7 +77,8 @@ def shown(reply: Reply, terminal: Terminal, *said: str) -> Answer:
     next_ = [f"momo deliveries list --endpoint {clean(row.get('id'))}"]
     if not row.get("is_active"):
         next_.append(f"momo endpoints resume {clean(row.get('id'))}")
-    return Answer(document=reply.text, rows=[row], lines=lines, notes=notes, next=next_)
+    document = with_status(reply.body, status) if status else reply.text
+    return Answer(document=document, rows=[row], lines=lines, notes=notes, next=next_)
 
 
 def _last_error(reply: Reply, terminal: Terminal) -> list[str]:

@@ -12,6 +12,11 @@ def dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def with_status(body: Row, status: str) -> str:
+    """Return an answer of the API with the word of a verb that brings about a state: `paused`, `already_paused` (cli.md 1.3)."""
+    return dumps({**body, "data": {**body["data"], "status": status}})
+
+
 def values_of(fields: Sequence[Field], row: Row) -> list[object]:
     """Return the values of these fields."""
     return [at(row, field.path or field.name) for field in fields]

@@ -8,7 +8,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
-from momo_cli.endpoints import VIEW, put, shown
+from momo_cli.endpoints import STATE_VIEW, put, shown
 from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 
@@ -30,7 +30,7 @@ def command(
     ],
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(endpoint.strip()), VIEW)
+    return Call(run, Options(endpoint.strip()), STATE_VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
@@ -38,6 +38,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     options = replace(options, endpoint=endpoint_id(client, options.endpoint))
     seen = client.get(path_of(Path.ENDPOINT, id=options.endpoint))
     if not seen.data.get("is_active"):
-        return shown(seen, terminal, "It was paused already.")
+        return shown(seen, terminal, "It was paused already.", status="already_paused")
     changed = put(client, options.endpoint, {"is_active": False})
-    return shown(changed, terminal, "Paused: what comes for it waits until it is resumed.")
+    said = "Paused: what comes for it waits until it is resumed."
+    return shown(changed, terminal, said, status="paused")

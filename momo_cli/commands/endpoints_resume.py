@@ -7,7 +7,7 @@ import typer
 
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
-from momo_cli.endpoints import VIEW, put, shown
+from momo_cli.endpoints import STATE_VIEW, put, shown
 from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
@@ -30,7 +30,7 @@ def command(
     ],
 ) -> Call:
     """Read the flags."""
-    return Call(run, Options(endpoint.strip()), VIEW)
+    return Call(run, Options(endpoint.strip()), STATE_VIEW)
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
@@ -39,7 +39,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     reply = put(client, options.endpoint, {"is_active": True})
     queued = at(reply.body, "meta.queued")
     if not isinstance(queued, int):
-        return shown(reply, terminal, "It was active already.")
+        return shown(reply, terminal, "It was active already.", status="already_active")
     waiting = {0: "nothing waits", 1: "1 waiting delivery will now go"}
     told = waiting.get(queued, f"{queued} waiting deliveries will now go")
-    return shown(reply, terminal, f"Resumed: {told}.")
+    return shown(reply, terminal, f"Resumed: {told}.", status="active")

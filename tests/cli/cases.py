@@ -4,6 +4,7 @@ Longer than 300 lines because the table has a row for every command.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from daemon import wire
 from tests.cli import samples
@@ -37,13 +38,23 @@ class Case:
     """One command line, the call that it makes, and the good and empty answers.
 
     `empty` is a sentence where there is no such answer. What is not found, what is refused, no daemon
-    and no shop are the same for all of them.
+    and no shop are the same for all of them. A verb that brings about a state adds the word of it to the
+    answer's `data`: the first of `states`, or the second when it was so already.
     """
 
     argv: tuple[str, ...]
     call: tuple[str, str]
     good: Says
     empty: Says | str
+    states: tuple[str, ...] = ()
+
+    @property
+    def printed(self) -> Any:
+        """Return what `--json` prints of the good answer."""
+        body = self.good.body
+        if not self.states:
+            return body
+        return {**body, "data": {**body["data"], "status": self.states[0]}}
 
 
 CASES = {
@@ -215,12 +226,14 @@ CASES = {
         ("PUT", ENDPOINT),
         ok({**samples.ENDPOINT, "is_active": False}),
         DOES,
+        ("paused", "already_paused"),
     ),
     "endpoints resume": Case(
         ("endpoints", "resume", samples.ENDPOINT["id"]),
         ("PUT", ENDPOINT),
-        ok(samples.ENDPOINT),
+        ok(samples.ENDPOINT, meta={"queued": 0}),
         DOES,
+        ("active", "already_active"),
     ),
     "endpoints delete": Case(
         ("endpoints", "delete", samples.ENDPOINT["id"], "--yes"),
@@ -327,6 +340,7 @@ CASES = {
         ("DELETE", KEY),
         ok({**samples.KEY, "state": "revoked"}),
         DOES,
+        ("revoked", "already_revoked"),
     ),
     "prune": Case(
         ("prune", "--dry-run"),

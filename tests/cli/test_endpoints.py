@@ -152,6 +152,29 @@ def test_a_second_pause_changes_nothing_and_says_so(api: FakeApi, momo: Momo) ->
     assert sent(api) == []
 
 
+def test_a_state_that_is_so_already_is_told_to_programs_too(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ONE, ok({**samples.ENDPOINT, "is_active": False}))
+    paused = momo("endpoints", "pause", ID, "--json")
+    assert (paused.code, paused.json["data"]["status"]) == (0, "already_paused")
+    api.on("PUT", ONE, ok(samples.ENDPOINT, meta={}))
+    resumed = momo("endpoints", "resume", ID, "--fields", "status")
+    assert (resumed.code, resumed.out) == (0, "already_active\n")
+
+
+def test_an_endpoint_says_what_it_answered_when_it_failed_last(api: FakeApi, momo: Momo) -> None:
+    failed = {
+        "at": "2026-11-20T09:16:00.000Z",
+        "response_status_code": 503,
+        "error": {"code": "http_error", "message": ""},
+        "diagnosis": "The receiver could not take it just now. Look at its log.",
+    }
+    api.on("GET", ONE, ok(samples.ENDPOINT, meta={"last_error": failed}))
+    assert momo("endpoints", "show", ID, "-o", "table").out.splitlines()[-2:] == [
+        "  last bad 2m ago: 503",
+        "           The receiver could not take it just now. Look at its log.",
+    ]
+
+
 def test_the_list_says_how_much_waits_and_what_to_type_about_one_that_was_stopped(
     api: FakeApi, momo: Momo
 ) -> None:

@@ -87,6 +87,18 @@ def test_revoke_asks_first_and_without_a_person_says_how(api: FakeApi, momo: Mom
     assert [asked.method for asked in api.asked] == ["GET"]
 
 
+def test_a_key_is_ended_once_and_then_was_ended_already(api: FakeApi, momo: Momo) -> None:
+    gone = {**samples.KEY, "state": "revoked", "revoked_at": "2026-11-20T09:16:00.000Z"}
+    api.on("GET", KEY, ok(samples.KEY), ok(gone))
+    api.on("DELETE", KEY, ok(gone))
+    words = ("keys", "revoke", samples.KEY["id"])
+    assert momo(*words, "--yes", "--get", "data.status").out == "revoked\n"
+    again = momo(*words, "-o", "table")
+    assert (again.code, again.out) == (0, "svc_live_sk_...aB3d was ended already.\n")
+    assert momo(*words, "--json").json["data"]["status"] == "already_revoked"
+    assert [asked.method for asked in api.asked] == ["GET", "DELETE", "GET", "GET"]
+
+
 @pytest.mark.slow
 def test_a_new_password_with_the_daemon_and_without(tmp_path: Path) -> None:
     with RealShop(tmp_path) as shop:

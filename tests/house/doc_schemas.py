@@ -32,7 +32,7 @@ def schemas() -> dict[str, str]:
             found[f"{name.replace(' ', '-')}.json"] = {
                 "$schema": DIALECT,
                 "title": f"momo {name} --json",
-                **_moved(answer, f"{SHARED}#/$defs/"),
+                **_with_states(_moved(answer, f"{SHARED}#/$defs/"), case.states),
             }
     return {name: json.dumps(schema, indent=1) + "\n" for name, schema in found.items()}
 
@@ -50,6 +50,19 @@ def _answer(paths: dict[str, Any], method: str, path: str) -> dict[str, Any] | N
         )
         return schema
     return None
+
+
+def _with_states(schema: Any, states: tuple[str, ...]) -> Any:
+    """Return the schema of an answer to whose `data` a command adds the word of a state."""
+    if not states:
+        return schema
+    word = {"type": "string", "enum": list(states), "examples": [states[0]]}
+    added = {"type": "object", "properties": {"status": word}, "required": ["status"]}
+    properties = schema["properties"]
+    return {
+        **schema,
+        "properties": {**properties, "data": {"allOf": [properties["data"], added]}},
+    }
 
 
 def _moved(value: Any, place: str) -> Any:
