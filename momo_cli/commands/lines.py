@@ -187,8 +187,10 @@ def _number(row: Row) -> Cell | str:
 
 
 def _heading(terminal: Terminal, rows: list[Row], *, ready: bool, unplaced: int) -> str:
+    # A phone that has never read a payment keeps nothing from being ready (interface.md, Line status).
+    which = "every SIM" if all(row["phone_number"] for row in rows) else "every SIM in use"
     state = (
-        terminal.style("READY  ✓ every SIM has a number", "green")
+        terminal.style(f"READY  ✓ {which} has a number", "green")
         if ready
         else terminal.style(f"NOT READY  ! {_unready(rows)}", "yellow")
     )

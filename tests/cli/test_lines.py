@@ -41,6 +41,17 @@ def test_a_sim_without_a_number_is_offered_those_that_have_no_sim(
     assert momo("lines", "-o", "table").err.splitlines() == told
 
 
+def test_a_sim_that_never_read_a_payment_is_not_said_to_have_a_number(
+    api: FakeApi, momo: Momo
+) -> None:
+    lines = bare("spare")
+    lines["phones"][0]["reads_payments"] = False
+    api.on("GET", Path.LINES, ok({**lines, "ready": True}))
+    heading, *_, row = momo("lines", "-o", "table").out.splitlines()
+    assert heading == "READY  ✓ every SIM in use has a number     UNPLACED (30 d)  0"
+    assert "no number" in row
+
+
 def test_programs_are_asked_for_nothing_more(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.LINES, ok(bare("till")))
     assert momo("lines", "--json").code == 0
