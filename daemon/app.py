@@ -55,7 +55,7 @@ class RunOptions:
     Attributes:
         http: `HOST:PORT`, `off`, or None for the setting.
         insecure_http: `http` may be an address that other machines reach, without encryption.
-        modems: Paths to serve; empty means: find them.
+        modems: Paths to serve; empty means: those of the settings, and where these name none, find them.
     """
 
     http: str | None = None
@@ -123,7 +123,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     watcher = _supervisor(options)
-    ports = Ports(env, log, options.modems)
+    ports = Ports(env, log, options.modems or env.config.modems.ports)
     simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
     deliver, sending = _delivery(env, log)
     channels = _channels(env)

@@ -69,6 +69,7 @@ class Modems:
     heartbeat_s: float = 30.0
     command_timeout_s: float = 30.0
     delete: bool = True
+    ports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +300,11 @@ def _folder(value: str) -> str:
     )
 
 
+def _port(value: str) -> str:
+    # A phone comes and goes, so it need not be there now.
+    return "" if value.startswith("/") else "takes paths from the root, such as /dev/ttyUSB1"
+
+
 def _phone(value: str) -> str:
     good = not value or read_phone(value) is not None
     return "" if good else "takes a phone number, such as 0244124567"
@@ -324,6 +330,7 @@ _RULES: Final[dict[str, Rule]] = {
     "modems.sweep_s": _seconds,
     "modems.heartbeat_s": _seconds,
     "modems.command_timeout_s": _seconds,
+    "modems.ports": _port,
     "limits.live_per_min": _between(0, 1_000_000),
     "limits.test_per_min": _between(0, 1_000_000),
     "limits.burst": _between(0, 1_000_000),

@@ -1,20 +1,22 @@
 """The steps of `momo setup` about this machine: the address, the service, the daemon, the second place for backups."""
 
+import json
 import os
 from typing import Any, Final
 
 from momo_cli.answer import Row
 from momo_cli.errors import Failure
 from momo_cli.process import ask
-from momo_cli.run_flags import run_flags
 from momo_cli.running import start
 from momo_cli.service_setup import agreed, switch_on
 from momo_cli.services import Service, check_place, read, service_for, write
 from momo_cli.setup_step import Setup, row
 from momo_cli.setup_wishes import BINDS
 from momo_cli.text import at, clean
+from momo_cli.values import dumps
 
 START_S: Final = 30.0
+_PORTS: Final = "modems.ports"
 
 
 def http(setup: Setup) -> Row:
@@ -66,7 +68,14 @@ def service(setup: Setup) -> Row:
     return _install(setup, found, wish)
 
 
+def _keep_ports(setup: Setup) -> None:
+    """Have the daemon serve the ttys that were named, also when the machine or somebody else starts it."""
+    if setup.wishes.modems:
+        setup.set(_PORTS, dumps([os.path.abspath(port) for port in setup.wishes.modems]))  # noqa: PTH100  # no pathlib here
+
+
 def _install(setup: Setup, found: Service, wish: str | None) -> Row:
+    _keep_ports(setup)
     check_place(found)
     files = found.files(with_timers=True)
     if setup.wishes.service is None and not agreed(setup.terminal, files):
@@ -87,9 +96,9 @@ def daemon(setup: Setup) -> Row:
         if setup.client.alive():
             return row("daemon", "done", "Runs")
         return row("daemon", "needs_action", "It does not run", "momo daemon start")
-    flags = run_flags(None, setup.wishes.modems, simulated_phone=False)
+    _keep_ports(setup)
     try:
-        started = start(setup.client, setup.terminal, flags, START_S)
+        started = start(setup.client, setup.terminal, (), START_S)
     except Failure as failure:
         if service_for(setup.terminal, system=False).installed is False:
             raise
@@ -99,7 +108,13 @@ def daemon(setup: Setup) -> Row:
     if setup.restart and started.status == "already_running":
         return row("daemon", "needs_action", "It runs with the old settings", "momo daemon restart")
     word = "Runs" if started.status == "already_running" else "Started"
-    return row("daemon", "done", f"{word} (pid {started.pid})")
+    return row("daemon", "done", f"{word} (pid {started.pid}){_alone(setup)}")
+
+
+def _alone(setup: Setup) -> str:
+    """Say that no other modem is found any more; a person who named one may have two."""
+    ports = json.loads(setup.get(_PORTS))
+    return f", for {' and '.join(map(clean, ports))} alone" if ports else ""
 
 
 def backup(setup: Setup) -> Row:

@@ -9,6 +9,7 @@ from momo_cli.process import ask
 from momo_cli.setup_memory import put_off, remember
 from momo_cli.setup_wishes import Wishes
 from momo_cli.terminal import Terminal
+from momo_cli.values import raw
 
 
 @dataclass(slots=True)
@@ -59,11 +60,11 @@ class Setup:
         self.say(f"  {self.terminal.style('!', 'yellow', message=True)} {text}")
 
     def get(self, key: str) -> str:
-        """Return a setting as it is for the daemon's next start."""
+        """Return a setting as it is for the daemon's next start; a list as JSON."""
         if not self._settings:
             rows = ask(self.terminal, "config", "--json", "show").body["data"]
             self._settings = {row["key"]: row["value"] for row in rows}
-        return str(self._settings[key])
+        return raw(self._settings[key])
 
     def set(self, key: str, value: str, *, live: bool = True) -> str:
         """Set a setting, unless it is so already; return it. `live` says that a daemon that runs has the old one."""

@@ -94,7 +94,7 @@ class Wishes:
             self.http, self.public_url, self.endpoint, self.service, self.practice,
             self.first_payment, self.pin_file, self.backup_to,
         )  # fmt: skip
-        return bool(self.sims) or any(wish is not None for wish in said)
+        return bool(self.sims or self.modems) or any(wish is not None for wish in said)
 
 
 def wishes_of(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) -> Wishes:

@@ -231,7 +231,8 @@ def _wrong_ports(modems: list[UsbDevice], ports: list[str], served: list[str]) -
                 "modem.tty",
                 Status.FAIL,
                 f"{path} is not the port of this modem that takes commands",
-                f"momo daemon run --modem {better}, or without --modem: then momo finds it",
+                f"momo setup --modem {better}; or leave --modem out and type "
+                "momo config set modems.ports --default: then momo finds it",
             )
 
 

@@ -100,7 +100,10 @@ _BackupTo = Annotated[
 ]
 _Modem = Annotated[
     list[str] | None,
-    typer.Option(metavar="PATH", help="A modem's tty, where it is not found by itself."),
+    typer.Option(
+        metavar="PATH",
+        help="A modem's tty, where it is not found by itself; kept in [modems] ports.",
+    ),
 ]
 _Source = Annotated[
     str | None,

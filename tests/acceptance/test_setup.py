@@ -29,15 +29,17 @@ class Shopkeeper:
         )  # fmt: skip
         os.close(slave)
         self.shown = ""
+        self._unread = ""
+        """What came together with the words that were waited for, after them."""
 
     def reads(self, words: str) -> None:
         """Wait until these words are on the screen, below what was read before."""
-        found = ""
-        while words not in found:
+        while words not in self._unread:
             if not select.select([self._master], [], [], 60)[0]:
-                raise AssertionError(f"{words!r} is not in {self.shown + found!r}")
-            found += os.read(self._master, 4096).decode()
-        self.shown += found
+                raise AssertionError(f"{words!r} is not in {self.shown + self._unread!r}")
+            self._unread += os.read(self._master, 4096).decode()
+        before, _, self._unread = self._unread.partition(words)
+        self.shown += before + words
 
     def types(self, text: str) -> None:
         os.write(self._master, text.encode() + b"\n")
@@ -47,6 +49,7 @@ class Shopkeeper:
         self.types(answer)
 
     def ends(self) -> int:
+        self.shown += self._unread
         while True:
             try:
                 read = os.read(self._master, 4096)
@@ -109,5 +112,10 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             named = {step["id"]: step["status"] for step in checked["data"]["steps"]}
             done = {"shop", "modem", "number", "practice", "first_payment", "backup"}
             assert {named[step] for step in done} == {"done"}
+
+            # The port that was named is served by every daemon from then on.
+            assert momo(environ, "daemon", "stop")[0] == 0
+            assert momo(environ, "daemon", "start")[0] == 0
+            assert momo(environ, "sims", "list", "--wait")[0] == 0
         finally:
             momo(environ, "daemon", "stop")

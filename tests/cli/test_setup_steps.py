@@ -1,4 +1,7 @@
-"""The steps of `momo setup` after the shop itself: against the fake daemon, with settings of their own."""
+"""The steps of `momo setup` after the shop itself: against the fake daemon, with settings of their own.
+
+Longer than 300 lines because all of them start from the same shop, which is made here.
+"""
 
 import os
 import pty
@@ -15,7 +18,12 @@ from tests.cli.conftest import Momo, Shop
 from tests.cli.test_setup import DONE, statuses
 from tests.fakes.fake_api import FakeApi, ok, refusal
 
-SETTINGS = {"http.bind": "127.0.0.1:8420", "http.public_base_url": "", "backup.also_to": ""}
+SETTINGS = {
+    "http.bind": "127.0.0.1:8420",
+    "http.public_base_url": "",
+    "backup.also_to": "",
+    "modems.ports": [],
+}
 COPIED = {"status": "copied", "path": "/media/stick/momo-20261120T091800Z.db", "why": ""}
 PRACTICE = {"reference": "svc_trx_practice", "svc_code": "7KQ2MX"}
 
@@ -75,6 +83,21 @@ def test_flags_alone_lead_to_the_first_practice_payment(
     # The daemon runs with the old address: that needs a person.
     assert ran.code == 6
     assert ran.json["data"]["api_key"] == "svc_live_sk_canary"
+
+
+def test_a_modem_that_was_named_is_served_from_then_on(
+    settled: list[Any], momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/dev")
+    words = ("setup", "--no-input", "--modem", "ttyUSB1", "--modem", "/dev/tty,2", "--json")
+    # The daemon that runs found its modems itself.
+    assert statuses(momo(*words))["daemon"] == "needs_action"
+    assert settled == [("modems.ports", '["/dev/ttyUSB1","/dev/tty,2"]')]
+    again = momo(*words)
+    assert statuses(again)["daemon"] == "done"
+    (told,) = [one["detail"] for one in again.json["data"]["steps"] if one["id"] == "daemon"]
+    assert told.endswith(", for /dev/ttyUSB1 and /dev/tty,2 alone")
+    assert len(settled) == 1
 
 
 def test_file_says_what_the_flags_would_and_flags_win(

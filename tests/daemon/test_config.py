@@ -22,7 +22,7 @@ per_endpoint = 1
 retry_4xx = [408, 429]
 default_url = "https://shop.example/momo"
 """,
-    "modems": "poll_s = 0.5\nsweep_s = 60\nheartbeat_s = 5\ncommand_timeout_s = 2.5\ndelete = false",
+    "modems": "poll_s = 0.5\nsweep_s = 60\nheartbeat_s = 5\ncommand_timeout_s = 2.5\ndelete = false\nports = ['/dev/ttyUSB1']",
     "limits": "live_per_min = 0\nburst = 5\nconnections = 16",
     "smtp": 'host = "mail.example"\nport = 25\nfrom = "momo@shop.example"\nstarttls = false',
     "open_collections": "enabled = false",
@@ -147,6 +147,7 @@ def test_wrong_type_names_the_line_and_the_type(text: str, says: str) -> None:
         "webhooks.workers = 0",
         "webhooks.retry_4xx = [500]",
         "modems.poll_s = -1",
+        'modems.ports = ["ttyUSB1"]',
         "limits.live_per_min = -1",
         "limits.connections = 0",
         "smtp.port = 70000",
