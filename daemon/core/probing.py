@@ -21,7 +21,11 @@ def is_out(consecutive_failures: int, link_failures: int) -> bool:
 
 
 def probe_at(
-    consecutive_failures: int, link_failures: int, last_failure_at: int | None, changed_at: int
+    consecutive_failures: int,
+    link_failures: int,
+    last_failure_at: int | None,
+    changed_at: int,
+    now_us: int,
 ) -> int:
     """Return when an endpoint that is out may be tried again; times are microseconds.
 
@@ -30,10 +34,12 @@ def probe_at(
         link_failures: Failures since the last 2xx that did not, because our own link may have been down.
         last_failure_at: Of either kind; None when there was none.
         changed_at: When its owner last changed it. What failed before a resume or a new address says nothing of it now.
+        now_us: By the clock as it is now.
     """
     streak = max(consecutive_failures, link_failures)
     assert streak >= STREAK_MIN, "an endpoint that is not out needs no probe"
-    if last_failure_at is None:
+    if last_failure_at is None or last_failure_at > now_us:
+        # One that is still to come was noted by a clock that was ahead; the next failure is noted by this one.
         return 0
     at = last_failure_at + PROBE_US[min(streak - STREAK_MIN, len(PROBE_US) - 1)]
     # The earlier one, so that a clock that was set back since makes no probe wait longer, nor lets each follow the last.

@@ -107,7 +107,11 @@ class Turn:
             at = max(
                 queue.next_at,
                 probe_at(
-                    queue.failures, queue.link_failures, queue.last_failure_at, queue.updated_at
+                    queue.failures,
+                    queue.link_failures,
+                    queue.last_failure_at,
+                    queue.updated_at,
+                    self.now,
                 ),
             )
             if at > self.now:

@@ -51,6 +51,20 @@ async def test_from_three_failures_on_all_wait_behind_a_probe_after_5_15_and_30_
         await fail(shop, probe)
 
 
+async def test_an_outage_that_a_clock_which_was_ahead_noted_ends_by_the_right_one(
+    shop: FakeShop,
+) -> None:
+    shop.clock.jump(400 * 86_400.0)
+    await in_outage(shop)
+    shop.clock.jump(-400 * 86_400.0)
+    await owe(shop, "93214500009")
+    (probe,) = await lease(shop)
+    await fail(shop, probe)
+    assert await lease(shop) == []
+    shop.clock.advance(15)
+    assert await lease(shop) != []
+
+
 async def test_a_probe_keeps_to_its_own_schedule(shop: FakeShop) -> None:
     await in_outage(shop, waiting=3)
     for _ in range(3):
