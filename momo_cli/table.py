@@ -72,10 +72,11 @@ def lines(terminal: Terminal, view: View, answer: Answer, fields: Sequence[Field
 
 
 def stream_lines(terminal: Terminal, view: View, rows: Iterable[Row]) -> Iterator[str]:
-    """Yield one line per row as it comes; nothing to measure the columns by."""
+    """Yield each row as it comes, on one line, or more where it is too long; nothing to measure the columns by."""
     for row in rows:
         cells = _cells(terminal, view.heads, (), row)
-        yield _GAP.join(terminal.style(cell.text, cell.style) for cell in cells).rstrip()
+        line = _GAP.join(terminal.style(cell.text, cell.style) for cell in cells).rstrip()
+        yield from hung(line, terminal.width, labels=False)
 
 
 def _cells(

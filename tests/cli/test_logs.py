@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from daemon import wire
+from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, ok
 
@@ -25,6 +26,18 @@ def test_lines_of_the_daemon_are_shown_and_chosen(api: FakeApi, momo: Momo) -> N
         "level": "warning", "lines": "200", "component": "modem",
         "since": "2026-11-20T08:18:00.000Z",
     }  # fmt: skip
+
+
+def test_a_long_line_goes_on_below_itself_between_its_facts(api: FakeApi, momo: Momo) -> None:
+    row = {**ROW, "device_id": samples.DEVICE, "why": "no answer to AT", "tries": 3}
+    api.on("GET", wire.Path.LOCAL_LOGS, ok([row], meta={"cursor": "7:9"}))
+    assert momo("logs", "-o", "table", COLUMNS="70").out.splitlines() == [
+        "20 Nov 09:14:00  warning  modem.lost            port=/dev/a",
+        f"  device_id={samples.DEVICE}  why=no answer to AT",
+        "  tries=3",
+    ]
+    (line,) = momo("logs", COLUMNS="70").out.splitlines()
+    assert line.endswith("tries=3")
 
 
 def test_json_is_one_document_a_line(api: FakeApi, momo: Momo) -> None:
