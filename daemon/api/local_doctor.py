@@ -48,7 +48,9 @@ async def get(call: Call) -> Reply:
         os.getpid(),
         places=places(os.environ, os.getuid(), tempfile.gettempdir()),
         environ=os.environ,
-        running=Running(VERSION, "" if doubt is None else doubt.why, env.http_address),
+        running=Running(
+            VERSION, "" if doubt is None else doubt.why, env.clock_vouched(), env.http_address
+        ),
         version=VERSION,
         now_us=env.clock.now_us(),
     )

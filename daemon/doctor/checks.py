@@ -67,11 +67,13 @@ class Running:
     Attributes:
         version: Of the program that runs, which an upgrade may have left behind.
         clock_doubt: Why it does not believe the clock, "" when it does.
+        clock_vouched: Something speaks for the clock too.
         http: `HOST:PORT` of the API, or empty.
     """
 
     version: str
     clock_doubt: str
+    clock_vouched: bool
     http: str
 
 

@@ -35,6 +35,13 @@ def checks(patient: Patient) -> Iterator[Check]:
             "clock.witness", Status.WARN,
             f"{patient.running.clock_doubt}; nothing expires and nothing is cleared away meanwhile", _SET,
         )  # fmt: skip
+    elif not patient.running.clock_vouched:
+        yield Check(
+            "clock.witness", Status.WARN,
+            "not vouched for yet: the machine was off, and no SMS since has told the network's time; meanwhile orders and "
+            "what is old end later than they should, never before",
+            "wait for the next payment, or send an SMS to the shop's SIM",
+        )  # fmt: skip
     else:
         yield Check(
             "clock.witness", Status.OK, "no SMS and no line of the journal speaks against it"

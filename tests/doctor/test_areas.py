@@ -28,7 +28,7 @@ from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
 US = User(os.getuid(), frozenset())
-RUNNING = Running("0.1.0", "", "127.0.0.1:8420")
+RUNNING = Running("0.1.0", "", clock_vouched=True, http="127.0.0.1:8420")
 Found = dict[str, tuple[str, str, str]]
 
 
@@ -207,6 +207,14 @@ def test_the_clock_is_judged_by_its_year_its_witnesses_and_its_keeper(
     assert bad(wrong, "clock") == {"clock.year": "fail", "clock.witness": "warn"}
     (machine.root / "run" / "systemd" / "timesync" / "synchronized").touch()
     assert bad(patient, "clock") == {}
+
+
+def test_a_clock_that_nothing_speaks_for_yet_is_told_with_what_helps(patient: Patient) -> None:
+    unheard = replace(patient, running=replace(RUNNING, clock_vouched=False))
+    status, detail, fix = found(unheard, "clock")["clock.witness"]
+    assert (status, "not vouched for yet" in detail, "send an SMS" in fix) == ("warn", True, True)
+    doubted = replace(RUNNING, clock_doubt="the clock is 11 min ahead", clock_vouched=False)
+    assert "11 min ahead" in found(replace(patient, running=doubted), "clock")["clock.witness"][1]
 
 
 async def test_a_zone_that_the_machine_does_not_know_is_named(
