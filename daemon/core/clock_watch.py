@@ -168,11 +168,12 @@ class ClockWatch:
             }
         )
 
-    def remember(self, memory: str, boot_s: float, boot_id: str) -> bool:
+    def remember(self, memory: str, now_us: int, boot_s: float, boot_id: str) -> bool:
         """Take up where the program before this one ended; False when that cannot be read.
 
         All of it where the machine has run on since. Else the counter began anew: only the time that had come by then is
         known, and orders of a wrong clock are taken as if the machine had not been off, so that they end late, not early.
+        A clock that is behind where it was left was surely set back while the machine was off; `step` says so next.
         """
         try:
             told: dict[str, Any] = json.loads(memory)
@@ -190,6 +191,7 @@ class ClockWatch:
             self._witnesses.extend(witnesses)
         else:
             self._past = (past_us, boot_s)
+            self._looked = (looked[0], boot_s) if looked[0] > now_us else None
         ran_on = 0 if same else _us(then_s) - _us(boot_s)
         self._made.extend((which, zero + ran_on) for which, zero in made)
         return True

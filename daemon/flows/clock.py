@@ -20,7 +20,7 @@ async def begin(env: Env) -> None:
     """
     seen, clock = env.clock_watch, env.clock
     memory = await asyncio.to_thread(clock_memory.read, env.home)
-    if not seen.remember(memory, clock.boottime(), clock.boot_id()):
+    if not seen.remember(memory, clock.now_us(), clock.boottime(), clock.boot_id()):
         at = await env.store.read(lambda reader: events.latest_at(reader, JOURNAL_LINES))
         if at is not None:
             seen.written_before(at, clock.boottime())

@@ -1,5 +1,7 @@
 """When the wall clock is believed: it has witnesses, and they are carried forward by a clock that nobody can set."""
 
+import pytest
+
 from daemon.core.clock_watch import BUILT_US, ClockWatch
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 
@@ -123,12 +125,20 @@ def test_another_boot_knows_only_the_time_that_had_come() -> None:
     first.look(NOW, 1000)
     memory = first.memory(NOW, 1000, "a")
     again, elsewhere = ClockWatch(), ClockWatch()
-    assert again.remember(memory, 1060, "a")
-    assert elsewhere.remember(memory, 10, "b")
+    assert again.remember(memory, NOW, 1060, "a")
+    assert elsewhere.remember(memory, NOW, 10, "b")
     assert ahead(again, NOW + DAY_US, 1060) == DAY_US - MINUTE_US
     assert elsewhere.doubt(NOW + DAY_US, 10) is None
     assert elsewhere.sure_us(NOW + DAY_US, 70) == NOW + MINUTE_US
     # Without a name for the boot no counter can be laid beside another.
     nameless = ClockWatch()
-    assert nameless.remember(first.memory(NOW, 1000, ""), 1060, "")
+    assert nameless.remember(first.memory(NOW, 1000, ""), NOW, 1060, "")
     assert nameless.doubt(NOW + DAY_US, 1060) is None
+
+
+@pytest.mark.parametrize(("by_us", "step_us"), [(-DAY_US, -DAY_US), (DAY_US, 0), (-MINUTE_US, 0)])
+def test_another_boot_knows_only_that_its_clock_was_set_back(by_us: int, step_us: int) -> None:
+    first, then = watch(NOW), ClockWatch()
+    first.look(NOW, 1000)
+    assert then.remember(first.memory(NOW, 1000, "a"), NOW + by_us, 10, "b")
+    assert then.step(NOW + by_us + 60 * SECOND_US, 70) == step_us
