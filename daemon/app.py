@@ -32,6 +32,7 @@ from daemon.loops.simulated import SimulatedPhones
 from daemon.loops.sweep import sweep
 from daemon.loops.templates import watch_templates
 from daemon.loops.watchdog import Watchdog
+from daemon.modem.discovery import find_ports
 from daemon.notices.channels import Channel
 from daemon.notices.desktop import Desktop
 from daemon.notices.email import Email
@@ -55,12 +56,12 @@ class RunOptions:
     Attributes:
         http: `HOST:PORT`, `off`, or None for the setting.
         insecure_http: `http` may be an address that other machines reach, without encryption.
-        modems: Paths to serve; empty means: those of the settings, and where these name none, find them.
+        modems: Paths to serve, perhaps none; None is those of the settings, and where these name none, find them.
     """
 
     http: str | None = None
     insecure_http: bool = False
-    modems: tuple[str, ...] = ()
+    modems: tuple[str, ...] | None = None
     log_json: bool = False
     supervised: bool = False
     """systemd started us: tell it when we are ready, and that no worker hangs."""
@@ -123,7 +124,8 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     watcher = _supervisor(options)
-    ports = Ports(env, log, options.modems or env.config.modems.ports)
+    named = env.config.modems.ports if options.modems is None else options.modems
+    ports = Ports(env, log, named, find=find_ports if options.modems is None else list)
     simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
     deliver, sending = _delivery(env, log)
     channels = _channels(env)

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
     run = RunOptions(
         http=options.http,
         insecure_http=options.insecure_http,
-        modems=tuple(options.modem),
+        modems=None if options.modem is None else tuple(options.modem),
         log_json=options.log_json,
         supervised=options.supervised,
         simulated_phone=options.simulated_phone,

@@ -1,6 +1,6 @@
 """Run the daemon here, in the foreground, until Ctrl-C or SIGTERM.
 
-Without --modem it finds modems by itself. Exit 74 damaged database, 75 another daemon holds this
+Without --modem it serves those of [modems] ports, or finds them by itself. Exit 74 damaged database, 75 another daemon holds this
 shop, 78 not set up or wrong settings.
 """
 
@@ -11,6 +11,7 @@ import typer
 
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
+from momo_cli.errors import usage
 from momo_cli.process import become
 from momo_cli.run_flags import Http, InsecureHttp, Modems, SimulatedPhone, run_flags
 from momo_cli.terminal import Terminal
@@ -19,6 +20,7 @@ EXAMPLES: Final = """\
   momo daemon run
   momo daemon run --http 127.0.0.1:0 --modem /dev/ttyUSB1
   momo daemon run --log-json --http off
+  momo daemon run --no-modem
   momo daemon run --simulated-phone
 """
 
@@ -30,10 +32,14 @@ class Options:
     flags: tuple[str, ...]
 
 
-def command(
+def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     http: Http = None,
     insecure_http: InsecureHttp = False,
     modem: Modems = None,
+    no_modem: Annotated[
+        bool,
+        typer.Option("--no-modem", help="Serve no phone, such as to look at a copy of a shop."),
+    ] = False,
     simulated_phone: SimulatedPhone = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
     supervised: Annotated[
@@ -42,6 +48,8 @@ def command(
     ] = False,
 ) -> Call:
     """Read the flags."""
+    if modem and no_modem:
+        raise usage("--modem names a phone and --no-modem wants none; give one of them")
     flags = run_flags(
         http,
         modem or [],
@@ -50,7 +58,7 @@ def command(
         log_json=log_json,
         supervised=supervised,
     )
-    return Call(run, Options(flags))
+    return Call(run, Options((*flags, "--no-modem") if no_modem else flags))
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature

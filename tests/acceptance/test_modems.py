@@ -2,11 +2,13 @@
 
 import json
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.acceptance.conftest import Scene
+from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 
@@ -74,3 +76,15 @@ def test_a_sim_that_asks_for_its_pin_is_what_the_doctor_names(scene: Scene) -> N
     assert found["status"] == "fail"
     assert "PIN" in found["detail"]
     assert found["fix"]
+
+
+@pytest.mark.slow
+def test_a_phone_of_the_settings_is_served_unless_no_phone_is_wanted(tmp_path: Path) -> None:
+    with PhoneProcess(tmp_path / "tty") as phone:
+        settings = {"modems": {"ports": [str(phone.link)]}}
+        with RealShop(tmp_path / "shop", settings=settings) as shop:
+            shop.start(arguments=["--no-modem"])
+            assert said(shop, "modems", "list") == []
+            shop.stop()
+            shop.start()
+            assert healthy(shop)["port"] == str(phone.link)

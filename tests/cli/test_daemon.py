@@ -127,6 +127,10 @@ def test_neither_works_without_a_shop(verb: str, shop: Shop, momo: Momo) -> None
     assert momo("daemon", verb, "--json").code == 11
 
 
+def test_a_phone_and_no_phone_do_not_go_together(momo: Momo) -> None:
+    assert momo("daemon", "run", "--modem", "a", "--no-modem").code == 2
+
+
 @pytest.mark.parametrize(
     ("argv", "became"),
     [
@@ -135,6 +139,7 @@ def test_neither_works_without_a_shop(verb: str, shop: Shop, momo: Momo) -> None
             ("daemon", "run", "--http", "h:0", "--modem", "a", "--modem", "b", "--log-json"),
             ["run", "--http=h:0", "--modem=a", "--modem=b", "--log-json"],
         ),
+        (("daemon", "run", "--no-modem"), ["run", "--no-modem"]),
         (("demo",), ["demo"]),
         (("demo", "--keep"), ["demo", "--keep"]),
         (
