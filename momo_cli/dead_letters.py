@@ -6,7 +6,7 @@ from typing import Final
 from momo_cli.answer import Field, Row, View
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
-from momo_cli.words import ago, clock
+from momo_cli.words import ago, clock, money
 
 FIELDS: Final = tuple(
     Field(name)
@@ -30,7 +30,7 @@ FIELDS: Final = tuple(
         "resolved_at",
         "diagnosis",
     )
-)
+) + tuple(Field(name, f"payment.{name}") for name in ("amount", "currency", "svc_code"))
 VIEW: Final = View(fields=FIELDS)
 _SHOWN_MAX: Final = 5
 """Of one group; the others are counted."""
@@ -66,7 +66,16 @@ def _line(row: Row, terminal: Terminal) -> str:
     again = (
         f"  sent again {ago(row.get('replayed_at'), terminal)}" if row.get("replayed_at") else ""
     )
-    return f"   {clean(row.get('id'))}  {ago(row.get('failed_at'), terminal)}{again}"
+    return f"   {clean(row.get('id'))}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
+
+
+def _payment(row: Row) -> str:
+    """Return the money and the code that it is about, as far as they are known."""
+    told = (
+        money(at(row, "payment.amount"), at(row, "payment.currency")),
+        clean(at(row, "payment.svc_code")),
+    )
+    return "".join(f"  {part}" for part in told if part)
 
 
 def lines(row: Row, terminal: Terminal) -> list[str]:
@@ -78,7 +87,7 @@ def lines(row: Row, terminal: Terminal) -> list[str]:
         f"  id       {clean(row.get('id'))}",
         f"  delivery {clean(row.get('delivery_id'))}",
         f"  webhook  {clean(row.get('webhook_id'))}",
-        f"  payment  svc_trx_{clean(row.get('transaction_id')).replace('-', '')}",
+        f"  payment  svc_trx_{clean(row.get('transaction_id')).replace('-', '')}{_payment(row)}",
         f"  tries    {row.get('attempt_count') or 0}",
     ]
     if said:

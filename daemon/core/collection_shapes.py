@@ -131,6 +131,17 @@ def dead_letter(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
         "error_message": row.error_message,
         "delivery_status": about.status,
         "test": about.test,
+        "payment": _payment_told(about),
+    }
+
+
+def _payment_told(about: Delivery) -> Json:
+    """Return what a payload tells of its payment, so that a person knows it without reading the payload."""
+    data = msgspec.json.decode(about.body).get("data") or {}
+    return {
+        "amount": data.get("amount") or data.get("actual_amount"),
+        "currency": data.get("currency"),
+        "svc_code": data.get("svc_code"),
     }
 
 

@@ -207,6 +207,14 @@ DEAD_LETTER: Final = {
     "error_message": maybe(text("404 Not Found")),
     "delivery_status": word(DeliveryStatus, DeliveryStatus.FAILED),
     "test": TEST,
+    "payment": shape(
+        {
+            "amount": maybe(AMOUNT),
+            "currency": maybe(CURRENCY),
+            "svc_code": maybe(text("7KQ2MX")),
+        },
+        note="what the payload tells of it; null where it tells nothing",
+    ),
 }
 MESSAGE: Final = {
     "id": ID,

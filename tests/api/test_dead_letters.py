@@ -68,7 +68,10 @@ async def test_list_has_every_field(api: FakeApi) -> None:
         "error_message": None,
         "delivery_status": "failed",
         "test": False,
+        "payment": {"amount": "25.00", "currency": "GHS", "svc_code": letter["payment"]["svc_code"]},
     }
+    sent = (await api.live.get(f"{PATH}/{letter['id']}")).json()["data"]["payload"]["data"]
+    assert letter["payment"]["svc_code"] == sent["svc_code"]
     assert letter["diagnosis"].startswith("shop.example answered 410: ")
     meta = (await api.live.get(PATH)).json()["meta"]
     assert meta == {"limit": 100, "offset": 0, "total": 1}

@@ -371,6 +371,7 @@ DEAD_LETTER: dict[str, Any] = {
     "error_message": None,
     "delivery_status": "failed",
     "test": False,
+    "payment": {"amount": "38.00", "currency": "GHS", "svc_code": "7KQ2MX"},
 }
 GAP: dict[str, Any] = {
     "transaction_id": DELIVERY["transaction_id"],

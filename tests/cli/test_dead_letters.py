@@ -13,13 +13,14 @@ from tests.fakes.fake_api import Asked, FakeApi, Says, ok
 
 def test_dead_letters_are_told_by_what_went_wrong(api: FakeApi, momo: Momo) -> None:
     slow = {**samples.DEAD_LETTER, "id": OTHER, "cause": "timeout", "diagnosis": "Too slow."}
+    slow["payment"] = {"amount": None, "currency": None, "svc_code": None}
     api.on("GET", ApiPath.DEAD_LETTERS, ok([samples.DEAD_LETTER, slow, samples.DEAD_LETTER]))
     ran = momo("dead-letters", "list", "-o", "table")
     assert ran.out.splitlines() == [
         "✗ 2  shop.example  no such address  since today 09:14",
         f"   {samples.DEAD_LETTER['diagnosis']}",
-        f"   {LETTER}  4m ago",
-        f"   {LETTER}  4m ago",
+        f"   {LETTER}  4m ago  GHS 38.00  7KQ2MX",
+        f"   {LETTER}  4m ago  GHS 38.00  7KQ2MX",
         "✗ 1  shop.example  timeout  since today 09:14",
         "   Too slow.",
         f"   {OTHER}  4m ago",
