@@ -3,7 +3,8 @@
 `judge` looks at one message that just came in, among the messages of its line; `decide` at one that a person decided.
 Both give the message's standing and everything that changes for others. The questions, in this order:
 
-1. Do its neighbours already join each other without it? Then it has no place between them.
+1. Do its neighbours already join each other without it? Then it has no place between them, unless with all else that was
+   told it leads from the one to the other another way (`daemon.core.balance_detour`).
 2. Is it impossible in itself: a balance below its own amount?
 3. Does it find the last known balance, or that of a held message before it (which it thereby releases)?
 4. Does a later message find its balance?
@@ -18,14 +19,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from daemon.core.balance_detour import TURNED_US_MAX
 from daemon.core.balance_line import Away, Entry, Gap, Standing, Why, id_number
 from daemon.core.balance_settle import Line
 from daemon.core.limits import MINUTE_US
 
 HELD_US_MAX: Final = 30 * MINUTE_US
 """A receipt held for longer is told to a person (decisions.md section 4)."""
-TURNED_US_MAX: Final = MINUTE_US
-"""Messages this near in time may be booked in another order than their IDs say."""
 WINDOW: Final = 64
 """Messages of a line to load on each side of a new one, by time; see `judge` for what else must be among them."""
 

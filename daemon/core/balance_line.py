@@ -80,6 +80,11 @@ class Entry:
     place: int | None = None
 
     @property
+    def is_known(self) -> bool:
+        """Say whether its balance is one of the wallet's."""
+        return self.standing is Standing.ACCEPTED and self.after is not None
+
+    @property
     def befores(self) -> tuple[int, ...]:
         """What the wallet may have held before it, the likeliest first; empty when it does not say."""
         after = self.after
@@ -215,6 +220,16 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
             place -= 1
         line.insert(place, entry)
     return line
+
+
+def known_before(line: Sequence[Entry], index: int) -> int | None:
+    """Return where the last known balance before a message stands; None when there is none."""
+    return next((i for i in range(index - 1, -1, -1) if line[i].is_known), None)
+
+
+def known_behind(line: Sequence[Entry], index: int) -> int | None:
+    """Return where the next known balance behind a message stands; None when there is none."""
+    return next((i for i in range(index + 1, len(line)) if line[i].is_known), None)
 
 
 def reach(line: Sequence[Entry], start: int, end: int) -> set[int]:

@@ -3,10 +3,12 @@
 The working half of `daemon.core.balance`, which says in which order the questions are asked and why.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final
 
+from daemon.core.balance_detour import OPEN, detour, is_beside_suspect, open_between, vouches
 from daemon.core.balance_line import (
     Away,
     Entry,
@@ -17,11 +19,12 @@ from daemon.core.balance_line import (
     gap_between,
     in_order,
     joins,
+    known_before,
+    known_behind,
 )
 
 GAPS_MAX: Final = 4
 """Amounts named for one message: more alternatives help nobody."""
-_OPEN: Final = frozenset({Standing.HELD, Standing.UNPROVEN})
 
 
 class Line:
@@ -40,11 +43,12 @@ class Line:
         self.index = next(i for i, entry in enumerate(self.entries) if entry.key == judged.key)
         self._judged_before = {entry.key: entry for entry in others}
         self._away = away
-        self.base = self._known_before(self.index)
-        self.following = self._known_behind(self.index)
+        self.base = known_before(self.entries, self.index)
+        self.following = known_behind(self.entries, self.index)
         self.left = self._joined_before()
         self.right = self._joined_behind()
         self._excused = self._explained(self.index)
+        self._way = detour(self.entries, self.base, self.following, self.index)
 
     @property
     def judged(self) -> Entry:
@@ -91,18 +95,20 @@ class Line:
         return Standing.ACCEPTED if new.pays else Standing.NOTED, Why.NO_BALANCE
 
     def _verdict_in_closed_link(self, broken: Standing) -> tuple[Standing, Why]:
-        """Its neighbours join each other: it belongs between them only if it joins on both sides, by another way."""
-        if self.left is not None and self.right is not None:
+        """Its neighbours join each other: it belongs between them only if all that was told leads there another way."""
+        if self._way:
             return Standing.ACCEPTED, Why.JOINS
-        if self.judged.pays and self.left is None and self.right is None:
-            return Standing.FORGED, Why.CONTRADICTED
-        return broken, Why.CONTRADICTED
+        joined = self.left is not None or self.right is not None
+        if joined or not self.judged.pays or is_beside_suspect(self.entries, self.index):
+            return broken, Why.CONTRADICTED
+        return Standing.FORGED, Why.CONTRADICTED
 
     def gaps(self) -> tuple[Gap, ...]:
         """Return the amounts to be named for a message that joins nothing before it."""
-        if self.base is None or self.left is not None or not self.judged.befores:
+        if self.base is None or self.left is not None or self._way or not self.judged.befores:
             return ()
-        starts = [self.base, *reversed(list(self._open(self.base, self.index)))][:GAPS_MAX]
+        held = [*open_between(self.entries, self.base, self.index)]
+        starts = [self.base, *reversed(held)][:GAPS_MAX]
         amounts = ((start, gap_between(self.entries, start, self.index)) for start in starts)
         return tuple(Gap(self.entries[start].key, minor) for start, minor in amounts if minor)
 
@@ -113,7 +119,9 @@ class Line:
             left = expected(self.entries, self.base, self.index) + self.judged.effects[0]
             self._set(self.index, after=left)
         self._set(self.index, standing=standing)
-        if standing is Standing.ACCEPTED and self.judged.after is not None:
+        if standing is Standing.ACCEPTED and self._way:
+            self._settle_way()
+        elif standing is Standing.ACCEPTED and self.judged.after is not None:
             self._settle_before()
             self._settle_behind(self.index)
             self._restore()
@@ -130,27 +138,10 @@ class Line:
             and joins(self.entries, self.base, self.following)
         )
 
-    def _known_before(self, index: int) -> int | None:
-        return next((i for i in range(index - 1, -1, -1) if self._is_known(i)), None)
-
-    def _known_behind(self, index: int) -> int | None:
-        return next((i for i in range(index + 1, len(self.entries)) if self._is_known(i)), None)
-
-    def _is_known(self, index: int) -> bool:
-        entry = self.entries[index]
-        return entry.standing is Standing.ACCEPTED and entry.after is not None
-
-    def _open(self, start: int | None, end: int | None) -> Iterator[int]:
-        """Give the messages between two, both excluded, that are held or unproven."""
-        first = 0 if start is None else start + 1
-        for i in range(first, len(self.entries) if end is None else end):
-            if self.entries[i].standing in _OPEN and self.entries[i].after is not None:
-                yield i
-
     def _joined_before(self) -> int | None:
         if self.base is not None and joins(self.entries, self.base, self.index):
             return self.base
-        for i in reversed(list(self._open(self.base, self.index))):
+        for i in reversed([*open_between(self.entries, self.base, self.index)]):
             if self._may_settle(i) and joins(self.entries, i, self.index):
                 return i
         return None
@@ -158,7 +149,7 @@ class Line:
     def _joined_behind(self) -> int | None:
         if self.judged.after is None:
             return None
-        for i in self._open(self.index, self.following):
+        for i in open_between(self.entries, self.index, self.following):
             if self._may_settle(i) and joins(self.entries, self.index, i):
                 return i
         if self.following is not None and joins(self.entries, self.index, self.following):
@@ -171,7 +162,7 @@ class Line:
 
     def _repeats(self, index: int) -> bool:
         """Say whether a receipt leaves the balance where it was: a genuine text that is used again."""
-        base = self._known_before(index)
+        base = known_before(self.entries, index)
         entry = self.entries[index]
         return entry.pays and base is not None and entry.after == self.entries[base].after
 
@@ -183,9 +174,9 @@ class Line:
 
     def _explained(self, index: int) -> bool:
         """Say whether something excuses the break in front of a message, or behind it if it is the oldest."""
-        start, end = self._known_before(index), index
+        start, end = known_before(self.entries, index), index
         if start is None:
-            behind = self._known_behind(index)
+            behind = known_behind(self.entries, index)
             if behind is None:
                 return False
             start, end = index, behind
@@ -203,7 +194,7 @@ class Line:
         """Say whether it finds the balance before the last known one, which nothing behind confirms."""
         if self.base is None or self.following is not None:
             return False
-        earlier = self._known_before(self.base)
+        earlier = known_before(self.entries, self.base)
         return earlier is not None and joins(self.entries, earlier, self.index)
 
     # What follows from it.
@@ -222,19 +213,27 @@ class Line:
             self._forge_between(self.left, self.index)
         self._measure(self.index)
 
+    def _settle_way(self) -> None:
+        """All of the other way is genuine: what was held on it is released, and what was suspect is none any more."""
+        for i in self._way:
+            self._set(i, standing=Standing.ACCEPTED)
+        for start, end in pairwise(self._way):
+            self._forge_between(start, end)
+            self._measure(end)
+
     def _settle_behind(self, start: int) -> None:
         """Release what joins from here on; the next known balance ends it and is measured again."""
         known = start
         for i in range(start + 1, len(self.entries)):
             entry = self.entries[i]
-            if entry.standing in _OPEN and entry.after is not None:
+            if entry.standing in OPEN and entry.after is not None:
                 doubted = entry.doubted and self.entries[known].doubted
                 if not doubted and joins(self.entries, known, i):
                     self._set(i, standing=Standing.ACCEPTED)
                     self._forge_between(known, i)
                     self._measure(i)
                     known = i
-            elif self._is_known(i):
+            elif self.entries[i].is_known:
                 if joins(self.entries, known, i):
                     self._forge_between(known, i)
                 self._measure(i)
@@ -242,7 +241,7 @@ class Line:
 
     def _excuse_behind(self) -> None:
         """A message that explains came late: release the first break behind it that it explains."""
-        for i in self._open(self.index, self.following):
+        for i in open_between(self.entries, self.index, self.following):
             entry = self.entries[i]
             joined = self.base is not None and joins(self.entries, self.base, i)
             explained = entry.pays and not entry.doubted and self._explained(i)
@@ -259,17 +258,18 @@ class Line:
         for i, entry in enumerate(self.entries):
             if entry.standing is not Standing.SUSPECT or not entry.befores:
                 continue
-            base, following = self._known_before(i), self._known_behind(i)
+            base, following = known_before(self.entries, i), known_behind(self.entries, i)
             if base is None or following is None:
                 continue
-            if joins(self.entries, base, i) and joins(self.entries, i, following):
+            joined = joins(self.entries, base, i) and joins(self.entries, i, following)
+            if joined and all(vouches(self.entries, side) for side in (base, following)):
                 self._set(i, standing=Standing.ACCEPTED)
                 self._measure(i)
                 self._measure(following)
 
     def _measure(self, index: int) -> None:
         """Write down what is unaccounted for in front of a message."""
-        base = self._known_before(index)
+        base = known_before(self.entries, index)
         gap = None if base is None else gap_between(self.entries, base, index)
         self._set(index, gap_minor=gap)
 
@@ -278,7 +278,7 @@ class Line:
 
         One that left the very balance that is found may also be genuine, and stays with a person.
         """
-        for i in self._open(start, end):
+        for i in open_between(self.entries, start, end):
             entry = self.entries[i]
             if entry.pays and entry.after not in self.entries[end].befores:
                 self._set(i, standing=Standing.FORGED)
@@ -289,8 +289,8 @@ class Line:
         It is suspect when the balance before *it* is the one that was found, or when it was itself only excused and
         never proved. The first of a line stays: what is missing behind it is told as missing.
         """
-        base = self._known_before(index)
-        earlier = None if base is None else self._known_before(base)
+        base = known_before(self.entries, index)
+        earlier = None if base is None else known_before(self.entries, base)
         if base is None or earlier is None or joins(self.entries, base, index):
             return
         skipped = joins(self.entries, earlier, index)
