@@ -13,7 +13,7 @@ The order of the questions:
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from daemon.core.limits import CODE_BEFORE_REQUEST_US, LATE_WINDOW_US, TELCO_CLOCK_AHEAD_US
+from daemon.core.limits import CODE_BEFORE_REQUEST_US, LATE_WINDOW_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.verdict import Verdict, judge
 from daemon.wire import ReviewReason, TransactionStatus
@@ -167,8 +167,6 @@ def effective_time(payment: Payment) -> int:
 
     A network time over 10 minutes ahead of ours is ignored; being later than ours it never is the earlier one.
     """
-    if payment.telco_at > payment.stored_at + TELCO_CLOCK_AHEAD_US:
-        return payment.stored_at
     return min(payment.telco_at, payment.stored_at)
 
 
