@@ -5,7 +5,6 @@ The working half of `daemon.core.balance`, which says in which order the questio
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Final
 
 from daemon.core.balance_detour import OPEN, detour, is_beside_suspect, open_between, vouches
@@ -217,9 +216,8 @@ class Line:
         """All of the other way is genuine: what was held on it is released, and what was suspect is none any more."""
         for i in self._way:
             self._set(i, standing=Standing.ACCEPTED)
-        for start, end in pairwise(self._way):
-            self._forge_between(start, end)
-            self._measure(end)
+        for i in self._way[1:]:
+            self._measure(i)
 
     def _settle_behind(self, start: int) -> None:
         """Release what joins from here on; the next known balance ends it and is measured again."""

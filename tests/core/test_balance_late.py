@@ -137,6 +137,32 @@ def test_what_a_forger_sends_afterwards_does_not_stand_in_the_way_of_the_genuine
     assert set(standings.values()) == {ACCEPTED}
 
 
+def test_a_genuine_message_clears_nothing_together_with_a_forged_one() -> None:
+    line = skipped()
+    line.tell(entry(14, -9500, 10_500, at=NEXT.at + 10 * MINUTE_US))
+    assert line.tell(entry(13, 500, 20_000)).holds
+    assert line.standings()["m12"] is SUSPECT
+
+
+def test_the_longest_way_is_the_one_that_is_believed() -> None:
+    # The last one to come would be explained by its two neighbours alone, too.
+    line = proven()
+    line.tell(entry(20, 200, 10_700), entry(12, 700, 11_200), entry(16, 700, 11_200))
+    line.tell(entry(18, -700, 10_500))
+    assert [line.standings()[key] for key in ("m12", "m16", "m18")] == [HELD, HELD, UNPROVEN]
+    line.tell(entry(14, -700, 10_500))
+    assert everything_is_accepted(line)
+
+
+def test_a_held_receipt_beside_the_way_waits_for_what_may_yet_come() -> None:
+    line = skipped()
+    line.tell(entry(13, 500, 20_000), entry(15, -9000, 10_500))
+    standings = line.standings()
+    assert (standings.pop("m13"), set(standings.values())) == (HELD, {ACCEPTED})
+    line.tell(entry(14, -500, 19_500))
+    assert everything_is_accepted(line)
+
+
 def test_a_held_receipt_is_not_let_go_by_a_debit_that_leads_nowhere() -> None:
     # Its neighbours join each other; that some message goes on from it is no other way between them.
     line = proven()
@@ -158,6 +184,7 @@ def test_a_late_receipt_that_joins_nothing_is_forged_beside_a_suspect_one_too() 
     assert line.tell(entry(13, 700, 90_000)).entry.standing is FORGED
 
 
+BEFORE, BEHIND = entry(13, 3000, 13_500), entry(15, 6000, 20_500)
 AFTERWARDS = AT + 17 * MINUTE_US + TURNED_US_MAX + 1
 
 
@@ -174,17 +201,18 @@ def excused() -> Line:
 @pytest.mark.parametrize(
     "late",
     [
-        (entry(15, 6000, 20_500, doubted=True),),
-        (entry(15, 6000, 20_500, at=AFTERWARDS),),
-        (entry(15, 2000, 16_500, at=AFTERWARDS), entry(16, 4000, 20_500, at=AFTERWARDS)),
+        (BEFORE, replace(BEHIND, doubted=True)),
+        (BEFORE, replace(BEHIND, at=AFTERWARDS)),
+        (replace(BEFORE, at=AFTERWARDS), BEHIND),
+        (BEFORE, entry(15, 2000, 16_500, at=AFTERWARDS), entry(16, 4000, 20_500, at=AFTERWARDS)),
     ],
-    ids=["of an unknown route", "sent afterwards", "two of them"],
+    ids=["of an unknown route", "sent afterwards", "sent afterwards, before it", "two of them"],
 )
 def test_nothing_of_the_kind_clears_a_receipt_whose_two_sides_it_fills(
     late: tuple[Entry, ...],
 ) -> None:
     line = excused()
-    line.tell(entry(13, 3000, 13_500), *late, entry(19, 100, 20_900))
+    line.tell(*late, entry(19, 100, 20_900))
     assert line.standings()["m14"] is SUSPECT
 
 
