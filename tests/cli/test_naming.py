@@ -208,10 +208,12 @@ def test_what_a_table_shows_of_an_id_can_be_typed_back(
     momo: Momo,
 ) -> None:
     api.on("GET", path, ok([row]))
+    api.on("GET", call[1], ok(row))
     api.on(*call, ok(row))
     ran = momo(*argv, "--", cut(str(row["id"])))
     assert ran.code == 0, ran.err
-    assert [(asked.method, asked.path) for asked in api.asked] == [("GET", path), call]
+    asked = [(each.method, each.path) for each in api.asked]
+    assert (asked[0], asked[-1]) == (("GET", path), call)
 
 
 def test_a_key_is_known_by_its_name(api: FakeApi, momo: Momo) -> None:
