@@ -1,6 +1,7 @@
 """Who pays in the simulation: customers, a thief, and the truth that the shop is judged by."""
 
 import asyncio
+import contextlib
 import json
 import random
 from collections.abc import Callable
@@ -58,6 +59,7 @@ class Customers:
         """Reference and network ID of who paid without a code and stands at the counter."""
         self._dice = random.Random(shop.size.seed + 3)
         self._serial = 0
+        self._paid = asyncio.Event()
 
     async def come(self, end: float) -> None:
         """Let all of them come, one after the other, and pay when they like."""
@@ -136,6 +138,12 @@ class Customers:
             if way == "no code" and receipt is not None:
                 self.waiting.append((reference, receipt.telco_id))
 
+    async def next_receipt(self, most_s: float) -> None:
+        """Wait until the network sends a receipt, in the moment before it comes; not for ever."""
+        self._paid.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._paid.wait(), most_s)
+
     def _receipt(self, number: Number, amount_minor: int, typed: str) -> Receipt | None:
         """Let the network move the money and send its receipt; None when it loses it."""
         number.balance_minor += amount_minor
@@ -145,6 +153,7 @@ class Customers:
             return None
         self.truth.genuine[made.telco_id] = made
         self._send(number, made)
+        self._paid.set()
         return made
 
     def _write(self, number: Number, amount_minor: int, typed: str, balance_minor: int) -> Receipt:

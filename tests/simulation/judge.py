@@ -133,7 +133,11 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
     facts = {
         row[0]: row[1:]
         for row in _rows(
-            shop, "SELECT telco_transaction_id, amount_minor, historical, standing FROM payments"
+            shop,
+            "SELECT p.telco_transaction_id, p.amount_minor, p.historical AND p.standing <> 'used' "
+            "AND COALESCE(l.line_created_at, 0) <= m.sent_at FROM payments p "
+            "JOIN messages m ON m.id = p.message_id "
+            "LEFT JOIN payment_methods l ON l.id = p.payment_method_id",
         )
     }
     problems = [
@@ -141,10 +145,11 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
         for one in facts
         if one in truth.genuine and facts[one][0] != truth.genuine[one].amount_minor
     ]
+    # What is older than its line is history: the number was off its SIM since.
     problems += [
         f"a phone read it, and it is history: {one}"
-        for one, (_, historical, stands) in facts.items()
-        if historical and stands != "used"
+        for one, (_, history) in facts.items()
+        if history
     ]
     problems += [f"forged, and {standing[one]}: {one}" for one in truth.forged if one in standing]
     problems += [

@@ -32,9 +32,14 @@ META: Final = CallMeta("req_" + "0" * 32)
 
 JOBS: Final = {
     "reconcile": 6, "decide": 6, "cancel": 1, "pause": 2, "resume": 3, "replay": 2, "redeliver": 1, "replay dead": 2,
-    "rotate": 1, "move": 1, "claim": 1, "import": 2,
+    "rotate": 1, "move": 1, "claim": 1, "import": 3,
 }  # fmt: skip
 """What people do, and how often as against the rest."""
+
+
+BEFORE_PHONE: Final = "imported before the phone read it"
+NEXT_RECEIPT_S: Final = 300.0
+"""For so long somebody waits for the next customer's receipt."""
 
 
 class People:
@@ -206,20 +211,27 @@ class People:
             await asyncio.sleep(60)
 
     async def _import(self) -> None:
-        """Take in a backup of the phone's newest messages, of which some may not have come to the modem yet."""
-        known = list(self._truth.genuine.values())[-10:]
-        number = self._dice.choice(self.shop.numbers)
-        some = [
-            one
-            for one in known
-            if (number.sim.iccid, one.text) in self._truth.texts and self._dice.random() < 0.5
+        """Take in a backup of the newest messages; half the time it is made just when one comes, before the modem reads it."""
+        if just := self._dice.random() < 0.5:
+            await self._customers.next_receipt(NEXT_RECEIPT_S)
+        newest = list(self._truth.genuine.values())[-10:]
+        numbers = [
+            number
+            for number in self.shop.numbers
+            if not (just and newest) or (number.sim.iccid, newest[-1].text) in self._truth.texts
         ]
+        number = self._dice.choice(numbers)
+        known = [one for one in newest if (number.sim.iccid, one.text) in self._truth.texts]
+        some = [one for one in known if self._dice.random() < 0.5 or (just and one is newest[-1])]
         entries = [import_messages.Entry(one.sender, one.text, to_us(one.sent_at)) for one in some]
-        await self.shop.call(
+        stored = {body for (body,) in await self.shop.look("SELECT body FROM messages")}
+        said = await self.shop.call(
             lambda env: import_messages.import_messages(
                 env, OWNER, number.line_id, entries, dry_run=False
             )
         )
+        if not isinstance(said, MomoError) and any(one.text not in stored for one in some):
+            self.shop.note(BEFORE_PHONE)
 
     async def _claim(self) -> None:
         number = self._dice.choice(self.shop.numbers)
