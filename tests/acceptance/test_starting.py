@@ -134,19 +134,20 @@ def test_without_assertions_it_does_not_run(shop: RealShop) -> None:
 @pytest.mark.slow
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    done = _run(tmp_path / "file" / "shop")
-    assert done.returncode == 1
+    (tmp_path / "password").write_text("correct horse 42\n", encoding="utf-8")
     home = tmp_path / "file" / "shop"
+    done = _run(home, "setup", "--shop", "Ama", "--password-file", str(tmp_path / "password"))
+    assert done.returncode == 1
     assert f"error: the shop's folder cannot be used: [Errno 20] Not a directory: '{home}'" in (
         done.stderr
     )
     assert done.stderr.endswith(f"[UNAVAILABLE]\nnext:  check the disk and the rights of {home}\n")
 
 
-def _run(home: Path) -> subprocess.CompletedProcess[str]:
+def _run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {key: value for key, value in os.environ.items() if not key.startswith("MOMO_")}
     return subprocess.run(
-        [sys.executable, "-m", "daemon", "run", "--http", "127.0.0.1:0"],
+        [sys.executable, "-m", "daemon", *(arguments or ("run", "--http", "127.0.0.1:0"))],
         cwd=ROOT, env={**environ, "MOMO_HOME": str(home)}, capture_output=True, text=True,
         timeout=30, check=False,
     )  # fmt: skip
