@@ -123,7 +123,7 @@ class Shop:
         wanted = before + self.payments * len(endpoints)
         until(
             lambda: self.count("attempts WHERE status_code IS NOT NULL") >= wanted,
-            TIMEOUT_S, "the replay", 0.25,
+            TIMEOUT_S, "the replay", 0.5,
         )  # fmt: skip
         ((end_us,),) = self.shop.rows("SELECT MAX(finished_at) FROM attempts")
         end_ns = end_us * 1000 - (time.time_ns() - time.monotonic_ns())

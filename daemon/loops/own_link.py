@@ -1,6 +1,7 @@
 """Our own link to the world: judges failures to reach a host, and knocks while nothing is reached (`core.link`)."""
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 from urllib.parse import urlsplit
@@ -139,6 +140,7 @@ class OwnLink:
             self._on_return()
 
 
+@functools.lru_cache(maxsize=1_024)
 def _host(url: str) -> str | None:
     parts = urlsplit(url)
     return parts.hostname if parts.scheme == HTTPS else None

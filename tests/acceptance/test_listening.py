@@ -182,7 +182,7 @@ def test_what_came_while_nobody_listened_comes_when_somebody_does(
     with listening(shop, "--forward-to", local.url, "--keep") as process:
         endpoint = wait_until(lambda: active(shop), 10, "a listener")
         end(process)
-    wait_until(lambda: active(shop) is None, 5, "its pause")
+    wait_until(lambda: active(shop) is None, 20, "its pause")
     pay(shop, "7")
     assert len(local.got) == 1
     with listening(shop, "--forward-to", local.url, "--endpoint", endpoint) as process:
