@@ -68,7 +68,11 @@ async def test_list_has_every_field(api: FakeApi) -> None:
         "error_message": None,
         "delivery_status": "failed",
         "test": False,
-        "payment": {"amount": "25.00", "currency": "GHS", "svc_code": letter["payment"]["svc_code"]},
+        "payment": {
+            "amount": "25.00",
+            "currency": "GHS",
+            "svc_code": letter["payment"]["svc_code"],
+        },
     }
     sent = (await api.live.get(f"{PATH}/{letter['id']}")).json()["data"]["payload"]["data"]
     assert letter["payment"]["svc_code"] == sent["svc_code"]

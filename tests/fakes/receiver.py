@@ -276,7 +276,6 @@ class Receiver:
                 self._came.notify_all()
         return answer
 
-
     def _verify(self, path: str, headers: dict[str, str], body: bytes) -> bool:
         """Check the signatures; each address mostly has a secret of its own, so the last that fitted is tried first."""
         known = self._fitted.get(path, "")
