@@ -52,11 +52,13 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         seen = client.get(path)
         url = str(seen.data.get("url"))
         # A command or folder has no host: its whole address is typed.
-        host = urlsplit(url).hostname or url
+        address = urlsplit(url)
+        host = address.hostname or url
         typed = options.confirm
         if typed is None:
             typed = terminal.ask(f"Type {clean(host)} to delete it: ", "--confirm")
-        if host not in (typed.strip(), typed.strip().lower()):
+        # With its port too, as the list names it.
+        if not {host, address.netloc or url} & {typed.strip(), typed.strip().lower()}:
             return Answer(
                 document=seen.text,
                 rows=[{"id": options.endpoint, "deleted": False, "undelivered": None}],

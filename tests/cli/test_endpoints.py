@@ -215,6 +215,13 @@ def test_the_host_confirms_a_deletion(api: FakeApi, momo: Momo) -> None:
     assert "They are kept." in ran.err
 
 
+@pytest.mark.parametrize("typed", ["shop.example", "shop.example:8443", "Shop.Example:8443"])
+def test_the_host_confirms_with_its_port_and_without(typed: str, api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ONE, ok({**samples.ENDPOINT, "url": "https://shop.example:8443/hook"}))
+    api.on("DELETE", ONE, GONE)
+    assert momo("endpoints", "delete", ID, "--confirm", typed).code == 0
+
+
 def test_another_host_deletes_nothing(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ONE, ok(samples.ENDPOINT))
     ran = momo("endpoints", "delete", ID, "--confirm", "other.example")
