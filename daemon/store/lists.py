@@ -126,7 +126,7 @@ def messages(
     narrowed = Narrowed()
     narrowed.by("m.state = :state", state=wanted.state)
     narrowed.by("(pm.phone_number = :line OR pm.id = :line)", line=wanted.line)
-    narrowed.by("m.sender = :sender COLLATE NOCASE", sender=wanted.sender)
+    narrowed.by("LOWER(m.sender) = LOWER(:sender)", sender=wanted.sender)
     narrowed.by("m.received_at >= :since", since=wanted.since)
     rows, total = page(
         reader,

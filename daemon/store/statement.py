@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from daemon.core.provider_names import known
 from daemon.store.engine import Reader, Tx
+from daemon.store.rows import listed, listed_values
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in known())
 
@@ -40,36 +41,33 @@ class Held:
 
 def seen(reader: Reader, ids: Sequence[str]) -> list[Seen]:
     """Return the live payments with these IDs."""
-    names, params = _among(ids)
     rows = reader.all(
         "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
         "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id LEFT JOIN transactions t ON t.payment_id = p.id "
-        f"WHERE p.telco_transaction_id IN ({names}) AND p.mode = 'live'",
-        params,
+        f"WHERE p.telco_transaction_id IN ({listed(ids)}) AND p.mode = 'live'",
+        listed_values(ids),
     )
     return [Seen(*row) for row in rows]
 
 
 def held(reader: Reader, ids: Sequence[str]) -> list[Held]:
     """Return the messages with these IDs that made no payment."""
-    names, params = _among(ids)
     rows = reader.all(
         "SELECT b.telco_id, b.message_id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_key = s.sim_key "
-        f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({names}) "
+        f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({listed(ids)}) "
         "LEFT JOIN reviews r ON r.message_id = b.message_id AND r.state = 'open' WHERE b.pays = 1",
-        params,
+        listed_values(ids),
     )
     return [Held(*row) for row in rows]
 
 
 def claimed(reader: Reader, ids: Sequence[str]) -> dict[str, str]:
     """Return ID -> the transaction that a customer says it paid, on the checkout page."""
-    names, params = _among(ids)
     return dict(
         reader.all(
             "SELECT telco_transaction_id, MAX(transaction_id) FROM payer_claims "
-            f"WHERE mode = 'live' AND telco_transaction_id IN ({names}) GROUP BY telco_transaction_id",
-            params,
+            f"WHERE mode = 'live' AND telco_transaction_id IN ({listed(ids)}) GROUP BY telco_transaction_id",
+            listed_values(ids),
         )
     )
 
@@ -83,8 +81,3 @@ def is_noted(tx: Tx, digest: str) -> bool:
         )
         is not None
     )
-
-
-def _among(ids: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    params = {f"id{place}": one for place, one in enumerate(ids)}
-    return ", ".join(f":{name}" for name in params), params

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STORE = sorted((ROOT / "daemon/store").glob("*.py"))
 ONLY_SQLITE = re.compile(
     r"\b(?:IFNULL|GROUP_CONCAT|STRFTIME|DATETIME|JULIANDAY|UNIXEPOCH|TOTAL|IIF|INSTR|PRINTF|JSON_EACH)\s*\("
-    r"|\bINSERT OR\b|\bREPLACE INTO\b|\bGLOB\b|\bROWID\b|\bWITHOUT ROWID\b",
+    r"|\bINSERT OR\b|\bREPLACE INTO\b|\bGLOB\b|\bNOCASE\b|\bROWID\b|\bWITHOUT ROWID\b",
     re.IGNORECASE,
 )
 GREATEST = re.compile(r"\b(?:MAX|MIN)\s*\(", re.IGNORECASE)
