@@ -255,14 +255,7 @@ def _own_wordings(places: wire.Places) -> OwnWordings:
 
 def _delivery(env: Env, log: Log) -> tuple[DeliverLoop, SendingProcess]:
     """Return the delivery loop, by the settings, and the process that posts for it what is sent again in bulk."""
-    webhooks = env.config.webhooks
-    settings = Settings(
-        hosts=tuple(webhooks.allow_private_hosts),
-        cidrs=tuple(webhooks.allow_private_cidrs),
-        ca_file=webhooks.ca_file,
-        connect_timeout_s=webhooks.connect_timeout_s,
-        timeout_s=webhooks.timeout_s,
-    )
+    settings = Settings.of(env.config.webhooks)
     process = SendingProcess(
         settings, on_failure=lambda why: log.warning("deliver.process_failed", why=why)
     )

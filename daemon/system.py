@@ -3,8 +3,12 @@
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
 
 _ID_BYTES: Final = 16
 _POOL_BYTES: Final = 2_048
@@ -104,3 +108,12 @@ class SystemEntropy:
     def unit(self) -> float:
         """Return a number in [0, 1), of 53 bits."""
         return self.below(1 << 53) / (1 << 53)
+
+
+def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
+    """Return what makes the quicker event loop; None, for asyncio's own, where it is not installed."""
+    try:
+        import uvloop  # noqa: PLC0415 -- not on every platform
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -10,7 +10,7 @@ from daemon.core import shapes
 from daemon.core.delivery import AttemptResult, Outcome, classify, error_code
 from daemon.core.diagnosis import explain
 from daemon.flows.endpoint_test import send
-from daemon.webhooks.sender import Sender
+from daemon.webhooks.sending_process import Settings
 from daemon.webhooks.targets import Targets
 from daemon.wire import ErrorCode
 
@@ -58,14 +58,8 @@ def answer(outcome: Outcome) -> bytes:
 @asynccontextmanager
 async def _sender(call: Call) -> AsyncIterator[Targets]:
     """A door of its own for one POST: a test does not wait for the workers of the delivery loop."""
-    settings = call.env.config.webhooks
-    sender = Sender(
-        call.service.policy,
-        settings.ca_file or None,
-        connect_timeout_s=settings.connect_timeout_s,
-        timeout_s=settings.timeout_s,
-        resolver=call.service.resolver,
-    )
+    settings = Settings.of(call.env.config.webhooks)
+    sender = settings.sender(call.service.resolver)
     try:
         yield Targets(sender, call.env.live, home=call.env.home, timeout_s=settings.timeout_s)
     finally:

@@ -6,12 +6,11 @@ import faulthandler
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from daemon import crash, wire
 from daemon.app import RunOptions, serve
 from daemon.doors import EXIT_CONFIG, EXIT_FAILED, StartError
-from daemon.system import SystemClock
+from daemon.system import SystemClock, loop_factory
 from parsers.faults import fault
 from parsers.when import from_us
 
@@ -35,7 +34,7 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
         simulated_phone=options.simulated_phone,
     )
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(serve(run, places, os.environ))
     except (StartError, KeyboardInterrupt):
         raise
@@ -49,11 +48,3 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
         )
         print(f"next:  {told}", file=sys.stderr)
         return EXIT_FAILED
-
-
-def _loop_factory() -> Any:
-    try:
-        import uvloop  # noqa: PLC0415 -- not on every platform
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

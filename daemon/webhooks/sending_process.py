@@ -13,11 +13,13 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.webhooks.addresses import AddressPolicy
+from daemon.config import Webhooks
+from daemon.system import loop_factory
+from daemon.webhooks.addresses import AddressPolicy, Resolver
 from daemon.webhooks.frames import Frames
 from daemon.webhooks.sender import Sender
 
@@ -32,13 +34,25 @@ class Settings:
     connect_timeout_s: float
     timeout_s: float
 
-    def sender(self) -> Sender:
-        """Make a sender."""
+    @classmethod
+    def of(cls, webhooks: Webhooks) -> "Settings":
+        """Take them from the settings of the shop."""
+        return cls(
+            hosts=tuple(webhooks.allow_private_hosts),
+            cidrs=tuple(webhooks.allow_private_cidrs),
+            ca_file=webhooks.ca_file,
+            connect_timeout_s=webhooks.connect_timeout_s,
+            timeout_s=webhooks.timeout_s,
+        )
+
+    def sender(self, resolver: Resolver | None = None) -> Sender:
+        """Make a sender; `resolver` looks names up instead of the system."""
         return Sender(
             AddressPolicy.from_settings(hosts=self.hosts, cidrs=self.cidrs),
             self.ca_file or None,
             connect_timeout_s=self.connect_timeout_s,
             timeout_s=self.timeout_s,
+            resolver=resolver,
         )
 
 
@@ -108,16 +122,8 @@ def main() -> None:
     # The daemon says when to stop: on Ctrl-C its attempts are let finish first.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415 -- not on every platform
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 if __name__ == "__main__":
