@@ -1,5 +1,6 @@
 """POST /v1/test/payments: a made-up SMS through the real parser, in test mode (decisions.md section 8)."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from daemon.api.described import described
@@ -16,6 +17,7 @@ from daemon.core.shapes import warned
 from daemon.core.transaction_shapes import single
 from daemon.flows.ingest import Ingested, ingest
 from daemon.flows.simulate import MadeUp, SimulateRequest, make_up, taken_in
+from daemon.modem.pdu_fields import write_address, write_time
 from daemon.store import evidence, idempotency, lists, reviews, transactions
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode, MessageState, Mode
@@ -63,8 +65,27 @@ def read(fields: Fields) -> SimulateRequest:
         text=text,
         sent_at=fields.time("sent_at"),
     )
+    _check_sms(fields, found.sender, found.sent_at)
     fields.done()
     return found
+
+
+def _check_sms(fields: Fields, sender: str | None, sent_at: int | None) -> None:
+    """Refuse what no SMS can hold."""
+    if sender is not None and not _fits(lambda: write_address(sender)):
+        fields.fail(
+            "sender", "invalid", "must be a name of up to 11 GSM 7-bit characters, or a number of up to 20 digits"
+        )  # fmt: skip
+    if sent_at is not None and not _fits(lambda: write_time(sandbox.sent_at(sent_at))):
+        fields.fail("sent_at", "out_of_range", "must be from 1990 to 2089: an SMS names no other")
+
+
+def _fits(write: Callable[[], bytes]) -> bool:
+    try:
+        write()
+    except ValueError:
+        return False
+    return True
 
 
 @described(

@@ -97,6 +97,37 @@ async def test_a_forged_receipt_is_no_payment(api: FakeApi) -> None:
     assert data["transaction"]["status"] == "PENDING"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("sender", "Ama's Provisions", "invalid"),
+        ("sender", "Kɔfi", "invalid"),
+        ("sender", "[MoMo] {1}", "invalid"),  # brackets take the room of two letters each
+        ("sent_at", "1989-12-31T23:59:59Z", "out_of_range"),
+        ("sent_at", "2090-01-01T00:00:00Z", "out_of_range"),
+        ("sent_at", "9999-12-31T23:59:59Z", "out_of_range"),
+        ("sent_at", "0001-01-01T00:00:00+14:00", "invalid"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["momo_mtn", "momo_telecel"])
+async def test_what_no_sms_can_hold_is_refused_by_its_field(
+    api: FakeApi, provider: str, field: str, value: str, code: str
+) -> None:
+    body = {"amount": "5.00", "provider": provider, field: value}
+    answer = await api.test.post(PAY, json=body)
+    assert answer.status_code == 422, answer.text
+    error = answer.json()["error"]
+    assert error["code"] == "VALIDATION_ERROR"
+    assert [(one["field"], one["code"]) for one in error["details"]] == [(field, code)]
+
+
+@pytest.mark.parametrize("sender", ["Aunty Ama 1", "+23324111222233344", "*170#", "T-[CASH]"])
+async def test_every_sender_that_an_sms_can_have_is_taken(api: FakeApi, sender: str) -> None:
+    data = await pay(api.test, amount="5.00", sender=sender)
+    assert data["message"]["sender"] == sender
+    assert data["message"]["state"] == "held"
+
+
 async def test_any_text_can_be_tried(api: FakeApi) -> None:
     data = await pay(api.test, text="You have won a car. Call 0244000111.")
     assert data["message"]["state"] == "unparsed"
