@@ -28,7 +28,7 @@ def read(query: Query) -> tuple[int, int, str | None, bool]:
 @described("List approved payers", "approved payers", query=read)
 async def get_list(call: Call) -> Reply:
     """List approvals, newest first: of one number with `phone_number`, with `state=all` revoked ones too."""
-    query = Query(call.query)
+    query = call.query
     limit, offset, phone_number, revoked = read(query)
     found, total = await call.env.store.read(
         lambda reader: approved_payers.page(

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from starlette.types import Scope as AsgiScope
 
-from daemon.api.service import header
+from daemon.api.headers import header
 from daemon.core import sessions
 from daemon.core.access import (
     ALL_SCOPES,

@@ -43,7 +43,7 @@ def read_list(
 @described("List dead letters", "dead letters", query=read_list)
 async def get_list(call: Call) -> Reply:
     """List dead letters, the newest failure first; a test key sees those of sandbox endpoints only."""
-    query = Query(call.query)
+    query = call.query
     limit, offset, wanted = read_list(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
     found, total = await call.env.store.read(
         lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset)

@@ -40,7 +40,7 @@ def read(query: Query, mode: Mode | None = None) -> tuple[int, int, delivery_log
 @described("List deliveries", "deliveries", query=read)
 async def get_list(call: Call) -> Reply:
     """List deliveries, newest first; a test key sees those to sandbox endpoints only."""
-    query = Query(call.query)
+    query = call.query
     limit, offset, wanted = read(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
     found, total = await call.env.store.read(
         lambda reader: delivery_log.listed(reader, wanted, limit=limit, offset=offset)
@@ -92,7 +92,7 @@ def read_page(query: Query) -> tuple[int, int]:
 )
 async def get_attempts(call: Call) -> Reply:
     """List the attempts of a delivery, of all its runs, oldest first."""
-    query = Query(call.query)
+    query = call.query
     limit, offset = read_page(query)
     delivery, _target = await find(call)
     found, total = await call.env.store.read(

@@ -13,8 +13,9 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon.api.auth import unauthorized
+from daemon.api.headers import header
 from daemon.api.read_json import ClientGoneError
-from daemon.api.service import Reply, Service, header
+from daemon.api.service import Reply, Service
 from daemon.core import shapes
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.ids import request_id as make_request_id

@@ -41,7 +41,7 @@ def read(query: Query, last_event_id: str | None = None) -> tuple[str | None, st
 @described("Stream events", STREAM, query=read, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
 async def get(call: Call) -> "Stream":
     """Open the stream: from `Last-Event-ID` or `since` on, else from now; `reference` narrows it to one request."""
-    query = Query(call.query)
+    query = call.query
     after, reference = read(query, call.header(b"last-event-id"))
     transaction_id = await _transaction(call, reference)
     if after is None:

@@ -279,6 +279,7 @@ class Query(Fields):
     """The members of a query string: text that may mean something else. An empty one counts as absent."""
 
     def __init__(self, query: Mapping[str, str]) -> None:
+        """Read `query`: of several members with one name the last counts."""
         super().__init__({name: value for name, value in query.items() if value})
         self.warnings: list[str] = []
         self._unread = dict.fromkeys(query)
@@ -327,15 +328,17 @@ class Query(Fields):
         return value in ("1", "true")
 
     def meta(self, **members: Any) -> dict[str, Any] | None:
-        """Return the `meta` of a list: `members`, what was lowered, and the parameters that nobody has read by now."""
-        unread = [
-            f"Unknown parameter `{name[:TEXT_CHARACTERS_MAX]}` was ignored."
-            for name in self._unread
-        ]
-        told = [*self.warnings, *unread[:UNREAD_MAX]]
-        if told:
-            members["warnings"] = told
+        """Return the `meta` of a list: `members`, and what was lowered."""
+        if self.warnings:
+            members["warnings"] = self.warnings
         return members or None
+
+    def unread(self) -> list[str]:
+        """Return the warnings that name the parameters that nobody has read by now; `Resource` adds them to the answer."""
+        return [
+            f"Unknown parameter `{name[:TEXT_CHARACTERS_MAX]}` was ignored."
+            for name in list(self._unread)[:UNREAD_MAX]
+        ]
 
 
 def read_uuid(text: str) -> str | None:

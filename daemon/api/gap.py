@@ -75,7 +75,7 @@ def read(query: Query) -> Asked:
 )
 async def get_list(call: Call) -> Reply:
     """List the payments of a window that the endpoint should have and has no delivered row of, oldest first."""
-    query = Query(call.query)
+    query = call.query
     asked = read(query)
     endpoint = await call.env.store.read(lambda reader: endpoints.get(reader, asked.endpoint_id))
     if endpoint is None:

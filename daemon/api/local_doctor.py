@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from daemon.api.envelope import VERSION
-from daemon.api.fields import Query
 from daemon.api.local_modems import modems
 from daemon.api.service import Call, Reply
 from daemon.core.phones import Level, Trouble
@@ -28,8 +27,8 @@ async def get(call: Call) -> Reply:
     from daemon.doctor.checks import Patient, Running, report  # noqa: PLC0415 -- see the module's docstring
     from daemon.doctor.rounds import AREAS, examine, this_user  # noqa: PLC0415 -- the same
 
-    query = Query(call.query)
-    areas = [area for area in str(query.body.get("area", "")).split(",") if area]
+    query = call.query
+    areas = [area for area in (query.value("area") or "").split(",") if area]
     for area in areas:
         if area not in AREAS:
             query.fail("area", "invalid", f"must be one of {', '.join(AREAS)}")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from daemon.api.auth import needs_owner
-from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
 from daemon.core import export_shapes
 from daemon.core.errors import Refusal
@@ -46,7 +45,7 @@ async def get(call: Call) -> Reply:
     what = call.path("what")
     if what not in KINDS:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    query = Query(call.query)
+    query = call.query
     after = query.number("after", 0, low=0, high=SEQ_MAX)
     limit = query.number("limit", LIMIT, high=LIMIT_MAX)
     since, until = query.time("from"), query.time("to")

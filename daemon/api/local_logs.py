@@ -2,27 +2,22 @@
 
 import asyncio
 
-from daemon.api.fields import Query
 from daemon.api.service import Call, Reply, ok
 from daemon.log_file import LEVELS, LINES_MAX, Wanted, read
+
+LINES = 200
 
 
 async def get_list(call: Call) -> Reply:
     """Return lines, oldest first, and in `meta.cursor` what `after` takes to go on from there."""
-    query = Query(call.query)
-    given = query.body
-    level, lines = str(given.get("level", LEVELS[0])), str(given.get("lines", "200"))
-    if level not in LEVELS:
-        query.fail("level", "invalid", f"must be one of {', '.join(LEVELS)}")
-    if not (lines.isascii() and lines.isdigit() and 0 < int(lines) <= LINES_MAX):
-        query.fail("lines", "invalid", f"must be 1 to {LINES_MAX}")
-    query.done()
+    query = call.query
     wanted = Wanted(
-        since=str(given.get("since", "")),
-        level=level,
-        component=str(given.get("component", "")),
-        lines=int(lines),
-        after=str(given.get("after", "")),
+        since=query.value("since") or "",
+        level=query.word("level", LEVELS) or LEVELS[0],
+        component=query.value("component") or "",
+        lines=query.number("lines", LINES, high=LINES_MAX),
+        after=query.value("after") or "",
     )
+    query.done()
     rows, cursor = await asyncio.to_thread(read, call.service.hooks.log_folder, wanted)
-    return ok(rows, {"cursor": cursor})
+    return ok(rows, query.meta(cursor=cursor))

@@ -25,7 +25,7 @@ SENDER_CHARACTERS_MAX: Final = 100
 
 async def get_list(call: Call) -> Reply:
     """List SMS, newest first; texts only with `show_body=1`."""
-    query = Query(call.query)
+    query = call.query
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     state = query.word("state", list(MessageState))
     wanted = lists.MessageFilter(
@@ -71,7 +71,7 @@ def _line(query: Query) -> str | None:
 
 async def get_one(call: Call) -> Reply:
     """Return one SMS; its text only with `show_body=1`."""
-    query = Query(call.query)
+    query = call.query
     show_body = query.flag("show_body")
     query.done()
     message_id = read_uuid(call.path("id"))

@@ -3,7 +3,7 @@
 from typing import Final
 
 from daemon.api.auth import needs_owner
-from daemon.api.fields import Fields, Query
+from daemon.api.fields import Fields
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, ok
 from daemon.core.notice_shapes import notice
@@ -17,7 +17,7 @@ PASSWORD_CHARACTERS_MAX: Final = 1024
 
 async def get_list(call: Call) -> Reply:
     """List notices, newest first: those that nobody has seen, or with `all=1` every one."""
-    query = Query(call.query)
+    query = call.query
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     unseen = not query.flag("all")
     query.done()

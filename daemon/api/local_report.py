@@ -38,7 +38,7 @@ async def get(call: Call) -> Reply:
 
     With `by` (hour, day or payer) also rows of that; with `recent` so many of the newest payments.
     """
-    query = Query(call.query)
+    query = call.query
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     by = query.word("by", ("hour", "day", "payer"))
     recent = query.number("recent", 0, low=0, high=RECENT_MAX)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from daemon.api.auth import needs_owner
-from daemon.api.fields import Fields, Query, read_uuid
+from daemon.api.fields import Fields, read_uuid
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core.errors import Refusal
@@ -19,8 +19,6 @@ from parsers.template import Wording
 
 async def get_list(call: Call) -> Reply:
     """List the shop's own wordings by file, and ours that no genuine message has confirmed."""
-    query = Query(call.query)
-    query.done()
     own = call.env.own
     rows = await call.env.store.read(confirmed.every)
     networks = {provider.network for provider in PROVIDERS.values()}

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from daemon.api import lines, local_modems
 from daemon.api.envelope import VERSION, host_of
-from daemon.api.service import Call, Reply, header
+from daemon.api.headers import header
+from daemon.api.service import Call, Reply
 from daemon.core import phones
 from daemon.core.errors import Refusal
 from daemon.core.limits import SECOND_US

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope
 
-from daemon.api.service import header
+from daemon.api.headers import header
 from daemon.core.errors import Refusal
 from daemon.core.limits import BODY_BYTES_MAX
 from daemon.wire import ErrorCode

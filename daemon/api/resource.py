@@ -1,15 +1,18 @@
 """One path and its methods: who may call each, and what answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl
 
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from daemon.api.auth import Doorkeeper, needs, needs_person
+from daemon.api.fields import Query
 from daemon.api.service import Call, Handler, Reply, Service
 from daemon.core.access import NOBODY, Caller
 from daemon.core.errors import Refusal
+from daemon.core.shapes import with_warnings
 from daemon.wire import ErrorCode
 from daemon.wire import Scope as KeyScope
 
@@ -71,10 +74,11 @@ class Resource:
             needs_person(caller)
         if operation.scopes:
             needs(caller, *operation.scopes)
-        call = Call(self._service, scope, receive, caller, scope["state"]["request_id"])
+        query = Query(_asked(scope))
+        call = Call(self._service, scope, receive, caller, scope["state"]["request_id"], query)
         reply = await operation.handler(call)
         if isinstance(reply, Reply):
-            await reply.send(send)
+            await _warned(reply, query).send(send)
         else:
             await reply(scope, receive, send)
 
@@ -94,6 +98,17 @@ class Resource:
                 headers={"Retry-After": str(taken.retry_after_s)},
                 retry_after=taken.retry_after_s,
             )
+
+
+def _asked(scope: Scope) -> Mapping[str, str]:
+    text = scope["query_string"].decode("latin-1")
+    return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
+
+
+def _warned(reply: Reply, query: Query) -> Reply:
+    """Name what stood in the query and means nothing: a misspelled filter would seem to work (decisions.md section 9)."""
+    unread = query.unread()
+    return replace(reply, body=with_warnings(reply.body, unread)) if unread else reply
 
 
 async def no_such_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 -- ASGI's signature

@@ -26,7 +26,7 @@ def read(query: Query) -> tuple[int, int, str | None]:
 @described("List reviews", "reviews", query=read)
 async def get_list(call: Call) -> Reply:
     """List reviews, newest first: those that wait, or with `state=all` every one."""
-    query = Query(call.query)
+    query = call.query
     limit, offset, state = read(query)
     now, mode = call.env.clock.now_us(), call.caller.mode
     found, total = await call.env.store.read(

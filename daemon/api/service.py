@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
-from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from daemon.api.fields import Query
+from daemon.api.headers import header
 from daemon.api.inflight import InFlight
 from daemon.core import shapes
 from daemon.core.access import Caller
@@ -139,6 +140,7 @@ class Call:
     receive: Receive
     caller: Caller
     request_id: str
+    query: Query
 
     @property
     def env(self) -> Env:
@@ -154,20 +156,5 @@ class Call:
         value: str = self.scope["path_params"][name]
         return value
 
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The query's members; of several with one name the last counts."""
-        text = self.scope["query_string"].decode("latin-1")
-        return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
-
 
 Handler = Callable[[Call], Awaitable[Reply | ASGIApp]]
-
-
-def header(scope: Scope, name: bytes) -> str | None:
-    """Return a header of a request, None when it is not there; `name` is in lower case."""
-    for key, value in scope["headers"]:
-        if key == name:
-            text: str = value.decode("latin-1")
-            return text
-    return None

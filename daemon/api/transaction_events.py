@@ -32,7 +32,7 @@ def read(query: Query) -> tuple[int, int]:
 )
 async def get_list(call: Call) -> Reply:
     """List the journal of one request or holder."""
-    query = Query(call.query)
+    query = call.query
     limit, offset = read(query)
     transaction_id = split_reference(call.path("reference"))
     mode = call.caller.mode

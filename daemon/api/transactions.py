@@ -54,7 +54,7 @@ async def get_list(call: Call) -> Reply:
 
     Pages move when orders come in; who reads them all goes on with `after`, the last reference that was seen.
     """
-    query = Query(call.query)
+    query = call.query
     page, per_page, wanted = read(query, call.caller.mode)
     now = call.env.clock.now_us()
     found, total = await call.env.store.read(

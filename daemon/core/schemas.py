@@ -617,35 +617,39 @@ SHAPES: Final[dict[str, Schema]] = {
 }
 
 
+def told(members: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    """Describe a `meta`: any may hold warnings, as any call may name parameters that nobody knows."""
+    return shape(members, {**(optional or {}), "warnings": WARNINGS})
+
+
+_META: Final = told({}, {"request_id": REQUEST_ID})
+
+
 def answer(
     data: Schema, meta: Schema | None = None, *, has_meta: bool = False, **top: Schema
 ) -> Schema:
     """Describe `{success: true, data, ...top, meta?}`."""
-    told = meta or shape({}, {"request_id": REQUEST_ID, "warnings": WARNINGS})
     members: dict[str, Schema] = {
         "success": {"type": "boolean", "const": True, "examples": [True]},
         "data": data,
         **top,
     }
-    return shape({**members, "meta": told}) if has_meta else shape(members, {"meta": told})
+    of_call = {"meta": meta or _META}
+    return shape({**members, **of_call}) if has_meta else shape(members, of_call)
 
 
 def page(item: str, **more: Schema) -> Schema:
     """Describe a list of an offset, with what it was cut from."""
-    meta = shape(
-        {"limit": whole(50), "offset": whole(0), "total": whole(1)}, {"warnings": WARNINGS}
-    )
+    meta = told({"limit": whole(50), "offset": whole(0), "total": whole(1)})
     return answer(listed(ref(item)), meta, has_meta=True, **more)
 
 
 def bare(members: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
-    """Describe an answer without `data`: `{success: true, ...}`."""
-    return shape(
-        {"success": {"type": "boolean", "const": True, "examples": [True]}, **members}, optional
-    )
+    """Describe an answer without `data`: `{success: true, ..., meta?}`."""
+    success: dict[str, Schema] = {"success": {"type": "boolean", "const": True, "examples": [True]}}
+    return shape({**success, **members}, {**(optional or {}), "meta": _META})
 
 
-_META: Final = {"meta": shape({}, {"request_id": REQUEST_ID, "warnings": WARNINGS})}
 _SECRET: Final = text("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "the signing secret")
 _UNTIL: Final = maybe(TIME, "until when the old secret signs too", shown=False)
 _COUNT: Final = whole(0)
@@ -653,15 +657,12 @@ _COUNT: Final = whole(0)
 ANSWERS: Final[dict[str, Schema]] = {
     "initialized": answer(
         ref("InitializedTransaction"),
-        shape(
-            {"request_id": REQUEST_ID, "idempotency_key": maybe(text("order-1042"))},
-            {"warnings": WARNINGS},
-        ),
+        told({"request_id": REQUEST_ID, "idempotency_key": maybe(text("order-1042"))}),
         has_meta=True,
     ),
     "transactions": answer(
         listed(ref("TransactionListItem")),
-        shape({}, {"warnings": WARNINGS}),
+        told({}),
         pagination=shape(
             {
                 "page": whole(1, low=1),
@@ -676,7 +677,7 @@ ANSWERS: Final[dict[str, Schema]] = {
     "transaction": answer(ref("Transaction")),
     "transaction by client reference": answer(
         ref("Transaction"),
-        shape({"matches": whole(1, "requests with this client_reference", 1)}),
+        told({"matches": whole(1, "requests with this client_reference", 1)}),
         has_meta=True,
     ),
     "reconciliation": answer(ref("Reconciliation")),
@@ -735,20 +736,19 @@ ANSWERS: Final[dict[str, Schema]] = {
                 ),
                 "the first 100 of them; as `amounts`",
             ),
-            **_META,
         },
     ),
     "lines": answer(ref("LineStatus")),
     "endpoints": answer(
         listed(ref("Endpoint")),
-        shape(
+        told(
             {"unclaimed_payments": whole(0, "of the last 30 days, claimed by and sent to nobody")}
         ),
         has_meta=True,
     ),
     "endpoint": answer(
         ref("Endpoint"),
-        shape(
+        told(
             {},
             {
                 "queued": whole(2, "deliveries that a resume set going"),
@@ -761,14 +761,13 @@ ANSWERS: Final[dict[str, Schema]] = {
                     },
                     note="what it answered when it failed last, when one endpoint is asked for",
                 ),
-                "warnings": WARNINGS,
             },
         ),
     ),
     "new endpoint": answer(ref("Endpoint"), secret=_SECRET),
     "rules": answer(listed(ref("Rule"))),
     "rule": answer(ref("Rule")),
-    "deleted rule": bare({"deleted": flag(example=True)}, _META),
+    "deleted rule": bare({"deleted": flag(example=True)}),
     "rule trial": answer(shape({"filter": maybe(ref("RuleTrial"), shown=False), **ROUTED})),
     "routing": answer(
         shape(
@@ -805,9 +804,10 @@ ANSWERS: Final[dict[str, Schema]] = {
             "status_code": whole(200, "what the endpoint answered; 0 when nothing did"),
             "response_body": text("ok"),
             "message": text("The endpoint answered 200 in 140 ms."),
-        }
+        },
+        {"meta": _META},
     ),
-    "secret": bare({"secret": _SECRET, "previous_secret_expires_at": _UNTIL}, _META),
+    "secret": bare({"secret": _SECRET, "previous_secret_expires_at": _UNTIL}),
     "rotated endpoint secret": answer(
         ref("Endpoint"), secret=_SECRET, previous_secret_expires_at=_UNTIL
     ),
@@ -839,13 +839,13 @@ ANSWERS: Final[dict[str, Schema]] = {
                 text("eyJ..."), "goes on after the last payment looked at", shown=False
             ),
             "dry_run": flag(),
-            **_META,
+            "meta": _META,
         },
         {"skipped_failed": _COUNT, "skipped_historical": _COUNT},
     ),
     "gap": answer(
         listed(ref("MissingPayment")),
-        shape(
+        told(
             {
                 "limit": whole(100),
                 "looked_at": whole(40),
@@ -853,8 +853,7 @@ ANSWERS: Final[dict[str, Schema]] = {
                 "missing": whole(1),
                 "has_more": flag(),
                 "next_cursor": maybe(text("eyJ..."), shown=False),
-            },
-            {"warnings": WARNINGS},
+            }
         ),
         has_meta=True,
     ),

@@ -17,6 +17,9 @@ from parsers.money import render
 Json = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Json).decode
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_ENVELOPE: Final = b'{"success":'
 
 
 def timestamp(at_us: int) -> str:
@@ -50,6 +53,16 @@ def success(data: object, meta: Json | None = None, **top: Any) -> bytes:
     if meta is not None:
         body["meta"] = meta
     return _encode(body)
+
+
+def with_warnings(body: bytes, warnings: Sequence[str]) -> bytes:
+    """Add to the warnings of a finished answer; one that is no `{success, ...}` has no place for them and stays."""
+    if not body.startswith(_ENVELOPE):
+        return body
+    members: dict[str, Any] = _members(body)
+    meta: Json = _decode(members.get("meta", b"{}"))
+    meta["warnings"] = [*meta.get("warnings", ()), *warnings]
+    return _encode({**members, "meta": meta})
 
 
 def failure(refusal: Refusal, request_id: str) -> bytes:
