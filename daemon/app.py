@@ -25,6 +25,7 @@ from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
 from daemon.log import Log
 from daemon.log_file import LogFile
+from daemon.loops.awake import AwakeLoop
 from daemon.loops.deliver import DeliverLoop
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
@@ -150,6 +151,7 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         asyncio.create_task(deliver.run(), name="deliver"),
         asyncio.create_task(ports.run(), name="ports"),
         asyncio.create_task(sweep(env, log), name="sweep"),
+        asyncio.create_task(AwakeLoop(env, log).run(), name="awake"),
         asyncio.create_task(NoticeLoop(env, channels, log).run(), name="notices"),
         asyncio.create_task(
             watch_templates(env.own, log, lambda rest_s: env.promise("templates", rest_s)),

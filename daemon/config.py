@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
+from daemon.core.awake import CHOICES, OFF
 from daemon.core.checkout import LANGUAGES, MENUS
 from daemon.core.delivery import SCHEDULE_S
 from daemon.core.errors import MomoError
@@ -170,6 +171,13 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
+class Power:
+    """Whether the machine may sleep while the shop is served: `off` (it may), `plugged`, `always` (on battery too)."""
+
+    keep_awake: str = OFF
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """Who else on this machine may use the socket."""
 
@@ -207,6 +215,7 @@ class Config:
     trust: Trust = field(default_factory=Trust)
     retention: Retention = field(default_factory=Retention)
     backup: Backup = field(default_factory=Backup)
+    power: Power = field(default_factory=Power)
     access: Access = field(default_factory=Access)
     network: Network = field(default_factory=Network)
     secrets: Secrets = field(default_factory=Secrets)
@@ -360,6 +369,7 @@ _RULES: Final[dict[str, Rule]] = {
     "retention.deliveries_days": _between(35, 36_500),
     "retention.messages_days": _between(35, 36_500),
     "backup.also_to": _folder,
+    "power.keep_awake": _one_of(*CHOICES),
     "network.probe_hosts": _host,
     "secrets.store": _one_of("auto", "keyring", "file"),
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from daemon.config import Config, Http
 from daemon.core import checkout
+from daemon.core.awake import Wakefulness
 from daemon.core.clock_watch import ClockWatch, Doubt
 from daemon.core.disk_room import DiskWatch
 from daemon.core.ids import new_uuid
@@ -39,6 +40,7 @@ class Env:
         clock_watch: What speaks for and against the wall clock.
         disk: How much room the disk has, in steps.
         self_check: What the daily look through the database found.
+        awake: How far the machine is kept from sleeping.
         free_bytes: Says how many bytes are free in a folder.
         live: The `momo listen` that are connected.
         own: The shop's own wordings, as they are on the disk now.
@@ -58,6 +60,7 @@ class Env:
     clock_watch: ClockWatch = field(default_factory=ClockWatch)
     disk: DiskWatch = field(default_factory=DiskWatch)
     self_check: SelfCheck = field(default_factory=SelfCheck)
+    awake: Wakefulness = field(default_factory=Wakefulness)
     free_bytes: Callable[[str], int] = free_bytes
     own: OwnWordings = field(default_factory=OwnWordings)
     live: Live = field(default_factory=Live)

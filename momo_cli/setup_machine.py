@@ -1,4 +1,4 @@
-"""The steps of `momo setup` about this machine: the address, the service, the daemon, the second place for backups."""
+"""The steps of `momo setup` about this machine: the address, the service, its sleep, the daemon, the second place for backups."""
 
 import json
 import os
@@ -66,6 +66,38 @@ def service(setup: Setup) -> Row:
     if wish in (None, "none"):
         return row("service", "skipped", "Not with the machine: you start it", fix)
     return _install(setup, found, wish)
+
+
+_AWAKE: Final = "power.keep_awake"
+_SLEEPS: Final = {
+    "off": "This machine may sleep, and reads no payment meanwhile",
+    "plugged": "Kept awake while it is plugged in; its lid stays open",
+    "always": "Kept awake, on battery too; its lid stays open",
+}
+
+
+def awake(setup: Setup) -> Row:
+    """Whether the machine may sleep while momo serves."""
+    place, wish = setup.get(_AWAKE), setup.wishes.keep_awake
+    fix = f"momo config set {_AWAKE} {wish or 'plugged'}"
+    if setup.looks:
+        if wish not in (None, place):
+            return row("awake", "needs_action", _SLEEPS.get(place, place), fix)
+    elif wish is None and place == "off" and setup.may_ask("awake"):
+        setup.say(
+            "  A machine that sleeps reads no payment. A laptop whose lid is closed sleeps all the"
+        )
+        setup.say("  same, until /etc/systemd/logind.conf says HandleLidSwitch=ignore.")
+        no = setup.ask(
+            "Keep it awake while it is plugged in? [Y/n] ", "--keep-awake plugged"
+        ).lower() in ("n", "no")
+        wish = "off" if no else "plugged"
+        setup.note("awake", later=no)
+    if wish is not None and not setup.looks:
+        place = setup.set(_AWAKE, wish)
+    if place == "off":
+        return row("awake", "skipped", _SLEEPS[place], fix.replace(" off", " plugged"))
+    return row("awake", "done", _SLEEPS.get(place, place))
 
 
 def _keep_ports(setup: Setup) -> None:

@@ -6,6 +6,7 @@ methods = ["mtn:0244124567:Ama Mensah"]
 sims = ["zte-front:0=0244124567"]
 http = "loopback"
 service = "user"
+keep_awake = "plugged"
 pin_file = "pin.txt"
 backup_to = "/media/stick/momo"
 """
@@ -20,6 +21,7 @@ from momo_cli.errors import usage
 
 BINDS: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
 SERVICES: Final = ("user", "system", "none")
+AWAKE: Final = ("off", "plugged", "always")
 
 KEYS: Final[dict[str, type]] = {
     "shop": str,
@@ -32,6 +34,7 @@ KEYS: Final[dict[str, type]] = {
     "public_url": str,
     "endpoint": str,
     "service": str,
+    "keep_awake": str,
     "practice": bool,
     "first_payment": bool,
     "pin_file": str,
@@ -79,6 +82,7 @@ class Wishes:
     public_url: str | None = None
     endpoint: str | None = None
     service: str | None = None
+    keep_awake: str | None = None
     practice: bool | None = None
     first_payment: bool | None = None
     pin_file: str | None = None
@@ -91,8 +95,8 @@ class Wishes:
     def any(self) -> bool:
         """Say whether the flags ask for any of these steps."""
         said = (
-            self.http, self.public_url, self.endpoint, self.service, self.practice,
-            self.first_payment, self.pin_file, self.backup_to,
+            self.http, self.public_url, self.endpoint, self.service, self.keep_awake,
+            self.practice, self.first_payment, self.pin_file, self.backup_to,
         )  # fmt: skip
         return bool(self.sims or self.modems) or any(wish is not None for wish in said)
 
@@ -103,9 +107,12 @@ def wishes_of(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) 
     Raises:
         Failure: USAGE: a value is not of its form.
     """
-    for name, choices in (("http", tuple(BINDS)), ("service", SERVICES)):
+    forms = (("http", tuple(BINDS)), ("service", SERVICES), ("keep_awake", AWAKE))
+    for name, choices in forms:
         if said.get(name) not in (None, *choices):
-            raise usage(f"--{name}: {said[name]!r} is not one of {', '.join(choices)}")
+            raise usage(
+                f"--{name.replace('_', '-')}: {said[name]!r} is not one of {', '.join(choices)}"
+            )
     return Wishes(
         methods=tuple(_method(text) for text in said.get("methods", ())),
         sims=tuple(_placed(text) for text in said.get("sims", ())),
@@ -113,6 +120,7 @@ def wishes_of(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) 
         public_url=said.get("public_url"),
         endpoint=said.get("endpoint"),
         service=said.get("service"),
+        keep_awake=said.get("keep_awake"),
         practice=said.get("practice"),
         first_payment=said.get("first_payment"),
         pin_file=said.get("pin_file"),

@@ -103,13 +103,14 @@ def user_service(shop: Shop, folder: str) -> UnitFile:
 
 
 def system_files(shop: Shop, root: str = "") -> list[UnitFile]:
-    """Return what the machine's systemd needs: the unit, the user that it runs as, the drivers of modems."""
+    """Return what the machine needs: the unit, the user that it runs as, the drivers of modems, what that user may."""
     return [
         UnitFile(
             f"{root}/etc/systemd/system/{shop.name}.service", _service("system.service", shop)
         ),
         UnitFile(f"{root}/etc/sysusers.d/momo.conf", _template("sysusers.conf").template),
         UnitFile(f"{root}/etc/modules-load.d/momo.conf", _template("modules.conf").template),
+        UnitFile(f"{root}/etc/polkit-1/rules.d/50-momo.rules", _template("polkit.rules").template),
     ]
 
 

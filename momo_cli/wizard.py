@@ -18,6 +18,7 @@ from momo_cli.text import clean
 STEPS: Final[Mapping[str, tuple[str, Callable[[Setup], Row]]]] = {
     "http": ("The address", setup_machine.http),
     "service": ("Start with the machine", setup_machine.service),
+    "awake": ("Sleep", setup_machine.awake),
     "daemon": ("The daemon", setup_machine.daemon),
     "modem": ("The phone", setup_phone.modem),
     "number": ("The number", setup_number.number),

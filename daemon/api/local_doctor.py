@@ -48,7 +48,11 @@ async def get(call: Call) -> Reply:
         places=places(os.environ, os.getuid(), tempfile.gettempdir()),
         environ=os.environ,
         running=Running(
-            VERSION, "" if doubt is None else doubt.why, env.clock_vouched(), env.http_address
+            VERSION,
+            "" if doubt is None else doubt.why,
+            env.clock_vouched(),
+            env.http_address,
+            env.awake,
         ),
         version=VERSION,
         now_us=env.clock.now_us(),

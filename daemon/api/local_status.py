@@ -46,6 +46,7 @@ async def get(call: Call) -> Reply:
         "hung": list(env.late()),
         "templates": local_templates.summary(env.own),
         "clock": _clock(env),
+        "awake": {"hold": env.awake.hold, "why": env.awake.why or None},
     }
     data["phones"] = local_modems.on_ports(data.pop("known"), conditions, now)
     data["db"] = await asyncio.to_thread(_on_disk, env, data.pop("schema"))

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from daemon.core.awake import Wakefulness
 from daemon.core.phones import Trouble
 from daemon.wire import Places
 
@@ -69,12 +70,14 @@ class Running:
         clock_doubt: Why it does not believe the clock, "" when it does.
         clock_vouched: Something speaks for the clock too.
         http: `HOST:PORT` of the API, or empty.
+        awake: How far it keeps the machine from sleeping.
     """
 
     version: str
     clock_doubt: str
     clock_vouched: bool
     http: str
+    awake: Wakefulness = field(default_factory=Wakefulness)
 
 
 def _free(folder: Path) -> int:

@@ -85,6 +85,10 @@ _Endpoint = Annotated[str | None, typer.Option(metavar="URL", help="Who is told 
 _Service = Annotated[
     str | None, typer.Option(metavar="user|system|none", help="Start with the machine.")
 ]
+_KeepAwake = Annotated[
+    str | None,
+    typer.Option(metavar="off|plugged|always", help="Whether the machine may sleep."),
+]
 _Practice = Annotated[
     bool | None, typer.Option("--practice/--no-practice", help="Make a practice payment.")
 ]
@@ -127,6 +131,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     public_url: _PublicUrl = None,
     endpoint: _Endpoint = None,
     service: _Service = None,
+    keep_awake: _KeepAwake = None,
     practice: _Practice = None,
     first_payment: _FirstPayment = None,
     pin_file: _PinFile = None,
@@ -141,8 +146,9 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     flags = {
         "shop": shop, "tz": tz, "owner_email": owner_email, "password_file": password_file,
         "methods": method, "sims": sim, "http": http, "public_url": public_url,
-        "endpoint": endpoint, "service": service, "practice": practice,
-        "first_payment": first_payment, "pin_file": pin_file, "backup_to": backup_to,
+        "endpoint": endpoint, "service": service, "keep_awake": keep_awake,
+        "practice": practice, "first_payment": first_payment, "pin_file": pin_file,
+        "backup_to": backup_to,
     }  # fmt: skip
     said |= {name: value for name, value in flags.items() if value is not None}
     wishes = wishes_of(said, tuple(modem or ()), again=again)

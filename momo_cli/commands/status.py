@@ -49,6 +49,8 @@ _UNSOUND: Final = {
     "damaged": ("the database is damaged", "momo restore"),
     "findings": ("the shop's books do not hold", "momo doctor ledger"),
 }
+_SLEEPY: Final = ("refused", "idle_only")
+"""It is to be kept awake, and cannot be."""
 _DISK: Final = {
     "low": "",
     "tight": ": no backup and no export is made",
@@ -111,9 +113,7 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
         yield _UNSOUND.get(
             str(check), (f"the database check says: {clean(check)}", "momo doctor db")
         )
-    if at(data, "clock.state") == "suspect":
-        why = clean(at(data, "clock.why")) or "the clock of this machine is wrong"
-        yield f"{why}: nothing expires until it is right", "momo doctor clock"
+    yield from _machine(data)
     if at(data, "lines.ready") is False:
         yield "a SIM has no number", "momo lines"
     if data.get("http_security") == "none":
@@ -132,10 +132,19 @@ def findings(data: Row) -> Iterator[tuple[str, str]]:
         yield f"{which} parts for over a day", "momo messages list --state incomplete"
     if at(data, "queue.dead_letters"):
         yield "some webhooks were given up", "momo deliveries list --status failed"
+    yield from _troubles(data)
+
+
+def _machine(data: Row) -> Iterator[tuple[str, str]]:
+    """Return what needs attention about the computer itself."""
+    if at(data, "clock.state") == "suspect":
+        why = clean(at(data, "clock.why")) or "the clock of this machine is wrong"
+        yield f"{why}: nothing expires until it is right", "momo doctor clock"
+    if at(data, "awake.hold") in _SLEEPY:
+        yield "the machine may fall asleep", "momo doctor service"
     stopped = _DISK.get(str(at(data, "disk.room")))
     if stopped is not None:
         yield f"the disk has {size(data.get('disk_free_bytes'))} left{stopped}", "momo doctor disk"
-    yield from _troubles(data)
 
 
 def _untold(data: Row) -> Iterator[str]:

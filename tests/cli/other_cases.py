@@ -42,7 +42,12 @@ SETTING = {
 }
 SETTINGS = [
     {**SETTING, "key": key, "value": value}
-    for key, value in (("http.bind", "off"), ("http.public_base_url", ""), ("backup.also_to", ""))
+    for key, value in (
+        ("http.bind", "off"),
+        ("http.public_base_url", ""),
+        ("backup.also_to", ""),
+        ("power.keep_awake", "off"),
+    )
 ]
 """Those that `momo setup` asks for."""
 SETUP = {"shop": {"name": "Ama"}, "steps": [{"id": "shop", "status": "done", "detail": "Ama"}]}

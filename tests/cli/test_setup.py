@@ -32,7 +32,7 @@ import json, pathlib, sys
 here = pathlib.Path(__file__).parent
 if sys.argv[1] == "config":
     rows = [{"key": key, "value": ""} for key in ("http.public_base_url", "backup.also_to")]
-    print(json.dumps({"success": True, "data": [*rows, {"key": "http.bind", "value": "off"}]}))
+    print(json.dumps({"success": True, "data": [*rows, {"key": "http.bind", "value": "off"}, {"key": "power.keep_awake", "value": "off"}]}))
     sys.exit()
 (here / "seen.json").write_text(json.dumps([sys.argv[1:], sys.stdin.read()]))
 sys.stdout.write((here / "says").read_text())
@@ -145,6 +145,7 @@ def test_check_asks_nothing_changes_nothing_and_looks_at_every_step(
         "shop": "done", "http": "done", "service": "skipped", "daemon": "needs_action",
         "modem": "skipped", "number": "skipped", "practice": "skipped",
         "first_payment": "skipped", "endpoint": "skipped", "backup": "skipped",
+        "awake": "skipped",
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ SETTINGS = {
     "http.bind": "127.0.0.1:8420",
     "http.public_base_url": "",
     "backup.also_to": "",
+    "power.keep_awake": "off",
     "modems.ports": [],
 }
 COPIED = {"status": "copied", "path": "/media/stick/momo-20261120T091800Z.db", "why": ""}
@@ -73,7 +74,7 @@ def test_flags_alone_lead_to_the_first_practice_payment(
     assert statuses(ran) == {
         "shop": "done", "http": "done", "service": "skipped", "daemon": "needs_action",
         "modem": "done", "number": "done", "endpoint": "done", "practice": "done",
-        "first_payment": "skipped", "backup": "skipped",
+        "first_payment": "skipped", "backup": "skipped", "awake": "skipped",
     }  # fmt: skip
     assert settled == [("http.bind", "off")]
     asked = [(one.method, one.path, one.body) for one in api.asked if one.method == "POST"]
@@ -221,9 +222,29 @@ def test_place_for_backups_is_set_and_gets_a_copy_at_once(
     assert (statuses(again)["backup"], len(settled)) == ("done", 2)
 
 
+def test_a_machine_is_kept_awake_where_that_is_wished_and_the_lid_is_told_of(
+    settled: list[Any], shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = momo("setup", "--check", "--keep-awake", "always", "--json")
+    assert (statuses(wanted)["awake"], settled) == ("needs_action", [])
+    flagged = momo("setup", "--no-input", "--keep-awake", "always", "--json")
+    # The daemon runs with the old setting.
+    assert (statuses(flagged)["awake"], statuses(flagged)["daemon"]) == ("done", "needs_action")
+    assert settled == [("power.keep_awake", "always")]
+    assert momo("setup", "--no-input", "--keep-awake", "off", "--json").code == 6
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        hand.write(b"\nn\n\n\n\n\n\n\n")  # Enter at the third question: yes
+        asked = momo("setup", "-o", "table")
+    assert "HandleLidSwitch=ignore" in asked.err
+    assert settled[-1] == ("power.keep_awake", "plugged")
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("keep_awake = 'yes'", "--keep-awake: 'yes' is not one of off, plugged, always"),
         ("shp = 'A'", "did you mean shop?"),
         ("methods = 'mtn'", "methods takes a list of texts"),
         ("practice = 'yes'", "practice takes true or false"),
@@ -257,8 +278,8 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
         api.on("GET", wire.Path.PAYMENT_METHODS, ok([]), ok([samples.METHOD_ROW]))
-        # No public address, no service, the number and the name of the SIM, no payment, no endpoint, no stick.
-        hand.write(b"\nn\n0244124567\nAma Mensah\n\n\n\n")
+        # No public address, no service, it may sleep, the number and the name of the SIM, no payment, no endpoint, no stick.
+        hand.write(b"\nn\nn\n0244124567\nAma Mensah\n\n\n\n")
         first = momo("setup", "-o", "table")
         assert first.code == 0, first.err
         assert "Its number, such as 0244124567" in first.err
@@ -270,6 +291,8 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
     assert "public https address" not in again.err
     assert "From another phone" not in again.err
     assert "A folder on a stick" not in again.err
+    assert "Keep it awake" not in again.err
+    assert "momo config set power.keep_awake plugged" in again.err
     assert "Address that is told" not in again.err
     assert "momo endpoints add" in again.err
     number = [one.body for one in api.asked if one.path == wire.Path.PAYMENT_METHODS and one.body]
@@ -286,7 +309,7 @@ def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
         # No public address; yes, a service; no, do not write that after all; and so on.
-        hand.write(b"\ny\nn\n\n\n\n\n\n")
+        hand.write(b"\ny\nn\nn\n\n\n\n\n\n")
         ran = momo("setup", "-o", "table")
     assert "ExecStart=" in ran.err
     assert "momo-backup.timer" in ran.err
@@ -306,7 +329,7 @@ def test_stopped_half_way_still_shows_what_is_shown_once(
     master, slave = pty.openpty()
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
-        hand.write(b"\nn\n")
+        hand.write(b"\nn\nn\n")
         ran = momo("setup", "-o", "table")
     assert ran.code == 130
     assert "svc_live_sk_canary" in ran.out

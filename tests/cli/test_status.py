@@ -43,6 +43,17 @@ def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_
     assert momo("status", "--fail-if-unhealthy", "--quiet", "--json").out != ""
 
 
+@pytest.mark.parametrize("hold", ["refused", "idle_only"])
+def test_a_machine_that_cannot_be_kept_awake_needs_attention(
+    hold: str, api: FakeApi, momo: Momo
+) -> None:
+    awake = {"hold": hold, "why": "Access denied"}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "awake": awake}))
+    ran = momo("status", "-o", "table")
+    assert "! the machine may fall asleep" in ran.err
+    assert "momo doctor service" in ran.err
+
+
 def test_the_age_of_the_newest_backup_is_in_the_first_line(api: FakeApi, momo: Momo) -> None:
     db = {**samples.STATUS["db"], "backed_up_at": "2026-11-20T02:00:00.000Z"}
     api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "db": db}))

@@ -32,6 +32,7 @@ default_url = "https://shop.example/momo"
     "pages": 'languages = ["en", "fr"]\ncontact = "024 412 4567"\nclient_header = "X-Forwarded-For"',
     "trust": 'balance_check = "warn"',
     "retention": "attempts_days = 30\ndeliveries_days = 100\nmessages_days = 50",
+    "power": 'keep_awake = "plugged"',
     "access": 'socket_users = ["ama", "kofi"]',
     "network": 'probe_hosts = ["shop.example"]',
     "secrets": 'store = "keyring"',

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
+from daemon.core.awake import Hold, Wakefulness
 from daemon.core.clock_watch import BUILT_US
 from daemon.core.limits import DAY_US
 from daemon.doctor import bundle
@@ -315,6 +316,25 @@ def test_units_and_timers_are_found_where_they_are(
     (machine.root / "etc" / "systemd" / "system" / "momo.service").touch()
     (own / "momo.service").unlink()
     assert bad(patient, "service") == {}
+
+
+@pytest.mark.parametrize(
+    ("awake", "status", "said"),
+    [
+        (Wakefulness(Hold.OFF), "skip", "momo config set power.keep_awake plugged"),
+        (Wakefulness(Hold.HELD), "ok", ""),
+        (Wakefulness(Hold.ON_BATTERY), "ok", ""),
+        (Wakefulness(Hold.IDLE_ONLY, "Access denied"), "warn", "or momo service install --system"),
+        (Wakefulness(Hold.REFUSED, "no logind"), "warn", "switch automatic suspend off"),
+    ],
+)
+def test_a_machine_that_may_fall_asleep_is_said_with_what_to_do(
+    awake: Wakefulness, status: str, said: str, patient: Patient
+) -> None:
+    running = replace(patient, running=replace(RUNNING, awake=awake))
+    check = found(running, "service")["service.awake"]
+    assert (check[0], said in check[2], awake.why in check[1]) == (status, True, True)
+    assert found(replace(patient, running=None), "service")["service.awake"][0] == "skip"
 
 
 def test_backups_that_are_old_or_missing_are_said(patient: Patient, home: Path) -> None:
