@@ -106,6 +106,8 @@ class Path(StrEnum):
     LOCAL_MODEMS = "/local/v1/modems"
     LOCAL_MODEM = "/local/v1/modems/{id}"
     LOCAL_MODEM_TEST = "/local/v1/modems/{id}/test"
+    LOCAL_MODEM_TEXTS = "/local/v1/modems/{id}/texts"
+    LOCAL_MODEM_TEXT = "/local/v1/modems/{id}/texts/{text_id}"
     LOCAL_DOCTOR = "/local/v1/doctor"
     LOCAL_LOGS = "/local/v1/logs"
     LOCAL_MESSAGES = "/local/v1/messages"

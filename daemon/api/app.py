@@ -26,6 +26,7 @@ from daemon.api import (
     local_listen,
     local_logs,
     local_messages,
+    local_modem_texts,
     local_modems,
     local_notices,
     local_prune,
@@ -205,6 +206,8 @@ def _add_local(routes: Routes) -> None:
     modem = {"GET": op(local_modems.get_one), "PATCH": op(local_modems.rename)}
     routes.add(Path.LOCAL_MODEM, modem, local=True)
     routes.add(Path.LOCAL_MODEM_TEST, {"POST": op(local_modems.test)}, local=True)
+    routes.add(Path.LOCAL_MODEM_TEXTS, {"POST": op(local_modem_texts.send)}, local=True)
+    routes.add(Path.LOCAL_MODEM_TEXT, {"GET": op(local_modem_texts.get_one)}, local=True)
     routes.add(Path.LOCAL_MESSAGES, {"GET": op(local_messages.get_list)}, local=True)
     routes.add(Path.LOCAL_REPARSE, {"POST": op(local_messages.reparse)}, local=True)
     routes.add(Path.LOCAL_IMPORT, {"POST": op(local_import.import_batch)}, local=True)

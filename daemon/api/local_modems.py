@@ -43,7 +43,7 @@ async def get_list(call: Call) -> Reply:
 
 async def get_one(call: Call) -> Reply:
     """Return one phone."""
-    return ok(await _one(call, _id(call)))
+    return ok(await one(call, id_of(call)))
 
 
 async def rename(call: Call) -> Reply:
@@ -57,9 +57,9 @@ async def rename(call: Call) -> Reply:
     fields.refuse_unknown(("name",))
     fields.done()
     assert name is not None
-    device_id = _id(call)
+    device_id = id_of(call)
     await name_modem(call.env, call.caller, device_id, name)
-    return ok(await _one(call, device_id))
+    return ok(await one(call, device_id))
 
 
 async def test(call: Call) -> Reply:
@@ -67,13 +67,13 @@ async def test(call: Call) -> Reply:
 
     `answered` says whether it did; `took_ms` how long that was.
     """
-    device_id = _id(call)
-    await _one(call, device_id)  # 404 before anything is asked
+    device_id = id_of(call)
+    await one(call, device_id)  # 404 before anything is asked
     clock = call.env.clock
     started = clock.monotonic()
     answered = await call.service.hooks.inspect(device_id)
     took_ms = round((clock.monotonic() - started) * 1000)
-    found = await _one(call, device_id)
+    found = await one(call, device_id)
     return ok({**found, "answered": answered, "took_ms": took_ms})
 
 
@@ -160,14 +160,16 @@ def _sim(sim: Sim, method: PaymentMethod | None, rhythm: Rhythm | None) -> Json:
     }
 
 
-def _id(call: Call) -> str:
+def id_of(call: Call) -> str:
+    """Return the id in the path; DEVICE_NOT_FOUND where that is none."""
     found = read_uuid(call.path("id"))
     if found is None:
         raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
     return found
 
 
-async def _one(call: Call, device_id: str) -> Json:
+async def one(call: Call, device_id: str) -> Json:
+    """Make the shape of one phone; DEVICE_NOT_FOUND where there is no such one."""
     found = [phone for phone in await modems(call) if phone["device_id"] == device_id]
     if not found:
         raise Refusal(ErrorCode.DEVICE_NOT_FOUND)

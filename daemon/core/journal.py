@@ -121,11 +121,19 @@ def _delivery(outcome: str) -> Callable[[Facts, Payment | None], str]:
     return lambda facts, _payment: f"The webhook {facts.get('event')} {outcome}."
 
 
+_SMS: Final = {
+    "code": "The SMS with the payment code",
+    "receipt": "The SMS with the receipt",
+    "notice": "The SMS with a notice",
+    "test": "The SMS that tests a modem",
+}
+
+
 def _sms(outcome: str) -> Callable[[Facts, Payment | None], str]:
     def say(facts: Facts, _payment: Payment | None) -> str:
-        what = "receipt" if facts.get("kind") == "receipt" else "payment code"
+        what = _SMS.get(str(facts.get("kind")), "The SMS")
         why = f": {facts['why']}" if facts.get("why") else ""
-        return f"The SMS with the {what} {outcome}{why}."
+        return f"{what} {outcome}{why}."
 
     return say
 

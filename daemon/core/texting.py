@@ -12,11 +12,12 @@ from parsers.money import render
 
 
 class TextKind(StrEnum):
-    """The two SMS that one request may cause, each at most once; and what the owner is told."""
+    """The two SMS that one request may cause, each at most once; what the owner is told; and a modem's test."""
 
     CODE = "code"
     RECEIPT = "receipt"
     NOTICE = "notice"
+    TEST = "test"
 
 
 CODE_TEXT: Final = (
@@ -43,6 +44,8 @@ RETRY_US: Final = tuple(seconds * SECOND_US for seconds in (10, 30, 60, 120, 300
 CODE_FOR_US: Final = 30 * MINUTE_US
 """A code that comes later than this finds nobody waiting for it."""
 RECEIPT_FOR_US: Final = 2 * HOUR_US
+TEST_FOR_US: Final = 2 * MINUTE_US
+"""The person who tests a modem looks on; an SMS that went out later would tell nobody anything."""
 REPORT_FOR_US: Final = 72 * HOUR_US
 """Status reports name a number from 0 to 255: an older SMS is not meant."""
 
@@ -166,6 +169,11 @@ def receipt_text(
         code=code,
         result=result,
     )
+
+
+def test_text(shop_name: str) -> str:
+    """Write the SMS that shows that a modem can send."""
+    return f"{shop_name}: a test of the phone that reads our payments."
 
 
 def next_try_at(tries: int, now: int, expires_at: int) -> int | None:

@@ -1,4 +1,4 @@
-"""SMS to payers and the owner: an outbox in which each goes out at most once, with its limits.
+"""SMS to payers and the owner, and tests of a modem: an outbox in which each goes out at most once, with its limits.
 
 The limits hold in the commit that queues. Over 300 lines because every statement on the one table is here.
 """
@@ -13,6 +13,7 @@ from daemon.core.texting import (
     CODE_FOR_US,
     RECEIPT_FOR_US,
     REPORT_FOR_US,
+    TEST_FOR_US,
     Texting,
     TextKind,
     TextLine,
@@ -85,7 +86,7 @@ def owe_code(
         request,
         text_id=new_id(),
         kind=TextKind.CODE,
-        line=line,
+        sim_seq=line.sim_seq,
         number=number,
         body=body,
         expires_at=expires_at,
@@ -124,7 +125,7 @@ def owe_receipt(
         request,
         text_id=text_id,
         kind=TextKind.RECEIPT,
-        line=line,
+        sim_seq=line.sim_seq,
         number=number,
         body=body,
         expires_at=expires_at,
@@ -147,11 +148,39 @@ def owe_notice(tx: Tx, texting: Texting, text_id: str, number: str, body: str, n
         None,
         text_id=text_id,
         kind=TextKind.NOTICE,
-        line=line,
+        sim_seq=line.sim_seq,
         number=number,
         body=body,
         expires_at=now + NOTICE_FOR_US,
         now=now,
+    )
+
+
+def owe_test(
+    tx: Tx,
+    texting: Texting,
+    text_id: str,
+    *,
+    sim_seq: int,
+    number: str,
+    body: str,
+    actor: str,
+    now: int,
+) -> bool:
+    """Queue an SMS that tests one SIM, with a number or without, under the same limits; False when they are reached."""
+    if not _may_get(tx, texting, number, now) or not _may_send(tx, sim_seq, now):
+        return False
+    return _queue(
+        tx,
+        None,
+        text_id=text_id,
+        kind=TextKind.TEST,
+        sim_seq=sim_seq,
+        number=number,
+        body=body,
+        expires_at=now + TEST_FOR_US,
+        now=now,
+        actor=actor,
     )
 
 
@@ -169,16 +198,20 @@ def _wanted(texting: Texting, kind: TextKind, request: Transaction) -> str | Non
 def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
     """Return the line that is to send, None when none is ready or the limits are reached."""
     lines = _ready_lines(tx)
-    most = texting.per_number_hour
-    if not lines or (most and _count(tx, "number", number, now - limits.HOUR_US) >= most):
+    if not lines or not _may_get(tx, texting, number, now):
         return None
+    return choose_line(lines, number, lambda line: _may_send(tx, line.sim_seq, now))
 
-    def has_room(line: TextLine) -> bool:
-        hour = _count(tx, "sim_seq", line.sim_seq, now - limits.HOUR_US)
-        day = _count(tx, "sim_seq", line.sim_seq, now - limits.DAY_US)
-        return hour < limits.SMS_PER_SIM_HOUR and day < limits.SMS_PER_SIM_DAY
 
-    return choose_line(lines, number, has_room)
+def _may_get(tx: Tx, texting: Texting, number: str, now: int) -> bool:
+    most = texting.per_number_hour
+    return not most or _count(tx, "number", number, now - limits.HOUR_US) < most
+
+
+def _may_send(tx: Tx, sim_seq: int, now: int) -> bool:
+    hour = _count(tx, "sim_seq", sim_seq, now - limits.HOUR_US)
+    day = _count(tx, "sim_seq", sim_seq, now - limits.DAY_US)
+    return hour < limits.SMS_PER_SIM_HOUR and day < limits.SMS_PER_SIM_DAY
 
 
 def _count(tx: Tx, column: str, value: object, since: int) -> int:
@@ -208,11 +241,12 @@ def _queue(
     *,
     text_id: str,
     kind: TextKind,
-    line: TextLine,
+    sim_seq: int,
     number: str,
     body: str,
     expires_at: int,
     now: int,
+    actor: str = "momo",
 ) -> bool:
     queued = tx.one(
         "INSERT INTO sms_outbox (id, transaction_id, kind, sim_seq, number, body, status, tries, parts_sent, "
@@ -222,7 +256,7 @@ def _queue(
             "id": text_id,
             "transaction_id": None if request is None else request.id,
             "kind": kind,
-            "sim_seq": line.sim_seq,
+            "sim_seq": sim_seq,
             "number": number,
             "body": body,
             "expires_at": expires_at,
@@ -230,7 +264,16 @@ def _queue(
         },
     )
     if queued is not None:
-        _tell(tx, "sms.queued", None if request is None else request.id, kind, now)
+        about = None if request is None else request.id
+        events.add(
+            tx,
+            type="sms.queued",
+            mode=Mode.LIVE,
+            at=now,
+            actor=actor,
+            transaction_id=about,
+            data={"kind": kind},
+        )
         tx.wake(TOPIC)
     return queued is not None
 
@@ -317,9 +360,15 @@ def end(tx: Tx, text: Text, status: str, why: str, now: int) -> None:
 
 def get(reader: Reader, text_id: str) -> Text:
     """Return one SMS, which must be there."""
+    text = find(reader, text_id)
+    assert text is not None, "an SMS is never deleted"
+    return text
+
+
+def find(reader: Reader, text_id: str) -> Text | None:
+    """Return one SMS, None when there is none of that id."""
     row = reader.one(f"SELECT {_TEXT} FROM sms_outbox WHERE id = :id", {"id": text_id})
-    assert row is not None, "an SMS is never deleted"
-    return load(Text, row)
+    return None if row is None else load(Text, row)
 
 
 def sending(reader: Reader) -> list[Text]:

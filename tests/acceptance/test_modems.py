@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from daemon.modem import pdu
+from daemon.modem.pdu_values import Submit
 from tests.acceptance.conftest import Scene
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
@@ -88,3 +90,25 @@ def test_a_phone_of_the_settings_is_served_unless_no_phone_is_wanted(tmp_path: P
             shop.stop()
             shop.start()
             assert healthy(shop)["port"] == str(phone.link)
+
+
+@pytest.mark.slow
+def test_an_sms_is_sent_to_see_that_it_can_be(scene: Scene) -> None:
+    """From a SIM that has no number yet: that is when a person tests."""
+    scene.shop.start()
+    name = healthy(scene.shop)["name"]
+    send = ("modems", "test", name, "--send-to", "0244123456", "--yes")
+    tested = said(scene.shop, *send)
+    assert (tested["answered"], tested["sms"]["status"]) == (True, "sent")
+    assert sent_to(scene.phone) == ["+233244123456"]
+    scene.phone.play("send-refused")
+    refused = said(scene.shop, *send, code=6)["sms"]
+    assert (refused["status"], bool(refused["why"])) == ("failed", True)
+    assert sent_to(scene.phone) == ["+233244123456"]
+
+
+def sent_to(phone: PhoneProcess) -> list[str]:
+    values = [
+        pdu.decode(one["pdu"], direction=pdu.Direction.TO_NETWORK) for one in phone.state()["sent"]
+    ]
+    return [value.recipient for value in values if isinstance(value, Submit)]

@@ -623,6 +623,15 @@ MODEM: dict[str, Any] = {
         }
     ],
 }
+SMS: dict[str, Any] = {
+    "id": "5f0c0f2e-3a55-4a83-9d0c-0b6f8f0f3f77",
+    "number": "+233244124567",
+    "status": "queued",
+    "why": "",
+    "parts_sent": 0,
+    "created_at": "2026-11-20T09:17:59.000Z",
+    "ended_at": None,
+}
 HUNG: dict[str, Any] = {
     **MODEM,
     "port": "/dev/ttyUSB3",

@@ -117,6 +117,9 @@ class Agreeable(FakeApi):
         self.on("GET", f"/v1/reviews/{samples.REVIEW['id']}", ok(REVIEW))
         self.on("POST", wire.Path.LOCAL_PRUNE, ok({**samples.PRUNABLE, "more": False}))
         self.on("POST", wire.Path.LOCAL_REPORT_MAIL, ok({"queued": True}))
+        texts = f"/local/v1/modems/{samples.DEVICE}/texts"
+        self.on("POST", texts, ok(samples.SMS))
+        self.on("GET", f"{texts}/{samples.SMS['id']}", ok({**samples.SMS, "status": "sent"}))
         for secret in (wire.Path.ACCOUNT_SECRET, wire.Path.ACCOUNT_ROTATE):
             self.on("POST", secret, Says({"success": True, "secret": "whsec_x"}))
         self.on("GET", f"{TX}/events", ok([]))
