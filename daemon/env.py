@@ -126,6 +126,10 @@ class Env:
         """Say why the wall clock is not believed, None when it is. Nothing expires or is pruned while it is not."""
         return self.clock_watch.doubt(self.clock.now_us(), self.clock.boottime())
 
+    def clock_skew_us(self) -> int | None:
+        """Return how far the networks' time is ahead of the wall clock; None while no message has told it."""
+        return self.clock_watch.skew_us(self.clock.now_us(), self.clock.boottime())
+
     def clock_vouched(self) -> bool:
         """Say whether something speaks for the wall clock; while nothing does, `sure_us` stays behind it."""
         return self.clock_watch.vouched(self.clock.now_us(), self.clock.boottime())

@@ -68,11 +68,12 @@ def _security(http: Http, address: str) -> str | None:
 
 
 def _clock(env: Env) -> dict[str, Any]:
-    doubt = env.clock_doubt()
+    doubt, skew_us = env.clock_doubt(), env.clock_skew_us()
+    skew = {"skew_s": None if skew_us is None else round(skew_us / SECOND_US)}
     if doubt is None:
-        return {"state": "ok", "why": None, "ahead_s": None}
+        return {"state": "ok", "why": None, "ahead_s": None, **skew}
     ahead = None if doubt.ahead_us is None else doubt.ahead_us // SECOND_US
-    return {"state": "suspect", "why": doubt.why, "ahead_s": ahead}
+    return {"state": "suspect", "why": doubt.why, "ahead_s": ahead, **skew}
 
 
 def _read(reader: Reader, now: int, conditions: Sequence[Condition]) -> dict[str, Any]:

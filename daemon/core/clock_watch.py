@@ -137,6 +137,15 @@ class ClockWatch:
             )
         return None
 
+    def skew_us(self, now_us: int, boot_s: float) -> int | None:
+        """Return how far the networks' time is ahead of the clock, negative when it is behind; None while none has spoken.
+
+        A message is on its way for some seconds, so of the last few the one that says the most is nearest.
+        """
+        apart = [_carried(witness, boot_s) - now_us for witness in self._witnesses]
+        agreeing = [one for one in apart if abs(one) <= AGREES_US]
+        return max(agreeing or apart, default=None)
+
     def vouched(self, now_us: int, boot_s: float) -> bool:
         """Say whether something speaks for the clock: a witness, or that it ran on from a time that is known."""
         if self.doubt(now_us, boot_s) is not None:

@@ -38,6 +38,8 @@ VIEW: Final = View(
         Field("secrets"),
         Field("disk_free_bytes"),
         Field("disk_room", "disk.room"),
+        Field("clock", "clock.state"),
+        Field("clock_skew_s", "clock.skew_s"),
     ),
     id="pid",
 )
@@ -46,7 +48,10 @@ _READY: Final = "ready"
 _WELL: Final = (_READY, "opening", "starting")
 _COUNTED: Final = {"review": "to review"}
 _UNSOUND: Final = {
-    "damaged": ("the database is damaged", "momo restore"),
+    "damaged": (
+        "the database is damaged: no money is booked until a backup is put back",
+        "momo restore --stop",
+    ),
     "findings": ("the shop's books do not hold", "momo doctor ledger"),
 }
 _SLEEPY: Final = ("refused", "idle_only")
@@ -190,7 +195,7 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
         f"backup {ago(at(data, 'db.backed_up_at'), terminal)}"
         if at(data, "db.backed_up_at")
         else "",
-        f"clock {clean(at(data, 'clock.state'))}" if at(data, "clock.state") else "",
+        _clock(data),
     ]
     yield " · ".join(part for part in parts if part)
     yield from _titled("LINES", list(_line_lines(data, terminal)), terminal)
@@ -199,6 +204,14 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
     if isinstance(today, dict):
         yield from _titled("TODAY", [_today(today)], terminal)
     yield from _titled("WEBHOOKS", list(_webhook_lines(data, terminal)), terminal)
+
+
+def _clock(data: Row) -> str:
+    """Say whether the clock is right, and how far the networks' time in the last SMS is ahead of it."""
+    state, skew_s = clean(at(data, "clock.state")), at(data, "clock.skew_s")
+    if not state or not isinstance(skew_s, int):
+        return f"clock {state}" if state else ""
+    return f"clock {state} (modem {skew_s:+} s)"
 
 
 def _titled(title: str, lines: list[str], terminal: Terminal) -> Iterator[str]:

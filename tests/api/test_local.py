@@ -84,7 +84,8 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
             "backed_up_at": None,
         },
         "secrets": "unlocked",
-        "clock": {"state": "ok", "why": None, "ahead_s": None},
+        "awake": {"hold": "off", "why": None},
+        "clock": {"state": "ok", "why": None, "ahead_s": None, "skew_s": -30},
         "disk": {"room": "plenty"},
     }
 

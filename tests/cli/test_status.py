@@ -37,7 +37,10 @@ def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_
     }  # fmt: skip
     api.on("GET", wire.Path.LOCAL_STATUS, ok(well))
     ran = momo("status", "--fail-if-unhealthy", "--quiet")
-    said = "" if found == "ok" else "error: the database is damaged\nnext:  momo restore\n"
+    said = "" if found == "ok" else (
+        "error: the database is damaged: no money is booked until a backup is put back\n"
+        "next:  momo restore --stop\n"
+    )
     assert (ran.code, ran.out, ran.err) == (0 if found == "ok" else 6, "", said)
     # Who asks for a form gets it.
     assert momo("status", "--fail-if-unhealthy", "--quiet", "--json").out != ""
@@ -52,6 +55,25 @@ def test_a_machine_that_cannot_be_kept_awake_needs_attention(
     ran = momo("status", "-o", "table")
     assert "! the machine may fall asleep" in ran.err
     assert "momo doctor service" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("clock", "said"),
+    [
+        ({"state": "ok", "skew_s": 1}, " · clock ok (modem +1 s)"),
+        ({"state": "ok", "skew_s": 0}, " · clock ok (modem +0 s)"),
+        ({"state": "suspect", "skew_s": -7200}, " · clock suspect (modem -7200 s)"),
+        ({"state": "ok", "skew_s": None}, " · clock ok"),
+    ],
+)
+def test_the_first_line_says_how_far_the_networks_time_is_from_the_clock(
+    clock: dict[str, object], said: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "clock": clock}))
+    assert momo("status", "-o", "table", COLUMNS="200").out.splitlines()[0].endswith(said)
+    told = momo("status", "--fields", "clock,clock_skew_s").out
+    skew = "" if clock["skew_s"] is None else clock["skew_s"]
+    assert told == f"{clock['state']}\t{skew}\n"
 
 
 def test_the_age_of_the_newest_backup_is_in_the_first_line(api: FakeApi, momo: Momo) -> None:

@@ -39,6 +39,19 @@ def test_a_late_message_and_a_network_with_a_wrong_clock_prove_nothing_against_a
     assert made.doubt(NOW, 1000) is None
 
 
+def test_the_skew_is_that_of_the_message_that_was_on_its_way_the_shortest() -> None:
+    assert ClockWatch().skew_us(NOW, 1000) is None
+    assert (
+        watch(NOW - 4 * SECOND_US, NOW + SECOND_US, NOW - 9 * SECOND_US).skew_us(NOW, 1000)
+        == SECOND_US
+    )
+    # One network with a wrong clock says nothing while another agrees; alone, it is all that is known.
+    assert watch(NOW - SECOND_US, NOW + DAY_US).skew_us(NOW, 1000) == -SECOND_US
+    assert watch(NOW + DAY_US, NOW + HOUR_US).skew_us(NOW, 1000) == DAY_US
+    # It is carried forward: a clock that is set is off by so much at once.
+    assert watch(NOW).skew_us(NOW + 61 * SECOND_US, 1001) == -60 * SECOND_US
+
+
 def test_old_witnesses_are_forgotten() -> None:
     assert ahead(watch(NOW, *[NOW - HOUR_US] * 5)) == HOUR_US
 
