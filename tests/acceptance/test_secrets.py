@@ -28,7 +28,8 @@ def _without_key(scene: Scene) -> str:
     assert scene.shop.transaction(order["reference"])["status"] == "SUCCESS"
     assert scene.shop.ask("GET", wire.Path.LOCAL_STATUS)["secrets"] == "locked"
     assert scene.receiver.requests == []
-    assert not scene.phone.state()["stored"], "the phone is read to the end"
+    # What is durable is deleted after it was told.
+    wait_until(lambda: not scene.phone.state()["stored"], 20, "the phone is read to the end")
     reference: str = order["reference"]
     return reference
 

@@ -13,21 +13,23 @@ import pytest
 from tests.fakes.real_shop import ROOT, NotStarted, RealShop
 
 
-def test_a_second_daemon_is_refused_at_once(shop: RealShop) -> None:
+def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> None:
     shop.start()
-    for _ in range(4):
+    took_s, needed_s = [], []
+    for _ in range(8):
         begun = time.perf_counter()
         second = shop.program("run", "--http", "127.0.0.1:0")
-        took_s = time.perf_counter() - begun
-        if took_s < 1:
+        took_s.append(time.perf_counter() - begun)
+        if min(took_s) < 1:
             break
-        # On a busy machine: beside what the same program needs there to be loaded at all.
-        shop.program("run", "--help")
-        limit_s = 1.5 * (time.perf_counter() - begun - took_s)
-        if took_s < limit_s:
+        # On a busy machine: beside what the same program needs there to refuse a shop that is not set up.
+        begun = time.perf_counter()
+        _run(tmp_path / "empty")
+        needed_s.append(time.perf_counter() - begun)
+        if min(took_s) < 1.5 * min(needed_s):
             break
     else:
-        pytest.fail(f"refused after {took_s:.1f} s")
+        pytest.fail(f"refused after {took_s} s; the program needs {needed_s} s")
     assert second.returncode == 75
     assert second.stderr == (
         f"error: process {shop.pid} already runs this shop ({shop.places.lock})  [LOCKED]\n"

@@ -37,13 +37,13 @@ def messages(shop: RealShop, state: str, count: int) -> list[dict[str, Any]]:
 
 
 def problems(shop: RealShop, count: int, wordings: int) -> list[dict[str, Any]]:
-    def look() -> list[dict[str, Any]] | None:
+    def look() -> list[list[dict[str, Any]]]:
         told = momo(shop, "status")["data"]["templates"]
         good = (len(told["problems"]), told["wordings"]) == (count, wordings)
-        return list(told["problems"]) if good else None
+        return [told["problems"]] if good else []
 
-    wait_until(lambda: look() is not None or None, 20, f"{count} problems, {wordings} wordings")
-    return look() or []
+    [found] = wait_until(look, 20, f"{count} problems, {wordings} wordings")
+    return found
 
 
 @pytest.mark.slow

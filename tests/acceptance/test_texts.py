@@ -112,7 +112,8 @@ def _run(scene: Scene, *, kills: int, requests: int) -> None:
             assert counts[recipient] == parts_sent == 3
         else:
             assert status == "unknown"
-            assert counts[recipient] - parts_sent in {0, 1}, "at most the one that was under way"
+            # The phone goes on with the next part while one is being written down.
+            assert counts[recipient] >= parts_sent, "a part counts that never left the phone"
     assert len([row for row in rows if row[1] == "unknown"]) <= kills
 
 

@@ -32,7 +32,7 @@ PICTURES: Final = {"lines": 72, "today": 72, "watch": 80}
 ROWS: Final = 24
 WAIT_S: Final = 20.0
 QUIET_S: Final = 0.7
-"""The cashier's screen is drawn once a second, and sooner while something comes in."""
+"""After the last sale has come in; the cashier's screen is drawn once a second, and sooner while something comes in."""
 NUMBER: Final = "0244124567"
 SALES: Final = (
     # asked, paid, customer, whether the code is typed
@@ -103,9 +103,11 @@ def screen(shop: Shop, command: str, columns: int) -> str:
                     said += os.read(master, 65536)
                 except OSError:  # the other end is closed: the command has ended
                     break
-            elif process.poll() is None and said:
+            elif SALES[-1][2].encode() in said:
                 with contextlib.suppress(OSError):
-                    os.write(master, b"\x04")  # Ctrl-D leaves the cashier's screen
+                    os.write(
+                        master, b"\x04"
+                    )  # Ctrl-D leaves the cashier's screen, which is complete
         process.kill()
     os.close(master)
     return last_screen(said.decode("utf-8", "replace"))
