@@ -105,9 +105,7 @@ def screen(shop: Shop, command: str, columns: int) -> str:
                     break
             elif SALES[-1][2].encode() in said:
                 with contextlib.suppress(OSError):
-                    os.write(
-                        master, b"\x04"
-                    )  # Ctrl-D leaves the cashier's screen, which is complete
+                    os.write(master, b"\x04")  # Ctrl-D leaves the cashier's screen
         process.kill()
     os.close(master)
     return last_screen(said.decode("utf-8", "replace"))

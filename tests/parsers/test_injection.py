@@ -193,9 +193,9 @@ def test_the_worst_texts_are_read_quickly() -> None:
         "a, b from c " * 133,
     ]  # fmt: skip
     for text in worst:
-        start = time.perf_counter()
+        start = time.thread_time()
         read(None, text)
-        assert time.perf_counter() - start < 0.2, text[:80]
+        assert time.thread_time() - start < 0.2, text[:80]
 
 
 @given(st.text(max_size=1700), st.one_of(st.none(), st.text(max_size=12)))

@@ -176,7 +176,7 @@ def test_candidates_are_six_ascii_characters_each_once(text: str) -> None:
 def test_long_texts_give_a_bounded_answer_quickly() -> None:
     texts = ["a" * 100_000, "a " * 50_000, "ab-" * 30_000, " ." * 50_000]
     texts.append(" ".join(f"{number:06d}" for number in range(10_000)))
-    start = time.perf_counter()
+    start = time.thread_time()
     for text in texts:
         assert len(candidates(text)) <= CANDIDATES_MAX
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
