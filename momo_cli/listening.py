@@ -9,7 +9,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from daemon.wire import Path
 from momo_cli.answer import Field, Head, Row, View
@@ -23,6 +23,8 @@ _LOOK_S: Final = 0.2
 """How often Ctrl-C is looked for while nothing happens."""
 _RECONNECT_S: Final = 1.0
 _RECONNECTS_MAX: Final = 60
+_LAST_S: Final = 15.0
+"""So long the answers that are still expected are waited for when momo has gone; it waits no longer for any."""
 
 VIEW: Final = View(
     fields=(
@@ -69,9 +71,12 @@ class Webhook:
 
 
 Handler = Callable[[Webhook], Heard]
+_Done: TypeAlias = "queue.SimpleQueue[Row | Failure | None]"
 
 
-def listen(client: Client, endpoint: str, handle: Handler, now: Callable[[], str]) -> Iterator[Row]:
+def listen(
+    client: Client, endpoint: str, handle: Handler, now: Callable[[], str]
+) -> Iterator[Row | None]:
     """Take webhooks until the caller stops asking.
 
     Args:
@@ -81,12 +86,13 @@ def listen(client: Client, endpoint: str, handle: Handler, now: Callable[[], str
         now: Says what time it is, as the API writes it.
 
     Yields:
-        One row for each attempt, when it is over and momo knows.
+        None once, when it is connected: what is paid from then on comes at once. Then one row for each attempt, when
+        it is over and momo knows.
 
     Raises:
         Failure: At the first connection, or after a minute of being unable to connect again.
     """
-    done: queue.SimpleQueue[Row | Failure] = queue.SimpleQueue()
+    done: _Done = queue.SimpleQueue()
     path = path_of(Path.LOCAL_LISTENER, id=endpoint)
     threading.Thread(target=_read, args=(client, path, handle, now, done), daemon=True).start()
     while True:
@@ -104,23 +110,31 @@ def _read(
     path: str,
     handle: Handler,
     now: Callable[[], str],
-    done: "queue.SimpleQueue[Row | Failure]",
+    done: "_Done",
 ) -> None:
     """Read the stream, over as many connections as it takes: what was missed comes with the next."""
     patience, first, lost = _RECONNECTS_MAX, True, False
+    working: list[threading.Thread] = []
     while True:
         try:
             for event in client.stream(path, method="POST"):
+                if first:
+                    done.put(None)
                 patience, first = _RECONNECTS_MAX, False
                 if lost:
                     client.warn("connected again; what was missed comes now")
                 lost = False
                 if event is not None and event.kind == "webhook":
                     work = (client, path, handle, event.data, now, done)
-                    threading.Thread(target=_work, args=work, daemon=True).start()
+                    working = [each for each in working if each.is_alive()]
+                    working.append(threading.Thread(target=_work, args=work, daemon=True))
+                    working[-1].start()
         except Failure as failure:
             gone = 400 <= failure.http_status < 500
             if first or gone or patience == 0:
+                # What has come is told before the end is.
+                for each in working:
+                    each.join(_LAST_S)
                 done.put(failure)
                 return
         if patience == _RECONNECTS_MAX:
@@ -136,7 +150,7 @@ def _work(
     handle: Handler,
     data: Mapping[str, Any],
     now: Callable[[], str],
-    done: "queue.SimpleQueue[Row | Failure]",
+    done: "_Done",
 ) -> None:
     webhook = Webhook(data["headers"], body_of(data))
     heard = handle(webhook)

@@ -48,7 +48,7 @@ _ERRORS: Final = {
 
 
 async def create(call: Call) -> Reply:
-    """Make a sandbox endpoint for a listener; those that were left behind go."""
+    """Make a sandbox endpoint for a listener, paused until it connects; those that were left behind go."""
     needs_owner(call.caller)
     needs_open_collections(call)
     fields = Fields(await read_object_if_any(call.scope, call.receive))
@@ -56,7 +56,9 @@ async def create(call: Call) -> Reply:
     fields.done()
     await _remove_forgotten(call)
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
-    new = flow.NewEndpoint(url, description, Mode.TEST, _EVENTS, catch_all=True, include_raw=False)
+    new = flow.NewEndpoint(
+        url, description, Mode.TEST, _EVENTS, catch_all=True, include_raw=False, is_active=False
+    )
     answer = await flow.create(call.env, call.caller, new, claim=None, warnings=[])
     return finished(answer, NO_STORE)
 
@@ -131,8 +133,9 @@ class Stream:
         env, url = self._call.env, self._endpoint.url
         listener = env.live.connect(url)
         try:
+            # Before the answer begins: whoever has it may rely on it.
+            await self._switch(active=True)
             async with sse.opened(receive, send, self._call.service.stopping) as stream:
-                await self._switch(active=True)
                 await stream.send(b": open\n\n")
                 while not stream.over and env.live.at(url) is listener:
                     listener.wake.clear()

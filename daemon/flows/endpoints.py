@@ -27,7 +27,11 @@ from daemon.wire import ErrorCode, Mode
 
 @dataclass(frozen=True, slots=True)
 class NewEndpoint:
-    """A valid `POST /v1/open-collections/endpoints`; its URL may be called."""
+    """A valid `POST /v1/open-collections/endpoints`; its URL may be called.
+
+    Attributes:
+        is_active: False where what is owed to it waits from the beginning.
+    """
 
     url: str
     description: str
@@ -35,6 +39,7 @@ class NewEndpoint:
     events: tuple[str, ...]
     catch_all: bool
     include_raw: bool
+    is_active: bool = True
 
 
 async def create(
@@ -109,7 +114,7 @@ def _add(tx: Tx, endpoint_id: str, new: NewEndpoint, now: int) -> Endpoint:
             "events": json.dumps(new.events),
             "catch_all": new.catch_all,
             "include_raw": new.include_raw,
-            "is_active": True,
+            "is_active": new.is_active,
             "auto_paused_at": None,
             "last_success_at": None,
             "last_failure_at": None,

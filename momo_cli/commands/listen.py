@@ -99,7 +99,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         where = options.secret_file or clean(body["secret"])
         # On stderr, also with -q: without it nothing can be verified.
         terminal.complain(f"secret {where}")
-    terminal.note(f"Listening as endpoint {endpoint}. Ctrl-C ends it.")
     return Answer(rows=_rows(client, terminal, options, endpoint), stream=True)
 
 
@@ -111,6 +110,9 @@ def _rows(client: Client, terminal: Terminal, options: Options, endpoint: str) -
     with _ended_by_signals():
         try:
             for row in listen(client, endpoint, handle, lambda: _now(terminal)):
+                if row is None:
+                    terminal.note(f"Listening as endpoint {endpoint}. Ctrl-C ends it.")
+                    continue
                 if options.shown and terminal.human:
                     terminal.verbatim(dumps(row["payload"]))
                 yield row

@@ -54,9 +54,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Make the endpoint and its payments, and fail."""
     made = client.call("POST", Path.LOCAL_LISTEN).data
     endpoint = str(made["id"])
-    terminal.note(f"A broken receiver: endpoint {endpoint}. Ctrl-C ends it.")
-    for _ in range(options.count):
-        ask(client, _PAYMENT)
     return Answer(
         rows=_rows(client, terminal, options, endpoint),
         stream=True,
@@ -75,7 +72,13 @@ def _rows(client: Client, terminal: Terminal, options: Options, endpoint: str) -
     def now() -> str:
         return f"{terminal.now():%Y-%m-%dT%H:%M:%SZ}"
 
-    for number, row in enumerate(listen(client, endpoint, handle, now), 1):
+    for number, row in enumerate(listen(client, endpoint, handle, now)):
+        if row is None:
+            terminal.note(f"A broken receiver: endpoint {endpoint}. Ctrl-C ends it.")
+            # Only now: what is paid while nobody is connected waits, and comes as after an outage.
+            for _ in range(options.count):
+                ask(client, _PAYMENT)
+            continue
         yield row
         if number == options.count:
             return

@@ -1,4 +1,6 @@
-"""Listeners as the socket makes them: one that was left behind goes, one that was kept stays."""
+"""Listeners as the socket makes them: active while they are connected; one that was left behind goes, a kept one stays."""
+
+import asyncio
 
 from daemon import wire
 from daemon.api.local_listen import FORGOTTEN_US
@@ -15,6 +17,24 @@ async def listener(api: FakeApi, **body: object) -> str:
 
 async def listeners(api: FakeApi) -> list[str]:
     return [each["id"] for each in (await api.local.get(wire.Path.ENDPOINTS)).json()["data"]]
+
+
+async def is_active(api: FakeApi, endpoint: str) -> bool:
+    answer = await api.local.get(wire.Path.ENDPOINT.format(id=endpoint))
+    found: bool = answer.json()["data"]["is_active"]
+    return found
+
+
+async def test_one_is_active_as_long_as_it_is_connected(api: FakeApi) -> None:
+    made = await listener(api)
+    # What is paid now waits: sent to nobody, it would fail and come seconds later.
+    assert not await is_active(api, made)
+    path = wire.Path.LOCAL_LISTENER.format(id=made)
+    async with asyncio.timeout(10):
+        async with api.local.stream("POST", path):
+            assert await is_active(api, made)
+        while await is_active(api, made):
+            pass
 
 
 async def test_one_that_was_left_behind_goes_when_the_next_one_starts_an_hour_later(

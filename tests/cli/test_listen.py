@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,14 @@ from momo_cli.listening import Webhook
 from momo_cli.local_receiver import Heard, Receiver, receiver_at
 from tests.cli import samples
 from tests.cli.conftest import Momo
-from tests.fakes.fake_api import FakeApi, Says, ok, refusal
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
+ATTEMPT = {
+    "headers": {"X-Svc-Attempt": "2", "X-Svc-Event": "transaction.forwarded"},
+    "body": base64.b64encode(b"{}").decode(),
+    "attempt": 9,
+}
+EVENT = Says(stream=f"event: webhook\ndata: {json.dumps(ATTEMPT)}\n\n")
 NASTY = 'it\'s "$(exit 3)" `x` \\ $HOME @file\nline; & | ɛ'
 
 
@@ -113,11 +120,8 @@ def test_a_refusal_is_told_and_no_secret_file_is_left(
 def test_a_lost_connection_is_told_and_so_is_its_return(
     api: FakeApi, momo: Momo, naps: list[float]
 ) -> None:
-    data = {"headers": {"X-Svc-Attempt": "2", "X-Svc-Event": "transaction.forwarded"}}
-    sent = json.dumps({**data, "body": base64.b64encode(b"{}").decode(), "attempt": 9})
-    event = Says(stream=f"event: webhook\ndata: {sent}\n\n")
     here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
-    api.on("POST", here, event, Says(drop=True), event, refusal(404, "ENDPOINT_NOT_FOUND"))
+    api.on("POST", here, EVENT, Says(drop=True), EVENT, refusal(404, "ENDPOINT_NOT_FOUND"))
     api.on("POST", f"{here}/outcomes", ok({}))
     ran = momo("listen", "--print", "--endpoint", samples.ENDPOINT["id"], "-o", "table")
     assert ran.code == 3
@@ -127,6 +131,40 @@ def test_a_lost_connection_is_told_and_so_is_its_return(
         "connection to the daemon lost; trying again",
     ]
     assert "try 2" in ran.out
+
+
+def test_what_came_is_told_before_the_end_is(api: FakeApi, momo: Momo, naps: list[float]) -> None:
+    gone = threading.Event()
+
+    def late(_asked: Asked) -> Says:
+        gone.wait(10)
+        threading.Event().wait(0.1)  # real time: the end is known well before this answer
+        return ok({})
+
+    def refused(_asked: Asked) -> Says:
+        gone.set()
+        return refusal(404, "ENDPOINT_NOT_FOUND")
+
+    here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
+    api.on("POST", here, EVENT, refused)
+    api.on("POST", f"{here}/outcomes", late)
+    ran = momo("listen", "--print", "--endpoint", samples.ENDPOINT["id"], "-o", "table")
+    assert ran.code == 3
+    assert "try 2" in ran.out
+
+
+def test_a_broken_receiver_is_connected_before_anything_is_paid(
+    api: FakeApi, momo: Momo, naps: list[float]
+) -> None:
+    here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
+    api.on("POST", wire.Path.LOCAL_LISTEN, ok(samples.ENDPOINT, secret="whsec_x"))
+    api.on("POST", here, EVENT, refusal(404, "ENDPOINT_NOT_FOUND"))
+    api.on("POST", f"{here}/outcomes", ok({}))
+    api.on("POST", wire.Path.TEST_PAYMENTS, ok(samples.SIMULATED))
+    ran = momo("simulate", "endpoint", "--fail", "500", "--count", "1")
+    assert ran.code == 0
+    asked = [each.path for each in api.asked]
+    assert asked.index(here) < asked.index(wire.Path.TEST_PAYMENTS)
 
 
 def test_every_value_is_one_word_to_the_shell(tmp_path: Path) -> None:
