@@ -21,7 +21,8 @@ from tests.fakes.browser import Visit, chromium, needs_browser, visiting
 from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
 
 pytestmark = needs_browser
-LIVE_MS = 1000
+AT_LAST_MS = 30_000
+"""Only so that a test ends. What is to come without a delay is asked of a window whose own clock stands still."""
 SLOW_PHONE = {
     "offline": False,
     "latency": 400,
@@ -60,14 +61,21 @@ async def violations(visit: Visit) -> list[str]:
     ]
 
 
-async def seen(visit: Visit, text: str, within_ms: float = LIVE_MS) -> None:
-    await visit.page.get_by_role("heading", level=1, name=text).wait_for(timeout=within_ms)
+async def seen(visit: Visit, text: str) -> None:
+    await visit.page.get_by_role("heading", level=1, name=text).wait_for(timeout=AT_LAST_MS)
+
+
+async def stop_the_clock(visit: Visit) -> None:
+    """Let no timer of the page go off any more until the test lets time pass: what comes now comes of an event."""
+    await visit.page.clock.install(time=0)
+    await visit.page.clock.pause_at(1000)
 
 
 async def test_an_open_page_changes_to_paid_by_itself(api: FakeApi, browser: Browser) -> None:
     orders = Orders(api.shop)
     order = await orders.make("waiting")
     async with visiting(browser, api.base_url) as visit:
+        await stop_the_clock(visit)
         async with visit.page.expect_response(lambda answer: answer.url.endswith("/events")):
             await visit.page.goto(f"/pay/{order.public_slug}")
         assert await visit.headline() == HEADLINES["waiting"]
@@ -79,6 +87,19 @@ async def test_an_open_page_changes_to_paid_by_itself(api: FakeApi, browser: Bro
         # The page, its stream, and nothing else: style, script and picture came with it.
         assert [url.rpartition("/")[2] for url in visit.asked] == [order.public_slug, "events"]
         assert clean(visit)
+
+
+async def next_news(visit: Visit) -> asyncio.Future[Any]:
+    """Return what is done when the page's stream has told it something again."""
+    devtools = await visit.context.new_cdp_session(visit.page)
+    told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def hear(news: Any) -> None:
+        told.set_result(news)
+
+    devtools.once("Network.eventSourceMessageReceived", hear)
+    await devtools.send("Network.enable")
+    return told
 
 
 @pytest.mark.slow
@@ -127,7 +148,7 @@ async def test_without_javascript_the_page_catches_up_by_itself(
         await visit.page.get_by_role("link", name="Telecel").click()
         assert "*110#" in await visit.page.locator("ol").inner_text()
         await orders.pay(order)
-        await seen(visit, "Paid. Thank you!", 20_000)
+        await seen(visit, "Paid. Thank you!")
         assert clean(visit)
 
 
@@ -208,7 +229,7 @@ async def test_copying_copies_exactly_that(api: FakeApi, browser: Browser, secur
         for name, text in wanted.items():
             button = visit.page.get_by_role("button", name=name).last
             await button.click()
-            await visit.page.get_by_text("Copied", exact=True).first.wait_for(timeout=2000)
+            await button.get_by_text("Copied", exact=True).wait_for()
             assert await visit.page.evaluate("navigator.clipboard.readText()") == text
         assert clean(visit)
 
@@ -239,16 +260,17 @@ async def test_a_phone_that_can_hold_no_stream_asks_instead(api: FakeApi, browse
         await visit.context.route("**/events*", drop)
         await visit.page.goto(f"/pay/{order.public_slug}")
         await orders.pay(order)
-        await seen(visit, "Paid. Thank you!", 7000)
+        await seen(visit, "Paid. Thank you!")
 
 
 @pytest.mark.slow
 async def test_coming_back_from_the_dialler_asks_at_once(api: FakeApi, browser: Browser) -> None:
     order = await Orders(api.shop).make("waiting")
     async with visiting(browser, api.base_url) as visit:
+        await stop_the_clock(visit)
         await visit.page.goto(f"/pay/{order.public_slug}")
         async with visit.page.expect_response(
-            lambda answer: answer.url.endswith("/status"), timeout=LIVE_MS
+            lambda answer: answer.url.endswith("/status")
         ) as asked:
             await visit.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         assert (await asked.value).status == 304
@@ -260,13 +282,14 @@ async def test_a_phone_without_internet_is_told_that_dialling_works(
 ) -> None:
     order = await Orders(api.shop).make("waiting")
     async with visiting(browser, api.base_url) as visit:
+        await stop_the_clock(visit)
         await visit.page.goto(f"/pay/{order.public_slug}")
         note = visit.page.get_by_text("No internet on this phone")
         assert not await note.is_visible()
         await visit.context.set_offline(True)
-        await note.wait_for(state="visible", timeout=2000)
+        await note.wait_for(state="visible")
         await visit.context.set_offline(False)
-        await note.wait_for(state="hidden", timeout=5000)
+        await note.wait_for(state="hidden")
 
 
 @pytest.mark.slow
@@ -279,10 +302,13 @@ async def test_an_open_page_counts_down_and_expires(api: FakeApi, browser: Brows
         )
     )
     async with visiting(browser, api.base_url) as visit:
-        await visit.page.goto(f"/pay/{order.public_slug}")
-        first = await visit.page.locator("#left").inner_text()
-        assert first in {"9:42 left.", "9:41 left."}
-        await visit.page.get_by_text("9:40 left.").wait_for(timeout=4000)
+        await stop_the_clock(visit)
+        async with visit.page.expect_response(lambda answer: answer.url.endswith("/events")):
+            await visit.page.goto(f"/pay/{order.public_slug}")
+        left = visit.page.locator("#left")
+        assert await left.inner_text() == "9:42 left."
+        await visit.page.clock.run_for(2000)
+        assert await left.inner_text() == "9:40 left."
         api.shop.clock.advance(583)
         await api.shop.env.store.write(
             lambda tx: events.add(tx, type="test.tick", mode=Mode.LIVE, at=soon)
@@ -316,12 +342,13 @@ async def test_typing_is_not_lost_when_something_else_changes(
             await visit.page.goto(f"/pay/{order.public_slug}?paid=1")
         field = visit.page.get_by_label("Transaction ID")
         await field.type("9321")
+        told = await next_news(visit)
         await api.shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 0"))
         api.shop.clock.advance(121)
         await api.shop.env.store.write(
             lambda tx: events.add(tx, type="test.tick", mode=Mode.LIVE, at=1)
         )
-        await asyncio.sleep(1)
+        await told
         assert await field.input_value() == "9321"
         await orders.pay(order)
         await seen(visit, "Paid. Thank you!")
@@ -336,6 +363,7 @@ async def test_a_paid_customer_goes_back_to_a_shop_that_was_named(
         orders = Orders(api.shop)
         order = await orders.make("waiting", redirect_url="https://shop.example/thanks")
         async with visiting(browser, api.base_url) as visit:
+            await stop_the_clock(visit)
             async with visit.page.expect_response(lambda answer: answer.url.endswith("/events")):
                 await visit.page.goto(f"/pay/{order.public_slug}")
             await orders.pay(order)
@@ -345,9 +373,17 @@ async def test_a_paid_customer_goes_back_to_a_shop_that_was_named(
             )
             if stays:
                 await visit.page.get_by_role("button", name="Stay here").click()
-            await asyncio.sleep(6)
-            back = [f"https://shop.example/thanks?reference={order.reference}"]
-            assert visit.elsewhere == ([] if stays else back)
+            await visit.page.clock.run_for(4000)
+            assert visit.elsewhere == [], "there is time to read"
+            back = f"https://shop.example/thanks?reference={order.reference}"
+            if stays:
+                await visit.page.clock.run_for(60_000)
+                await asyncio.sleep(1)  # within which it would have left
+                assert clean(visit)
+            else:
+                async with visit.page.expect_event("requestfailed"):
+                    await visit.page.clock.run_for(2000)
+                assert visit.elsewhere == [back]
 
 
 @pytest.mark.slow
@@ -355,8 +391,10 @@ async def test_a_receipt_that_is_opened_again_stays(tmp_path: Path, browser: Bro
     async with running(tmp_path, Config(pages=Pages(redirect_hosts=("shop.example",)))) as api:
         order = await Orders(api.shop).make("paid", redirect_url="https://shop.example/thanks")
         async with visiting(browser, api.base_url) as visit:
+            await stop_the_clock(visit)
             await visit.page.goto(f"/pay/{order.public_slug}")
-            await asyncio.sleep(6)
+            await visit.page.clock.run_for(60_000)
+            await asyncio.sleep(1)  # within which it would have left
             assert clean(visit)
 
 
