@@ -77,6 +77,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.REVIEW_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such review", ("momo review list",)),
     _E.DEVICE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such phone", ("momo sims list",)),
     _E.MESSAGE_NOT_FOUND: Row(exits.NOT_FOUND, "there is no such message", ("momo messages list",)),
+    _E.NOTICE_NOT_FOUND: Row(
+        exits.NOT_FOUND, "there is no such notice", ("momo notices list --all",)
+    ),
     _E.APPROVED_PAYER_NOT_FOUND: Row(
         exits.NOT_FOUND, "there is no such approved payer", ("momo payers list",)
     ),

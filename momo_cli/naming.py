@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from daemon.wire import ErrorCode, Path
 from momo_cli.answer import Row
-from momo_cli.client import Client
+from momo_cli.client import Client, path_of
 from momo_cli.errors import Failure, usage
 from momo_cli.text import clean
 
@@ -119,6 +119,14 @@ PAYERS: Final = Kind(
     lambda row: (row.get("phone_number"), row.get("name")),
     page=200,
 )
+NOTICES: Final = Kind(
+    "notice",
+    Path.LOCAL_NOTICES,
+    ErrorCode.NOTICE_NOT_FOUND,
+    "momo notices list --all",
+    page=500,
+    query={"all": "1"},
+)
 
 
 def method_id(client: Client, typed: str) -> str:
@@ -129,6 +137,18 @@ def method_id(client: Client, typed: str) -> str:
 def endpoint_id(client: Client, typed: str) -> str:
     """Return the id of an endpoint: given whole or in part, or by its label, URL or host."""
     return id_of(client, ENDPOINTS, typed)
+
+
+def rule_id(client: Client, endpoint: str, typed: str) -> str:
+    """Return the id of a rule of one endpoint, which is given by its id: whole or in part, or by its name or place."""
+    kind = Kind(
+        "rule",
+        path_of(Path.RULES, id=endpoint),
+        ErrorCode.RULE_NOT_FOUND,
+        f"momo rules list {endpoint}",
+        lambda row: (row.get("name"), str(row.get("position"))),
+    )
+    return id_of(client, kind, typed)
 
 
 def id_of(client: Client, kind: Kind, typed: str) -> str:
@@ -212,7 +232,7 @@ def one_of(typed: str, rows: Sequence[Row], kind: Kind, *, id_: str = "id") -> R
             raise usage(f"{len(found)} {_many(kind)} are meant by {typed!r}: {ids}", kind.listed)
         if found:
             return found[0]
-    raise Failure(kind.code, f"no {kind.what} is meant by {typed!r}")
+    raise Failure(kind.code, f"no {kind.what} is meant by {typed!r}", next=(kind.listed,))
 
 
 def _many(kind: Kind) -> str:

@@ -6,9 +6,12 @@ from daemon.api.auth import needs_owner
 from daemon.api.fields import Fields
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, ok
+from daemon.core.errors import Refusal
 from daemon.core.notice_shapes import notice
 from daemon.flows import notices, smtp_password
 from daemon.store import notice_outbox
+from daemon.store.engine import Tx
+from daemon.wire import ErrorCode
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 500
@@ -32,13 +35,18 @@ async def get_list(call: Call) -> Reply:
 
 
 async def see(call: Call) -> Reply:
-    """Note that a person looked at one notice (`id`), or at all."""
+    """Note that a person looked at one notice (`id`), or at all; `seen` says how many were new."""
     fields = Fields(await read_object_if_any(call.scope, call.receive))
     notice_id = fields.uuid("id")
     fields.done()
     now = call.env.clock.now_us()
-    seen = await call.env.store.write(lambda tx: notice_outbox.see(tx, notice_id, now))
-    return ok({"seen": seen})
+
+    def job(tx: Tx) -> int:
+        if notice_id is not None and not notice_outbox.exists(tx, notice_id):
+            raise Refusal(ErrorCode.NOTICE_NOT_FOUND)
+        return notice_outbox.see(tx, notice_id, now)
+
+    return ok({"seen": await call.env.store.write(job)})
 
 
 async def test(call: Call) -> Reply:

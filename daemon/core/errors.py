@@ -96,6 +96,9 @@ ERRORS: Final[dict[ErrorCode, ErrorSpec]] = {
     ErrorCode.MESSAGE_NOT_FOUND: ErrorSpec(
         404, "There is no such message.", "List the messages with `momo messages list`."
     ),
+    ErrorCode.NOTICE_NOT_FOUND: ErrorSpec(
+        404, "There is no such notice.", "List the notices with `momo notices list --all`."
+    ),
     ErrorCode.ROUTE_NOT_FOUND: ErrorSpec(
         404,
         "There is nothing at this address.",

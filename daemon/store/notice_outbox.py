@@ -147,6 +147,11 @@ def unseen(reader: Reader) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
+def exists(reader: Reader, notice_id: str) -> bool:
+    """Say whether there is such a notice, seen or not."""
+    return reader.value("SELECT 1 FROM notices WHERE id = :id", {"id": notice_id}) is not None
+
+
 def see(tx: Tx, notice_id: str | None, now: int) -> int:
     """Note that a person looked at one notice, or with None at all; returns how many were new."""
     return tx.run(

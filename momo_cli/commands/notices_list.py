@@ -32,10 +32,11 @@ def _mark(row: Row) -> Cell:
 
 
 def _lines(row: Row, terminal: Terminal) -> Iterator[str]:
-    """Tell one notice: since when, what it is, and the command by itself, to be copied."""
+    """Tell one notice: since when, its id, what it is, and the command by itself, to be copied."""
     count = row.get("count")
     times = f"  {count} times" if isinstance(count, int) and count > 1 else ""
-    yield f"{styled(_mark(row), terminal)}  {ago(row.get('last_at'), terminal)}{times}"
+    which = terminal.style(clean(row.get("id")), "dim")
+    yield f"{styled(_mark(row), terminal)}  {ago(row.get('last_at'), terminal)}{times}  {which}"
     yield f"{_INDENT}{clean(row.get('text'))}"
     if command := clean(row.get("next")):
         yield f"{_INDENT}{command}"

@@ -8,6 +8,7 @@ import typer
 from daemon.wire import Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
+from momo_cli.naming import NOTICES, id_of
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -25,7 +26,9 @@ class Options:
 
 
 def command(
-    notice: Annotated[str | None, typer.Argument(metavar="[ID]", help="One notice.")] = None,
+    notice: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="One notice: its id, or a part of it.")
+    ] = None,
 ) -> Call:
     """Read the flags."""
     return Call(run, Options(notice), VIEW)
@@ -33,7 +36,7 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Mark them."""
-    body = {} if options.notice is None else {"id": options.notice.strip()}
+    body = {} if options.notice is None else {"id": id_of(client, NOTICES, options.notice.strip())}
     reply = client.call("POST", Path.LOCAL_NOTICES_SEEN, body=body)
     count = reply.data.get("seen") or 0
     said = f"{terminal.style('✓', 'green')} {count} notice{'s' if count != 1 else ''} seen."

@@ -9,7 +9,7 @@ from daemon.wire import Path
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, path_of
 from momo_cli.errors import usage
-from momo_cli.naming import endpoint_id
+from momo_cli.naming import endpoint_id, rule_id
 from momo_cli.rules import VIEW, read_filter, rule_lines
 from momo_cli.terminal import Terminal
 from momo_cli.text import warnings_of
@@ -31,7 +31,7 @@ class Options:
 
 def command(  # noqa: PLR0913, PLR0917 -- each is a flag
     endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Its id, label or host.")],
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")],
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id, name or number.")],
     conditions: Annotated[
         list[str] | None, typer.Argument(metavar="[FIELD OP VALUE]...", help="What it claims.")
     ] = None,
@@ -58,6 +58,7 @@ def command(  # noqa: PLR0913, PLR0917 -- each is a flag
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Change the rule."""
     options = replace(options, endpoint=endpoint_id(client, options.endpoint))
+    options = replace(options, rule=rule_id(client, options.endpoint, options.rule))
     path = path_of(Path.RULE, id=options.endpoint, rule_id=options.rule)
     reply = client.call("PUT", path, body=options.body)
     return Answer(

@@ -29,9 +29,12 @@ async def test_a_notice_is_listed_until_it_was_seen(api: FakeApi) -> None:
     status = (await api.local.get("/local/v1/status")).json()["data"]
     assert status["notices"] == {"unseen": 1, "urgent": 1}
     unknown = {"id": "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"}
-    assert (await api.local.post(f"{NOTICES}/seen", json=unknown)).json()["data"] == {"seen": 0}
+    refused = await api.local.post(f"{NOTICES}/seen", json=unknown)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "NOTICE_NOT_FOUND")
     answer = await api.local.post(f"{NOTICES}/seen", json={"id": one["id"]})
     assert answer.json()["data"] == {"seen": 1}
+    again = await api.local.post(f"{NOTICES}/seen", json={"id": one["id"]})
+    assert (again.status_code, again.json()["data"]) == (200, {"seen": 0})
     assert (await api.local.get(NOTICES)).json()["data"] == []
     (kept,) = (await api.local.get(f"{NOTICES}?all=1")).json()["data"]
     assert kept["seen_at"] is not None

@@ -17,10 +17,10 @@ PAUSED = {
 def test_a_notice_has_its_command_on_a_line_of_its_own(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.LOCAL_NOTICES, ok([samples.NOTICE, {**samples.NOTICE, "next": None}]))
     assert momo("notices", "list", "-o", "table", COLUMNS="100").out.splitlines() == [
-        "! now  18m ago  2 times",
+        f"! now  18m ago  2 times  {samples.NOTICE['id']}",
         "       A SIM that is usually busy has had no message for long. Is the network down?",
         "       momo modems list",
-        "! now  18m ago  2 times",
+        f"! now  18m ago  2 times  {samples.NOTICE['id']}",
         "       A SIM that is usually busy has had no message for long. Is the network down?",
     ]
 
