@@ -20,7 +20,7 @@ from daemon.doors import EXIT_CONFIG, EXIT_OK, StartError, open_doors
 from daemon.env import Env
 from daemon.flows import clock as clock_flow
 from daemon.flows import disk_room as disk_flow
-from daemon.flows import send_text, smtp_password
+from daemon.flows import self_check, send_text, smtp_password
 from daemon.flows.note_key_use import note_key_use
 from daemon.flows.notice_sms import OwnerSms
 from daemon.log import Log
@@ -107,6 +107,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
         )
         await clock_flow.begin(env)
         await disk_flow.begin(env)
+        await self_check.begin(env)
         if doubtful := await send_text.recover(env):
             log.warning("sms.unknown", count=doubtful)
         return await _run(env, options, places, log)

@@ -207,11 +207,12 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "db.damaged": Rule(
         _plain(
-            "The daily look through the database found it damaged. The next start will refuse it: put the newest backup "
-            "in its place."
+            "The daily look through the database found it damaged. No payment is read and no order is taken until the newest "
+            "backup is in its place; payment messages wait on the SIM, and those since that backup are asked for by the "
+            "customer's transaction ID."
         ),
         urgent=True,
-        next="momo restore",
+        next="momo restore --stop",
         cause=CAUSE,
     ),
     "db.findings": Rule(

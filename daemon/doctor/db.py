@@ -29,7 +29,7 @@ def checks(patient: Patient) -> Iterator[Check]:
         return
     try:
         with examine.opened(str(path)) as reader:
-            wrong = examine.damage(reader)
+            wrong = examine.damage(reader, whole=True)
     except examine.Unreadable as error:
         wrong = str(error)
     if wrong:
@@ -38,7 +38,7 @@ def checks(patient: Patient) -> Iterator[Check]:
             f"the database is damaged ({wrong}); copy {path}* away before anything else", _RESTORE,
         )  # fmt: skip
     else:
-        yield Check("db.sound", Status.OK, f"quick_check ok, {path.stat().st_size:,} bytes")
+        yield Check("db.sound", Status.OK, f"integrity_check ok, {path.stat().st_size:,} bytes")
     yield _place(patient, path)
     yield from first_of(
         _held(patient, path),

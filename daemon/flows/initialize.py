@@ -44,7 +44,7 @@ async def initialize(
 
     Raises:
         Refusal: IDEMPOTENCY_KEY_REUSED, TRANSACTION_ID_ALREADY_USED, VALIDATION_ERROR.
-        Unavailable: Nothing could be written, or the disk's last room is for payments alone.
+        Unavailable: Nothing could be written, the database is damaged, or the disk's last room is for payments alone.
     """
     now = env.clock.now_us()
 
@@ -52,6 +52,7 @@ async def initialize(
         return answers.once(tx, idempotency, now, lambda: create(tx))
 
     def create(tx: Tx) -> Answer:
+        env.self_check.refuse_if_damaged()
         if env.disk.room is Room.FULL:
             raise Unavailable(
                 "the disk is nearly full and what is left is for payments; free some space and momo goes on by itself",

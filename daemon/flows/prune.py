@@ -9,6 +9,7 @@ from typing import Final
 
 from daemon.config import Retention
 from daemon.core.limits import DAY_US, MINUTE_US, PRUNE_BATCH
+from daemon.core.self_check import Soundness
 from daemon.env import Env
 from daemon.store import retention
 from daemon.store.engine import Reader, Tx
@@ -30,7 +31,7 @@ class Pruned:
     Attributes:
         counts: How many of each kind.
         more: There is more to do.
-        doubt: Why our clock is not believed; then nothing was pruned. "" when it is.
+        doubt: Why our clock is not believed, or the file is not; then nothing was pruned. "" when both are.
     """
 
     counts: dict[str, int]
@@ -87,7 +88,12 @@ async def prune(env: Env) -> Pruned:
 
 
 def _doubt(env: Env, reader: Reader, now: int) -> str:
-    """Say why our clock is not believed, "" when it is. What cannot be taken back asks for more than the rest does."""
+    """Say why nothing may go: our clock is not believed, or the file is damaged and all of it may be needed.
+
+    "" when it may. What cannot be taken back asks for more than the rest does.
+    """
+    if env.self_check.found is Soundness.DAMAGED:
+        return "the database is damaged; what is in it is left as it is"
     if (seen := env.clock_doubt()) is not None:
         return seen.why
     told = retention.newest_event_at(reader)

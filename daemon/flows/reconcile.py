@@ -28,7 +28,7 @@ async def reconcile(
     Raises:
         Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS,
             NO_MATCHING_TRANSACTION, TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH.
-        Unavailable: Nothing could be written.
+        Unavailable: Nothing could be written, or the database is damaged.
     """
     now = env.clock.now_us()
     outbox = env.outbox
@@ -44,6 +44,7 @@ async def reconcile(
             return refusal
 
     def match(tx: Tx) -> Answer:
+        env.self_check.refuse_if_damaged()
         transaction = settle.request_to_pay(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
         payment = _payment(tx, transaction, telco_id, request, now)

@@ -77,7 +77,7 @@ async def approve(
         Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED, INVALID_PASSWORD, NETWORK_MISMATCH, PAYMENT_REVERSED, and
             what reconcile refuses: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, NO_MATCHING_TRANSACTION,
             TRANSACTION_ID_ALREADY_USED.
-        Unavailable: Nothing could be written.
+        Unavailable: Nothing could be written, or the database is damaged.
     """
     now = env.clock.now_us()
     proven: list[Confirmed] = []
@@ -86,7 +86,7 @@ async def approve(
         return answers.once(tx, meta.idempotency, now, lambda: decide(tx))
 
     def decide(tx: Tx) -> Answer:
-        review = _open(tx, caller, review_id)
+        review = _open(tx, env, caller, review_id)
         if review.reason in NEEDS_PASSWORD and not said.confirmed:
             raise Refusal(ErrorCode.INVALID_PASSWORD, "The account password is needed for this.")
         held = _held(tx, env, review, now)
@@ -145,7 +145,7 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
 
     Raises:
         Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED.
-        Unavailable: Nothing could be written.
+        Unavailable: Nothing could be written, or the database is damaged.
     """
     now = env.clock.now_us()
 
@@ -153,7 +153,7 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         return answers.once(tx, meta.idempotency, now, lambda: decide(tx))
 
     def decide(tx: Tx) -> Answer:
-        review = _open(tx, caller, review_id)
+        review = _open(tx, env, caller, review_id)
         reviews.close(tx, review.id, "rejected", by=caller.name, now=now, notes=notes)
         payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
         outcome = None
@@ -208,7 +208,8 @@ def _proven_wording(
             yield proven
 
 
-def _open(tx: Tx, caller: Caller, review_id: str) -> Review:
+def _open(tx: Tx, env: Env, caller: Caller, review_id: str) -> Review:
+    env.self_check.refuse_if_damaged()
     review = reviews.get(tx, review_id, caller.mode)
     if review is None:
         raise Refusal(ErrorCode.REVIEW_NOT_FOUND)

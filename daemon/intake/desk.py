@@ -37,7 +37,12 @@ class Desk:
 
     @classmethod
     def lay(cls, env: Env, tx: Tx, source: Source, now: int) -> Self:
-        """Look up the SIM and its number."""
+        """Look up the SIM and its number.
+
+        Raises:
+            Unavailable: The database is damaged: nothing is taken in, and the message stays where it is.
+        """
+        env.self_check.refuse_if_damaged()
         provider = sandbox.provider_of(source.sim_key)
         if provider is not None:
             # No row: what is made up must show in no list of SIMs. The number is one that the shop really has.

@@ -13,9 +13,10 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from daemon.core.errors import Unavailable
@@ -30,7 +31,8 @@ READERS: Final = 2
 BUSY_MS: Final = 5_000
 """How long to wait for a foreign lock (a person's sqlite3 shell) before saying that the database is busy."""
 
-Params = Mapping[str, Any]
+Params = Mapping[str, Any] | Sequence[Any]
+"""By name; in their order for the long lists of `rows.table` and `rows.listed`."""
 T = TypeVar("T")
 
 
@@ -119,6 +121,7 @@ class Store:
             migrate.DatabaseNewer: A newer momo wrote it.
             Unavailable: The disk is full or the file cannot be read or written.
         """
+        unclean = _left_open(path)
         try:
             connection = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=512
@@ -127,7 +130,7 @@ class Store:
             raise _unavailable(error) from error
         try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-            migrate.check_sound(connection, path)
+            migrate.check_sound(connection, path, whole=unclean)
             connection.execute("PRAGMA journal_mode = WAL")
             # NORMAL may roll a commit back after a power cut, and the SMS is deleted after the commit.
             connection.execute("PRAGMA synchronous = FULL")
@@ -301,6 +304,14 @@ def _unavailable(error: sqlite3.Error) -> BaseException:
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return migrate.DatabaseDamaged(text)
     return error
+
+
+def _left_open(path: str) -> bool:
+    """Say whether whoever had the database open last did not close it: closing takes its log away."""
+    try:
+        return Path(f"{path}-wal").stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _uri(path: str) -> str:

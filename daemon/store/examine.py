@@ -13,6 +13,8 @@ from daemon.store.migrate import migrations
 
 FIXED: Final = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 """SQLite without the WAL-reset bug (sqlite.org/wal.html): this and later, and later ones of the two older lines."""
+WHOLE: Final = "db.looked_through"
+"""The journal's word for a look at all of the file that found nothing."""
 COUNTED: Final = (*backup.TABLES, "attempts", "dead_letters", "reviews", "notices", "sms_parts")
 
 
@@ -45,16 +47,33 @@ def opened(path: str) -> Iterator[Reader]:
         with contextlib.closing(base):
             base.execute("PRAGMA query_only = ON")
             base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            base.execute("PRAGMA cell_size_check = ON")
             base.execute("BEGIN")
             yield Reader(base)
     except sqlite3.Error as error:
         raise Unreadable(f"{path}: {error}") from error
 
 
-def damage(reader: Reader) -> str:
-    """Return what a look through the whole file finds, "" when it is sound (0.4 s for a million messages)."""
-    rows = reader.all("PRAGMA quick_check(3)")
+def damage(reader: Reader, *, whole: bool = False) -> str:
+    """Return what a look through the file finds, "" when it is sound.
+
+    Args:
+        reader: Of the file.
+        whole: Compare every index with its table too, and every reference (1.6 s for a million messages, not 0.4 s).
+    """
+    rows = reader.all(f"PRAGMA {'integrity' if whole else 'quick'}_check(3)")
+    if rows == [("ok",)] and whole:
+        rows = [
+            (f"a row of {row[0]} names none of {row[2]}",)
+            for row in reader.all("SELECT * FROM pragma_foreign_key_check LIMIT 3")
+        ] or rows
     return "" if rows == [("ok",)] else "; ".join(str(row[0]) for row in rows)
+
+
+def last_whole_look(reader: Reader) -> int | None:
+    """Return when a look at all of the file last found nothing, by the journal."""
+    at: int | None = reader.value("SELECT MAX(at) FROM events WHERE type = :type", {"type": WHOLE})
+    return at
 
 
 def schema(reader: Reader) -> tuple[int, int]:

@@ -138,6 +138,18 @@ QUESTIONS: Final[dict[str, Question]] = {
 """By the same ids."""
 
 
+FORBIDDEN: Final = frozenset(
+    {
+        "message.stored_once",
+        "payment.one_message",
+        "payment.one_id",
+        "payment.used_once",
+        "transaction.verified_is_paid",
+    }
+)
+"""Those that the schema forbids by itself (UNIQUE, REFERENCES, CHECK): only a damaged file can break them."""
+
+
 def broken(connection: sqlite3.Connection) -> list[str]:
     """Return a sentence for each thing that does not hold, with how often; empty when all is well."""
     found = []

@@ -37,9 +37,13 @@ def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_
     }  # fmt: skip
     api.on("GET", wire.Path.LOCAL_STATUS, ok(well))
     ran = momo("status", "--fail-if-unhealthy", "--quiet")
-    said = "" if found == "ok" else (
-        "error: the database is damaged: no money is booked until a backup is put back\n"
-        "next:  momo restore --stop\n"
+    said = (
+        ""
+        if found == "ok"
+        else (
+            "error: the database is damaged: no money is booked until a backup is put back\n"
+            "next:  momo restore --stop\n"
+        )
     )
     assert (ran.code, ran.out, ran.err) == (0 if found == "ok" else 6, "", said)
     # Who asks for a form gets it.

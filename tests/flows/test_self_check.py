@@ -3,12 +3,17 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from daemon.api import local_status
-from daemon.core.self_check import EVERY_S, Soundness
-from daemon.flows import notices, self_check
+from daemon.core.errors import Unavailable
+from daemon.core.requests import CallMeta
+from daemon.core.self_check import EVERY_S, FIRST_S, Soundness
+from daemon.flows import notices, prune, review, self_check
 from daemon.store import backup, notice_outbox
+from tests.fakes.falsified import falsify
 from tests.fakes.receipts import mtn
-from tests.fakes.shop import FakeShop
+from tests.fakes.shop import OWNER, FakeShop
 
 
 async def told(shop: FakeShop) -> list[str]:
@@ -89,3 +94,83 @@ async def test_damage_on_the_disk_is_found_though_the_shop_still_runs(tmp_path: 
     (text,) = await told(shop)
     assert "momo restore" in text
     shop.close()
+
+
+async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
+    looked = "SELECT COUNT(*) FROM events WHERE type = 'db.looked_through'"
+    assert await self_check.watch(shop.env) is None
+    shop.clock.advance(FIRST_S)
+    assert await self_check.watch(shop.env) is None
+    assert await shop.values(looked) == [1]
+    # Not by the daily look, nor by that of a start: they compare no index.
+    shop.close()
+    change = "UPDATE payments SET stored_at = stored_at + 1"
+    falsify(tmp_path / "momo.db", "payments_by_line", change)
+    again = await FakeShop.make(tmp_path, line=False)
+    await self_check.begin(again.env)
+    again.clock.advance(FIRST_S)  # the fake clock begins where the first one did
+    assert await self_check.watch(again.env) is None
+    for _ in range(6):
+        assert await look_tomorrow(again) is None
+    assert await look_tomorrow(again) is Soundness.DAMAGED
+    assert await again.values(looked) == [1]
+    (text,) = await told(again)
+    assert "momo restore --stop" in text
+    # It stays so until all of the file is sound again, also after a start that finds nothing.
+    assert await look_tomorrow(again) is None
+    assert again.env.self_check.found is Soundness.DAMAGED
+    again.close()
+    later = await FakeShop.make(tmp_path, line=False)
+    await self_check.begin(later.env)
+    assert later.env.self_check.found is Soundness.DAMAGED
+    later.close()
+    mended = sqlite3.connect(tmp_path / "momo.db")
+    mended.execute("REINDEX")
+    mended.close()
+    last = await FakeShop.make(tmp_path, line=False)
+    await self_check.begin(last.env)
+    assert last.env.self_check.found is Soundness.OK
+    assert await self_check.watch(last.env) is None
+    assert await look_tomorrow(last) is Soundness.OK
+    last.close()
+
+
+async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await shop.request()
+    base = sqlite3.connect(tmp_path / "momo.db")
+    base.execute("PRAGMA ignore_check_constraints = ON")
+    with base:
+        base.execute("UPDATE transactions SET status = 'SUCCESS'")
+    base.close()
+    await self_check.watch(shop.env)
+    assert await look_tomorrow(shop) is Soundness.DAMAGED
+    shop.close()
+
+
+async def test_a_damaged_shop_takes_no_money_and_lets_nothing_go(shop: FakeShop) -> None:
+    order = await shop.request()
+    await shop.read(mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "food", "93214500001"))
+    receipt = mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", "93214500002")
+    shop.env.self_check.found = Soundness.DAMAGED
+    meta = CallMeta("req_" + "0" * 32, None)
+    said = review.Approval()
+    for refused in (
+        shop.read(receipt),
+        shop.request(),
+        shop.reconcile(order.reference, "93214500001"),
+        review.approve(shop.env, OWNER, "rev_1", said, meta=meta),
+        review.reject(shop.env, OWNER, "rev_1", "", meta=meta),
+    ):
+        with pytest.raises(Unavailable, match=r"momo restore --stop.*wait on the SIM"):
+            await refused
+    assert len(await shop.payments()) == 1
+    assert (await prune.prune(shop.env)).doubt.startswith("the database is damaged")
+    # When the file is sound again the message is still on the SIM, and pays.
+    shop.env.self_check.found = Soundness.OK
+    await shop.read(receipt)
+    assert (await shop.transaction(order.reference)).status == "SUCCESS"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from daemon.core.self_check import Soundness
 from daemon.log import Log
 from daemon.loops.modems import PortLoop
 from daemon.modem import session_values as said
@@ -102,3 +103,23 @@ async def test_a_part_waits_only_a_moment_for_one_that_does_not_come(shop: FakeS
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert await shop.values("SELECT sim_key FROM sms_parts") == [ICCID]
+
+
+async def test_on_a_damaged_shop_messages_stay_on_their_sim_until_it_is_sound(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.loops.modems.STORE_AGAIN_S", 0.01)
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    link: Any = Listening()
+    shop.env.self_check.found = Soundness.DAMAGED
+    loop._heard([identified(ICCID), said.Ready(), read(1, FIRST)])
+    task = asyncio.create_task(loop._store(link, link))
+    await until(lambda: loop.state.state == "not_storing")
+    assert "the database is damaged" in loop.state.detail
+    assert link.parts == []
+    assert await shop.values("SELECT slot FROM sms_parts") == []
+    shop.env.self_check.found = Soundness.OK
+    await until(lambda: bool(link.parts))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await shop.values("SELECT slot FROM sms_parts") == [1]

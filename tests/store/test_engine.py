@@ -1,6 +1,7 @@
 """The writing thread: what a caller was told is on the disk, and one caller's failure is nobody else's."""
 
 import asyncio
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from daemon.core.errors import Unavailable
 from daemon.store import migrate
 from daemon.store.engine import Store, Tx
 from daemon.store.migrate import DatabaseDamaged, DatabaseNewer, Migration
+from tests.fakes.falsified import falsify
 
 NOW = 1_760_000_000_000_000
 
@@ -162,6 +164,24 @@ async def test_a_torn_page_is_found_at_start(path: str) -> None:
     Path(path).write_bytes(raw)
     with pytest.raises(DatabaseDamaged):
         Store.open(path, now_us=NOW)
+
+
+async def test_an_index_that_lies_is_found_after_an_end_that_was_none(
+    path: str, tmp_path: Path
+) -> None:
+    store = Store.open(path, now_us=NOW)
+    await store.write(lambda tx: add_code(tx, "a"))
+    store.close()
+    falsify(Path(path), "idempotency_keys_by_age", "UPDATE idempotency_keys SET created_at = 2")
+    # A start that follows an end looks at the pages alone, which are sound.
+    store = Store.open(path, now_us=NOW)
+    await store.write(lambda tx: add_code(tx, "b"))
+    left = str(tmp_path / "left.db")
+    for end in ("", "-wal"):  # what a power cut leaves
+        shutil.copy(f"{path}{end}", f"{left}{end}")
+    store.close()
+    with pytest.raises(DatabaseDamaged, match="idempotency_keys_by_age"):
+        Store.open(left, now_us=NOW)
 
 
 def test_a_newer_database_is_refused(path: str) -> None:
