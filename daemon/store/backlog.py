@@ -5,7 +5,7 @@ from typing import Final
 from daemon.core.model import Delivery
 from daemon.store.deliveries import TOPIC
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, listed_values, load_all
+from daemon.store.rows import columns, listed, load_all
 
 HELD_BACK_MAX: Final = 1_000
 """So many are written at once when an endpoint is resumed: some 20 ms in which nothing else is."""
@@ -64,8 +64,8 @@ def give_up(tx: Tx, endpoint_id: str, now: int, limit: int) -> list[Delivery]:
     if owed:
         which = [one.seq for one in owed]
         tx.run(
-            "UPDATE deliveries SET status = 'failed', failed_at = :now, next_attempt_at = NULL, "
+            "UPDATE deliveries SET status = 'failed', failed_at = ?, next_attempt_at = NULL, "
             f"leased_until = NULL, waiting = NULL, extra = 0 WHERE seq IN ({listed(which)})",
-            {**listed_values(which), "now": now},
+            [now, *which],
         )
     return owed

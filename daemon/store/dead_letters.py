@@ -54,7 +54,7 @@ def bury_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: in
     tx.run(
         "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at, failing_since, "
         "error_code, error_message, last_status_code, last_response_body, attempt_count) "
-        "SELECT v.column1, d.id, :reason, :now, 0, :now, "
+        "SELECT v.column1, d.id, ?, ?, 0, ?, "
         "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run), "
         "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count "
         f"FROM (VALUES {table(letters)}) AS v JOIN deliveries d ON d.id = v.column2 WHERE TRUE "
@@ -63,7 +63,7 @@ def bury_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: in
         "error_code = excluded.error_code, error_message = excluded.error_message, "
         "last_status_code = excluded.last_status_code, "
         "last_response_body = excluded.last_response_body, attempt_count = excluded.attempt_count",
-        {**values(letters), "reason": reason, "now": now},
+        [reason, now, now, *values(letters)],
     )
 
 

@@ -8,7 +8,6 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.rows import (
     columns,
     listed,
-    listed_values,
     load,
     load_optional,
     table,
@@ -37,7 +36,7 @@ def add(tx: Tx, owed: Sequence[Mapping[str, Any]]) -> set[str]:
     if added == len(ids):
         return ids
     there = f"SELECT id FROM deliveries WHERE id IN ({listed(ids)})"
-    return {row[0] for row in tx.all(there, listed_values(ids))}
+    return {row[0] for row in tx.all(there, [*ids])}
 
 
 def get(reader: Reader, delivery_id: str) -> Delivery | None:
@@ -149,18 +148,18 @@ def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> No
         now: Our time.
     """
     rows = table(delivered)
-    params = {**values(delivered), "now": now}
+    params = [now, *values(delivered)]
     tx.run(
         "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, attempt_count = attempt_count + 1, "
         "response_status_code = v.column5, response_body = v.column6, error_code = NULL, error_message = NULL, "
         # The first 2xx is kept for ever.
-        "delivered_at = COALESCE(delivered_at, :now), failed_at = NULL, waiting = NULL, leased_until = NULL, "
+        "delivered_at = COALESCE(delivered_at, ?), failed_at = NULL, waiting = NULL, leased_until = NULL, "
         f"extra = 0 FROM (VALUES {rows}) AS v "
         "WHERE deliveries.seq = v.column1 AND deliveries.run = v.column3",
         params,
     )
     tx.run(
-        "UPDATE attempts SET finished_at = :now, duration_us = v.column7, status_code = v.column5, counted = 0 "
+        "UPDATE attempts SET finished_at = ?, duration_us = v.column7, status_code = v.column5, counted = 0 "
         f"FROM (VALUES {rows}) AS v WHERE attempts.delivery_id = v.column2 AND attempts.run = v.column3 "
         "AND attempts.number = v.column4",
         params,
@@ -237,9 +236,9 @@ def note_endpoint(
 def note_answered(tx: Tx, endpoint_ids: Collection[str], now: int) -> None:
     """Write that endpoints without a streak have answered well."""
     tx.run(
-        "UPDATE endpoints SET consecutive_failures = 0, link_failures = 0, last_success_at = :now "
+        "UPDATE endpoints SET consecutive_failures = 0, link_failures = 0, last_success_at = ? "
         f"WHERE id IN ({listed(endpoint_ids)})",
-        {**listed_values(endpoint_ids), "now": now},
+        [now, *endpoint_ids],
     )
 
 
@@ -252,7 +251,7 @@ def untroubled(reader: Reader, endpoint_ids: Collection[str]) -> set[str]:
         for row in reader.all(
             "SELECT id FROM endpoints WHERE deleted_at IS NULL AND consecutive_failures = 0 "
             f"AND link_failures = 0 AND id IN ({listed(endpoint_ids)})",
-            listed_values(endpoint_ids),
+            [*endpoint_ids],
         )
     }
 

@@ -9,7 +9,7 @@ from daemon.core.model import Delivery, Endpoint
 from daemon.core.probing import FLUSH_GAP_US, is_out
 from daemon.store.deliveries import TOPIC
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, listed_values, load, load_all, table, values
+from daemon.store.rows import columns, listed, load, load_all, table, values
 
 _FREE = "{0}.next_attempt_at IS NOT NULL AND ({0}.leased_until IS NULL OR {0}.leased_until <= :now)"
 _SENDS = "e.is_active = 1 AND e.deleted_at IS NULL"
@@ -92,7 +92,7 @@ def endpoints(reader: Reader, ids: Collection[str]) -> list[Endpoint]:
     """Return endpoints that are owed something, of whatever kind they are."""
     rows = reader.all(
         f"SELECT {columns(Endpoint)} FROM endpoints WHERE id IN ({listed(ids)})",
-        listed_values(ids),
+        [*ids],
     )
     return load_all(Endpoint, rows)
 
@@ -248,7 +248,7 @@ def _numbers(reader: Reader, found: Sequence[Delivery]) -> Counter[tuple[str, in
     last: Counter[tuple[str, int]] = Counter()
     for delivery_id, run, number in reader.all(
         f"SELECT delivery_id, run, number FROM attempts WHERE delivery_id IN ({listed(ids)})",
-        listed_values(ids),
+        ids,
     ):
         last[delivery_id, run] = max(last[delivery_id, run], number)
     return last

@@ -37,36 +37,23 @@ def load_all(model: type[T], rows: Sequence[Sequence[Any]]) -> list[T]:
 
 
 def table(rows: Sequence[Sequence[Any]]) -> str:
-    """Return the lines of a VALUES list with a named parameter for each value of `values(rows)`.
+    """Return the lines of a VALUES list with a place for each of `values(rows)`.
 
     One statement for many rows: each step of a statement lets another thread in, and the writer's turn comes back late.
+    The places have no names: SQLite finds the name of each by going through those before it, which for 50 rows of 7
+    takes longer than writing them.
     """
-    return ", ".join(f"(:{', :'.join(names)})" for names in _names(tuple(map(len, rows))))
+    return ", ".join(f"({listed(row)})" for row in rows)
 
 
-def values(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+def values(rows: Sequence[Sequence[Any]]) -> list[Any]:
     """Return the parameters of `table(rows)`."""
-    return {
-        name: value
-        for names, row in zip(_names(tuple(map(len, rows))), rows, strict=True)
-        for name, value in zip(names, row, strict=True)
-    }
+    return [value for row in rows for value in row]
 
 
 def listed(members: Collection[Any]) -> str:
-    """Return the parameters of an IN list, of `listed_values(members)`."""
-    return ", ".join(f":in{place}" for place in range(len(members)))
-
-
-def listed_values(members: Collection[Any]) -> dict[str, Any]:
-    """Return the values of an IN list."""
-    return {f"in{place}": member for place, member in enumerate(members)}
-
-
-@functools.lru_cache(maxsize=64)
-def _names(widths: tuple[int, ...]) -> list[list[str]]:
-    """Return a name for each place of lines so wide."""
-    return [[f"v{line}_{place}" for place in range(width)] for line, width in enumerate(widths)]
+    """Return the places of an IN list: one for each member, without names for the same reason."""
+    return ", ".join("?" * len(members))
 
 
 def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:

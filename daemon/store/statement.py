@@ -6,7 +6,7 @@ from typing import Final
 
 from daemon.core.provider_names import known
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import listed, listed_values
+from daemon.store.rows import listed
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in known())
 
@@ -45,7 +45,7 @@ def seen(reader: Reader, ids: Sequence[str]) -> list[Seen]:
         "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
         "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id LEFT JOIN transactions t ON t.payment_id = p.id "
         f"WHERE p.telco_transaction_id IN ({listed(ids)}) AND p.mode = 'live'",
-        listed_values(ids),
+        ids,
     )
     return [Seen(*row) for row in rows]
 
@@ -56,7 +56,7 @@ def held(reader: Reader, ids: Sequence[str]) -> list[Held]:
         "SELECT b.telco_id, b.message_id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_key = s.sim_key "
         f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({listed(ids)}) "
         "LEFT JOIN reviews r ON r.message_id = b.message_id AND r.state = 'open' WHERE b.pays = 1",
-        listed_values(ids),
+        ids,
     )
     return [Held(*row) for row in rows]
 
@@ -67,7 +67,7 @@ def claimed(reader: Reader, ids: Sequence[str]) -> dict[str, str]:
         reader.all(
             "SELECT telco_transaction_id, MAX(transaction_id) FROM payer_claims "
             f"WHERE mode = 'live' AND telco_transaction_id IN ({listed(ids)}) GROUP BY telco_transaction_id",
-            listed_values(ids),
+            ids,
         )
     )
 
