@@ -18,7 +18,7 @@ from daemon.system import SystemClock
 from tests.fakes.clock import FakeClock
 from tests.fakes.shop import FakeShop
 
-QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=0.1))
+QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=0.3))
 
 
 class SleepyClock(SystemClock):

@@ -20,7 +20,7 @@ from daemon.store import sim_pins
 from daemon.system import SystemClock
 from tests.fakes.shop import OWNER, FakeShop
 
-QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=0.3))
+QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=1))
 FAMILY = FAMILIES["generic"]
 LOCKED = FAMILY.identity(imei="356938035643817", iccid="8923301000000000038")
 
