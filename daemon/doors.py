@@ -8,7 +8,7 @@ from daemon import wire
 from daemon.config import Config, ConfigError, load
 from daemon.core.errors import MomoError, Unavailable
 from daemon.lock import HomeLock, Locked
-from daemon.secrets import Vault
+from daemon.secrets import CREDENTIALS, Vault
 from daemon.store import backup
 from daemon.store.backup import BackupBad
 from daemon.store.engine import Store
@@ -110,4 +110,5 @@ def open_doors(places: wire.Places, environ: Mapping[str, str], clock: Clock) ->
             f"the shop's folder cannot be used: {error}",
             f"check the disk and the rights of {places.home}",
         ) from error
-    return Doors(places, config, store, Vault.open(places, config.secrets.store), lock)
+    vault = Vault.open(places, config.secrets.store, environ.get(CREDENTIALS, ""))
+    return Doors(places, config, store, vault, lock)

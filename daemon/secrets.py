@@ -1,10 +1,10 @@
-"""Secrets at rest: sealed with a master key from the system's keyring, else from a 0600 file.
+"""Secrets at rest: sealed with a master key from the system's keyring, from a credential of systemd, or from a 0600 file.
 
 Reading and matching SMS never needs a secret. When the key cannot be had (a keyring that nobody has unlocked),
 deliveries wait as `secrets_locked` and everything else goes on.
 
-The file `master.key` always says where the key is: it holds the key itself, or the word `keyring`. Without that word
-a keyring that is locked today would look like one that never had the key, a second key would be made, and what the
+The file `master.key` always says where the key is: it holds the key itself, or the word `keyring` or `credential`. Without
+that word a keyring that is locked today would look like one that never had the key, a second key would be made, and what the
 first one sealed would be lost.
 """
 
@@ -22,6 +22,11 @@ from daemon.wire import Places
 
 _SERVICE: Final = "momo"
 _IN_KEYRING: Final = "keyring"
+_IN_CREDENTIAL: Final = "credential"
+CREDENTIAL: Final = "momo-master-key"
+"""The name that the service's unit loads it by (systemd.exec(5), LoadCredentialEncrypted=)."""
+CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
+"""Names the folder of a service's credentials, for its own processes alone."""
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _VERSION: Final = "v1."
@@ -35,6 +40,10 @@ class SecretsLocked(MomoError):
     """The master key cannot be had now, or does not open what was sealed; the text says why."""
 
 
+class SecretsElsewhere(SecretsLocked):
+    """The key is a credential of the service, and this process is none of the service's."""
+
+
 class SecretsUnsafe(SecretsLocked):
     """The key file can be read by others; the text says what to type."""
 
@@ -42,23 +51,26 @@ class SecretsUnsafe(SecretsLocked):
 class Vault:
     """Seals and opens secrets (AES-256-GCM); the purpose is bound to each, so that none can pose as another."""
 
-    def __init__(self, places: Places, store: str) -> None:
+    def __init__(self, places: Places, store: str, credentials: str = "") -> None:
         self._places = places
         self._store = store
+        self._credential = Path(credentials) / CREDENTIAL if credentials else None
         self._file = Path(places.master_key)
         self._key: bytes | None = None
         self._keyring = _Keyring(places.home)
 
     @classmethod
-    def open(cls, places: Places, store: str) -> Self:
+    def open(cls, places: Places, store: str, credentials: str = "") -> Self:
         """Return the vault of a shop; the key is fetched when it is first needed.
 
         Args:
             places: Where the shop's things are.
-            store: `[secrets] store`, where a new key is made: `auto` (the file when the home is self-contained or
-                there is no keyring, else the keyring), `keyring` or `file`. A key that exists stays where it is.
+            store: `[secrets] store`, where a new key is made: `auto` (the credential when the service has one; the file
+                when the home is self-contained or there is no keyring; else the keyring), `keyring` or `file`. A key that
+                exists stays where it is.
+            credentials: The folder of the service's credentials, "" outside of a service.
         """
-        return cls(places, store)
+        return cls(places, store, credentials)
 
     def seal(self, plain: bytes, purpose: str) -> str:
         """Return `plain` sealed for one purpose, as text. Makes the master key when there has never been one.
@@ -106,6 +118,8 @@ class Vault:
             text = self._read_file()
             if text is None:
                 self._key = self._made(make=make)
+            elif text == _IN_CREDENTIAL:
+                self._key = _key_of(self._read_credential(), f"the credential {CREDENTIAL}")
             elif text == _IN_KEYRING:
                 self._key = _key_of(self._keyring.fetch(make=False), "the keyring's entry")
             else:
@@ -128,9 +142,26 @@ class Vault:
                 )
             return file.read(1024).strip()
 
+    def _read_credential(self) -> str:
+        """Return the key that systemd opened for this service; whose rights are systemd's own affair."""
+        if self._credential is None:
+            raise SecretsElsewhere(
+                f"the master key is a credential of the service (momo.service, {CREDENTIAL}), and nobody else has it"
+            )
+        try:
+            return self._credential.read_text(encoding="ascii", errors="replace").strip()
+        except OSError as error:
+            raise SecretsLocked(
+                f"systemd gave this service no credential {CREDENTIAL}: {error.strerror}"
+            ) from error
+
     def _made(self, *, make: bool) -> bytes:
         if not make:
             raise SecretsLocked(f"there is no master key: {self._file} is missing")
+        if self._store == "auto" and self._credential is not None and self._credential.exists():
+            key = _key_of(self._read_credential(), f"the credential {CREDENTIAL}")
+            self._write_file(_IN_CREDENTIAL)
+            return key
         if self._store == "keyring" or (self._store == "auto" and not self._places.self_contained):
             try:
                 text = self._keyring.fetch(make=True)

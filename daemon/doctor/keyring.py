@@ -6,7 +6,7 @@ from pathlib import Path
 from daemon.config import Config, ConfigError, load
 from daemon.doctor.checks import Check, Patient, Status
 from daemon.doctor.of_shop import asked
-from daemon.secrets import SecretsLocked, SecretsUnsafe, Vault
+from daemon.secrets import CREDENTIALS, SecretsElsewhere, SecretsLocked, SecretsUnsafe, Vault
 from daemon.store import examine
 from daemon.store.engine import Reader
 from daemon.store.webhook_secrets import PURPOSE
@@ -18,7 +18,8 @@ def checks(patient: Patient) -> Iterator[Check]:
         config = load(patient.shop.config, patient.environ)
     except ConfigError:
         config = Config()
-    vault = Vault.open(patient.shop, config.secrets.store)
+    credentials = patient.environ.get(CREDENTIALS, "")
+    vault = Vault.open(patient.shop, config.secrets.store, credentials)
 
     def look(reader: Reader) -> Iterator[Check]:
         sealed = examine.a_sealed_secret(reader)
@@ -38,6 +39,8 @@ def _opens(patient: Patient, vault: Vault, sealed: str) -> Check:
         return Check(
             "keyring.key", Status.FAIL, str(error), f"chmod 600 {file}", remedy=lambda: _shut(file)
         )
+    except SecretsElsewhere as error:
+        return Check("keyring.key", Status.SKIP, str(error), "momo service start")
     except SecretsLocked as error:
         return Check(
             "keyring.key", Status.FAIL, f"{error}; webhooks wait until it can be had",

@@ -118,6 +118,14 @@ def test_units_are_as_confined_as_they_can_be(tmp_path: Path) -> None:
         run("systemd-analyze", "security", "--offline=true", "--no-pager", threshold, unit)
 
 
+def test_the_system_service_starts_with_and_without_the_key_among_its_credentials() -> None:
+    unit = unit_files.system_files(system_shop())[0].text.splitlines()
+    # By its name alone: a path that is not there would keep the service from starting (systemd.exec(5)).
+    assert "LoadCredentialEncrypted=momo-master-key" in unit
+    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, sys.executable), "").text
+    assert "LoadCredential" not in user  # the user's systemd cannot open sealed ones
+
+
 @analyze
 def test_every_timer_has_a_time_that_comes_again() -> None:
     assert "Next elapse" in run("systemd-analyze", "calendar", *[job.when for job in JOBS])

@@ -283,9 +283,7 @@ async def test_a_name_that_leads_nowhere_is_told_from_an_internet_that_is_away(
     assert bad(away, "dns") == {"dns.resolves": "warn"}
 
 
-async def test_a_key_that_others_may_read_is_shut_and_a_wrong_one_is_named(
-    patient: Patient, shop: FakeShop, home: Path
-) -> None:
+async def seal_something(shop: FakeShop) -> None:
     sealed = shop.env.vault.seal(b"x", "webhook-secret")
     await shop.env.store.write(
         lambda tx: tx.run(
@@ -293,6 +291,12 @@ async def test_a_key_that_others_may_read_is_shut_and_a_wrong_one_is_named(
             {"sealed": sealed},
         )
     )
+
+
+async def test_a_key_that_others_may_read_is_shut_and_a_wrong_one_is_named(
+    patient: Patient, shop: FakeShop, home: Path
+) -> None:
+    await seal_something(shop)
     key = home / "master.key"
     assert bad(patient, "keyring") == {}
     key.chmod(0o644)
@@ -301,6 +305,19 @@ async def test_a_key_that_others_may_read_is_shut_and_a_wrong_one_is_named(
     assert bad(patient, "keyring") == {}
     key.unlink()
     assert bad(patient, "keyring") == {"keyring.key": "fail"}
+
+
+async def test_a_key_that_only_the_service_has_is_no_fault_of_the_one_who_looks(
+    patient: Patient, shop: FakeShop, home: Path, tmp_path: Path
+) -> None:
+    await seal_something(shop)
+    key = home / "master.key"
+    (tmp_path / "credentials").mkdir()
+    (tmp_path / "credentials" / "momo-master-key").write_text(key.read_text())
+    key.write_text("credential\n")
+    assert found(patient, "keyring")["keyring.key"][0] == "skip"
+    inside = replace(patient, environ={"CREDENTIALS_DIRECTORY": str(tmp_path / "credentials")})
+    assert found(inside, "keyring")["keyring.key"][0] == "ok"
 
 
 def test_units_and_timers_are_found_where_they_are(
