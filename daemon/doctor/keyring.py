@@ -39,9 +39,9 @@ def _opens(patient: Patient, vault: Vault, sealed: str) -> Check:
         return Check(
             "keyring.key", Status.FAIL, str(error), f"chmod 600 {file}", remedy=lambda: _shut(file)
         )
-    except SecretsElsewhere as error:
-        return Check("keyring.key", Status.SKIP, str(error), "momo service start")
     except SecretsLocked as error:
+        if isinstance(error, SecretsElsewhere) and patient.running is None:
+            return Check("keyring.key", Status.SKIP, str(error), "momo service start")
         return Check(
             "keyring.key", Status.FAIL, f"{error}; webhooks wait until it can be had",
             "log in on the desktop, or put the copy of master.key back",

@@ -315,7 +315,9 @@ async def test_a_key_that_only_the_service_has_is_no_fault_of_the_one_who_looks(
     (tmp_path / "credentials").mkdir()
     (tmp_path / "credentials" / "momo-master-key").write_text(key.read_text())
     key.write_text("credential\n")
-    assert found(patient, "keyring")["keyring.key"][0] == "skip"
+    assert found(replace(patient, running=None), "keyring")["keyring.key"][0] == "skip"
+    # A daemon that runs without it, started by hand, cannot sign.
+    assert found(replace(patient, running=RUNNING), "keyring")["keyring.key"][0] == "fail"
     inside = replace(patient, environ={"CREDENTIALS_DIRECTORY": str(tmp_path / "credentials")})
     assert found(inside, "keyring")["keyring.key"][0] == "ok"
 
