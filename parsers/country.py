@@ -83,7 +83,7 @@ class Country:
         return f"0{number}" if number.startswith(".") else number
 
 
-GHANA: Final = Country("GH", "GHS", r"GHS|GHC|GHc|GH₵|GH¢|₵", 0)
+GHANA: Final = Country("GH", "GHS", r"[Gg][Hh][SsCc₵¢]|[₵¢]", 0)
 
 COMVIVA_ID: Final = r"(?P<telco_id>[A-Z]{2}\d{6}\.\d{4}\.[A-Z]\d{5,6})"
 """`PPyymmdd.HHMM.Lnnnnn` of the platform that Airtel, Orange, Tigo, EcoCash and eMola run on."""

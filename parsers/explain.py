@@ -11,7 +11,7 @@ from functools import cache
 from itertools import accumulate, takewhile
 from typing import Final
 
-from parsers.match import compiled, squeeze, twice
+from parsers.match import compiled, plain, squeeze, twice
 from parsers.providers import WORDINGS
 from parsers.template import TEXT_CHARACTERS_MAX, Wording
 
@@ -80,7 +80,7 @@ def nearest(body: str, networks: Iterable[str] | None = None) -> Nearest | None:
 
 def nearest_of(body: str, wordings: Iterable[Wording]) -> Nearest | None:
     """Do the same among these wordings."""
-    text = body.strip()[:TEXT_CHARACTERS_MAX]
+    text = plain(body).strip()[:TEXT_CHARACTERS_MAX]
     squeezed = squeeze(text)
     ranked = sorted(
         (

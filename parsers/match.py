@@ -27,6 +27,19 @@ _IN_EXTRA: Final = frozenset({"available_balance", "tax"})
 
 _RECEIVED: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
 
+_PLAIN: Final = {
+    **dict.fromkeys(
+        (0x00A0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF), " "
+    ),
+    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2212), "-"),
+}
+"""Spaces and hyphens that texts in UCS-2 and pasted ones have, by code point."""
+
+
+def plain(body: str) -> str:
+    """Return a text with ordinary spaces and hyphens for those of typesetting, each character in its place."""
+    return body if body.isascii() else body.translate(_PLAIN)
+
 
 def squeeze(text: str) -> str:
     """Return the text with single spaces, as guards are looked for: receipts break lines in mid-sentence."""
@@ -38,7 +51,7 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
 
     Args:
         wording: The form to try.
-        text: The whole message, trimmed, at most `TEXT_CHARACTERS_MAX` characters. Names and references keep their
+        text: The whole message through `plain`, trimmed, at most `TEXT_CHARACTERS_MAX` characters. Names and references keep their
             inner spaces as printed.
         squeezed: The same through `squeeze`, which costs more than a guard and serves all wordings.
 

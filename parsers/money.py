@@ -3,6 +3,7 @@
 Text from outside that is no amount gives `None`, never an exception. Amounts are never floats and never `Decimal`.
 """
 
+import itertools
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -15,17 +16,13 @@ EXPONENTS: Final = {
 """Decimal places of a currency's minor unit, by ISO 4217 code; outside, every amount has two places."""
 
 MARKS: Final = {
-    "GHC": "GHS",
-    "GHc": "GHS",
-    "Ghs": "GHS",
-    "GHs": "GHS",
-    "ghs": "GHS",
-    "GhC": "GHS",
-    "Ghc": "GHS",
-    "Gh₵": "GHS",
-    "GH₵": "GHS",
-    "GH¢": "GHS",
+    **{
+        mark: "GHS"
+        for letters in itertools.product("Gg", "Hh", "SsCc₵¢")
+        if (mark := "".join(letters)) != "GHS"
+    },
     "₵": "GHS",
+    "¢": "GHS",
     "FCFA": "XAF",
 }
 """How receipts write a currency when they do not use its ISO 4217 code."""

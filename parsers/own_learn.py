@@ -9,14 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from parsers.match import read_with, squeeze
+from parsers.match import plain, read_with, squeeze
 from parsers.own import load
 from parsers.own_pattern import FIELD_NAMES
 from parsers.reading import Unreadable, fields
+from parsers.template import CEDI
 
 _MARK: Final = re.compile(r"\{(?P<field>[a-z_]+):(?P<value>[^{}]+)\}")
-_CURRENCY_BEFORE: Final = re.compile(r"(?:G[Hh][SsCc₵¢]|ghs|₵)\s{0,3}$")
-_CURRENCY_BEHIND: Final = re.compile(r"^\s{0,3}(?:G[Hh][SsCc₵¢]|ghs|₵)(?![A-Za-z])")
+_CURRENCY_BEFORE: Final = re.compile(rf"{CEDI}\s{{0,3}}$")
+_CURRENCY_BEHIND: Final = re.compile(rf"^\s{{0,3}}{CEDI}(?![A-Za-z])")
 _MONEY: Final = frozenset({"amount", "balance", "fee"})
 
 
@@ -38,6 +39,7 @@ def marked(sample: str, values: Mapping[str, str] | None = None) -> Marked:
     Raises:
         NotLearnt: A field that there is not, or a value that does not stand in the message.
     """
+    sample = plain(sample)
     for field, value in (values or {}).items():
         if f"{{{field}:" in sample:
             continue

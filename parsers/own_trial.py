@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from parsers.explain import nearest_of
-from parsers.match import compiled, read_with, squeeze
+from parsers.match import compiled, plain, read_with, squeeze
 from parsers.own_pattern import FREE, Wrong
 from parsers.reading import Kind, NotPayment, Payment, Unreadable, fields
 from parsers.template import Wording
@@ -16,7 +16,7 @@ PAYING: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CA
 
 def trial(wording: Wording, sample: dict[str, str]) -> None:
     """Read a sample whole, cut and forged."""
-    text = sample["text"].strip()
+    text = plain(sample["text"]).strip()
     reading = read_with(wording, text, squeeze(text))
     if reading is None:
         near = nearest_of(text, [wording])

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from parsers.match import read_with, squeeze, twice
+from parsers.advert import is_advert
+from parsers.match import plain, read_with, squeeze, twice
 from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider, networks_of_senders
-from parsers.reading import Reading, Unreadable
+from parsers.reading import Kind, NotPayment, Reading, Unreadable
 from parsers.template import TEXT_CHARACTERS_MAX, Wording
 
 __all__ = [
+    "ADVERT",
     "EVERY_PROVIDER",
     "PROVIDERS",
     "UNKNOWN",
@@ -25,7 +27,14 @@ __all__ = [
 UNKNOWN: Final = "no known wording"
 """Why a text is unreadable that no wording knows."""
 
+ADVERT: Final = "advert"
+"""What an advert names for its wording; there is no such wording."""
+
 _NETWORKS_OF_SENDER: Final = networks_of_senders(EVERY_PROVIDER.values())
+# Of a shop's own networks, whose language the adverts are known in.
+_NETWORK_OF_OWN_SENDER: Final = {
+    sender: provider.network for provider in PROVIDERS.values() for sender in provider.senders
+}
 _NAMES: Final = {
     name: provider.name
     for provider in PROVIDERS.values()
@@ -77,11 +86,12 @@ def read(
             wording of the shop's can add, and never weaken.
 
     Returns:
-        A payment, a reversal, something else, or why nothing could be read.
+        A payment, a reversal, something else, or why nothing could be read. What only advertises is something else, when
+        the sender is the network's own.
     """
     if len(body) > TEXT_CHARACTERS_MAX:
         return Unreadable(f"longer than {TEXT_CHARACTERS_MAX} characters")
-    text = body.strip()
+    text = plain(body).strip()
     squeezed = squeeze(text)
     networks = _networks(sender, network)
     candidates = _index(networks).candidates(squeezed)
@@ -99,6 +109,9 @@ def read(
         reading = read_with(wording, text, squeezed) if wording.network in networks else None
         if reading is not None:
             return reading
+    advertiser = _NETWORK_OF_OWN_SENDER.get(sender or "")
+    if advertiser in networks and is_advert(squeezed):
+        return NotPayment(network=advertiser, wording=ADVERT, kind=Kind.PROMO)
     return Unreadable(UNKNOWN)
 
 

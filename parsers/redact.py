@@ -12,9 +12,9 @@ import string
 from functools import cache
 from typing import Final
 
-from parsers.match import compiled
+from parsers.match import compiled, plain
 from parsers.providers import WORDINGS
-from parsers.read import read
+from parsers.read import ADVERT, read
 from parsers.reading import Unreadable
 
 _DATE: Final = re.compile(r"(?<!\d)(\d{4}|\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d?)(?!\d)", re.ASCII)
@@ -33,11 +33,14 @@ _FILLED: Final = frozenset(
     }
 )  # fmt: skip
 """Fields that people fill, or that name them."""
+_OF_NETWORK: Final = frozenset({"MTN BUNDLE", "MTN AIRTIME", "Other Networks"})
+"""What stands in them and is nobody's name."""
 _MORE: Final = (
     "vodafone telecel airtel airteltigo tigo mtn ghipss itc etranzact stanbic ecobank gcb momo mobile money cash download the app "
     "for a faster and easier experience click here https http www com ly bit mtnmymomo onelink me thank you using never share your "
     "pin otp with anyone or unknown links protect personal information dial free send to get up back stay alert do more is in of on "
-    "at by from no any fees it please not pay enjoy win daily am pm ghs ghc jan feb mar apr may jun jul aug sep oct nov dec"
+    "at by from no any fees it please not pay enjoy win daily am pm ghs ghc gb mb "
+    "day days minutes valid internet networks call all qwikloan xtracash flexloan ready loan fee processing jan feb mar apr may jun jul aug sep oct nov dec"
 )
 
 
@@ -111,19 +114,20 @@ def _is_fixed(piece: str) -> bool:
 def _filled(text: str, sender: str | None) -> tuple[list[tuple[int, int]], str]:
     """Return where the fields stand that people fill, and the network that a reference names.
 
-    Of a text that nothing reads neither is known.
+    Of a text that nothing reads, or of an advert, neither is known.
     """
     reading = read(sender, text)
-    if isinstance(reading, Unreadable):
+    if isinstance(reading, Unreadable) or reading.wording == ADVERT:
         return [], ""
     wording = next(one for one in WORDINGS[reading.network] if one.name == reading.wording)
+    text = plain(text)
     lead = len(text) - len(text.lstrip())
     match = compiled(wording.pattern).fullmatch(text.strip())
     assert match is not None, "it was read by this wording"
     spans = [
         (match.start(name) + lead, match.end(name) + lead)
         for name in _FILLED & set(match.re.groupindex)
-        if match[name]
+        if match[name] and match[name].strip() not in _OF_NETWORK
     ]
     return spans, reading.extra.get("via_network", "")
 

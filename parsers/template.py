@@ -24,19 +24,20 @@ TEXT_CHARACTERS_MAX: Final = 1600
 Found = dict[str, str]
 """What the groups of a pattern held, trimmed, without the empty ones."""
 
-_MARK: Final = r"(?:G[Hh][SsCc₵¢]|ghs|₵)"
+CEDI: Final = r"(?:[Gg][Hh][SsCc₵¢]|[₵¢])"
+"""How receipts write Ghana's currency: every mark of `parsers.money.MARKS`."""
 _NUMBER: Final = r"\d[\d,]{0,15}"
-_MARKED: Final = rf"(?:{_MARK}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{_MARK}"
-# Receipts print balances with their decimals; one without them is a message that was cut in the middle of it.
-_WITH_DECIMALS: Final = (
-    rf"(?:{_MARK}\s{{0,3}}){{1,2}}{_NUMBER}\.\d\d|{_NUMBER}\.\d\d\s{{0,3}}{_MARK}"
+_MARKED: Final = (
+    rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{CEDI}"
 )
-_BARE: Final = rf"(?:{_MARK}\s{{0,3}})?{_NUMBER}(?:\.\d{{1,8}})?"
+# Receipts print balances with their decimals; one without them is a message that was cut in the middle of it.
+_WITH_DECIMALS: Final = rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}\.\d\d|{_NUMBER}\.\d\d\s{{0,3}}{CEDI}"
+_BARE: Final = rf"(?:{CEDI}\s{{0,3}})?{_NUMBER}(?:\.\d{{1,8}})?"
 
 AMOUNT: Final = rf"(?P<amount>{_MARKED})"
 BALANCE: Final = rf"(?P<balance>{_WITH_DECIMALS})"
 FEE: Final = rf"(?P<fee>{_BARE})"
-FEE_PROVEN: Final = rf"(?P<fee>(?:{_MARK}\s{{0,3}})?(?:{_NUMBER}\.\d\d|0(?=\.\s{{1,16}}\S)))"
+FEE_PROVEN: Final = rf"(?P<fee>(?:{CEDI}\s{{0,3}})?(?:{_NUMBER}\.\d\d|0(?=\.\s{{1,16}}\S)))"
 """With its decimals, or a bare 0 that a sentence follows: one that was cut in its middle has neither."""
 TAX: Final = r"(?:GHS\s{0,3})?(?P<tax>[\d.,]{0,11}\d|-)"
 DATE: Final = r"(?P<date>\d{4}-\d\d-\d\d)"

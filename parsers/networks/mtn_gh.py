@@ -43,9 +43,11 @@ _CURRENT: Final = rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{_BALANCE}~[.,
 _USABLE: Final = rf"(?:Your )?[Aa]vailable [Bb]alance~:~{_AVAILABLE}~[.,]?"
 _BALANCES: Final = rf"{_CURRENT}(?:~{_USABLE})?~(?:[Rr]eference|Ref)~:"
 _ACCOUNT: Final = r"(?i:(?:mtn )?(?:mobile ?money|momo))"
-_PAID_TAIL: Final = (
-    rf"Reference:{REFERENCE}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\.{ADVERT}"
-)
+_ID_PAID: Final = rf"Financial Transaction Id:~{_ID}\.(?:~{_EXTERNAL}\.)?{ADVERT}"
+_PAID_TAIL: Final = rf"Reference:{REFERENCE}\. {_ID_PAID}"
+_FEE_AND_TAX: Final = rf"Fee was {FEE}~\.?(?: Tax (?:was|charged~:) {TAX}~\.?)?"
+_OWN_AIRTIME: Final = r"MTN (?:BUNDLE|AIRTIME)"
+_TAX_END: Final = r"(?:\.|(?=\s{1,16}[A-Z]))"
 _ID_LABEL: Final = r"(?:Financial )?(?i:transaction id|txn id)~:"
 _LEVY: Final = r"(?i:(?:your )?(?:e-?levy|vat|tax)(?: charged?)?)(?: is| was)?~:?~"
 # Before the fee, as Telecel and the pushes print it; written twice because a group that repeats may hold no other.
@@ -177,6 +179,16 @@ WORDINGS: Final = (
         "Payment received for  GHS 50.00 from Other Networks    Current Balance: GHS 71.40 . Available Balance: "
         "GHS 71.40. Reference: Reversal from Airtime Purchase. Transaction ID: 19786842540. TRANSACTION FEE: 0.00",
     ),
+    # A loan of the wallet's owner comes as a receipt too, from the account of the network that lends it.
+    _wording(
+        "loan",
+        Kind.OTHER,
+        ("Payment ", "eceived", "alance", " OVA "),
+        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from (?P<lender>(?i:\w{{0,20}}~loan|xtra~cash)(?: [A-Za-z]{{1,20}})? OVA)~"
+        rf"{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
+        "Payment received for GHS 528.00 from QwikLoan OVA Current Balance: GHS 2998.94 . Available Balance: GHS 2998.94. "
+        "Reference: . Transaction ID: 75416854259. TRANSACTION FEE: 0.00",
+    ),
     _wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
@@ -269,7 +281,7 @@ WORDINGS: Final = (
         Kind.CASH_IN,
         ("received for", "Current Balance", "Transaction I", "Fee charged:"),
         rf"Cash[ \-][Ii]n received for {AMOUNT} from {AGENT}\. Current Balance:?~{_BALANCE}~\.?(?: Available Balance:?~"
-        rf"{_AVAILABLE}~\.)? Transaction I[Dd]:~{_ID}\. Fee charged:~{FEE}\.{ADVERT}",
+        rf"{_AVAILABLE}~\.)? Transaction I[Dd]:~{_ID}[.,] Fee charged:~{FEE}\.{ADVERT}",
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
         "Mobile Money. Please do not pay any fees for it.",
@@ -311,7 +323,7 @@ WORDINGS: Final = (
         Kind.SENT,
         ("Your payment of", "PUSH", "has been completed at"),
         rf"Your payment of {AMOUNT} to (?P<payee_name>[A-Z]{{2,20}} PUSH) has been completed at {DATE} {TIME}\. "
-        rf"Your new balance:~{_BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
+        rf"Your new balance:~{_BALANCE}\. {_FEE_AND_TAX} {_PAID_TAIL}",
         "Your payment of GHS 24.00 to TELECEL PUSH has been completed at 2026-05-22 08:15:05. Your new balance: GHS "
         "648.90. Fee was GHS 0.38 Tax was GHS -. Reference: ABENA KWAFOWA,233500000004,Waakye. Financial Transaction "
         "Id: 81796856984. External Transaction Id: 81796856984.Download the MoMo App",
@@ -320,11 +332,54 @@ WORDINGS: Final = (
         "paid",
         Kind.BILL,
         ("Your payment of", "has been completed at"),
-        rf"Your payment of {AMOUNT} to (?![A-Z]{{2,20}} PUSH\s){PAYEE_NAME} has been completed at {DATE} {TIME}\. "
-        rf"Your new balance:~{_BALANCE}\. Fee was {FEE} Tax was {TAX}\. {_PAID_TAIL}",
+        rf"Your payment of {AMOUNT} to (?![A-Z]{{2,20}} PUSH\s|{_OWN_AIRTIME}\s){PAYEE_NAME} has been completed at {DATE} {TIME}\. "
+        rf"Your new balance:~{_BALANCE}\. {_FEE_AND_TAX} {_PAID_TAIL}",
         "Your payment of GHS 1224.00 to GhQR has been completed at 2022-11-18 14:03:55. Your new balance: GHS 310.77. "
         "Fee was GHS 5.00 Tax was GHS 16.86. Reference: ,233241000123. Financial Transaction Id: 20429931310. "
         "External Transaction Id: 20429931310.Download the MoMo App",
+    ),
+    _wording(
+        "paid_reference_first",
+        Kind.BILL,
+        ("Your payment of", "has been completed at", "Reference:"),
+        rf"Your payment of {AMOUNT} to (?!{_OWN_AIRTIME}\s){PAYEE_NAME} has been completed at {DATE} {TIME}\. "
+        rf"Reference:{REFERENCE}\. Your new balance:~{_BALANCE}~\. {_FEE_AND_TAX} {_ID_PAID}",
+        "Your payment of GHS 27.00 to SIKA KITCHEN has been completed at 2026-07-17 09:33:49. Reference: . Your new balance: "
+        "GHS 7.38. Fee was GHS 0.50 Financial Transaction Id: 85544976831. External Transaction Id: -.",
+        "Your payment of GHS 5.00 to FIT FOR LIFE GYM LIMITED has been completed at 2026-03-09 07:36:18. Reference: . Your new "
+        "balance: GHS 47.95. Fee was GHS 0.50 Tax charged: GHS0. Financial Transaction Id: 76807586512. External Transaction "
+        "Id: -.Download the MoMo App for a Faster & Easier Experience",
+    ),
+    _wording(
+        "paid_own_airtime",
+        Kind.AIRTIME,
+        ("Your payment of", "to MTN ", "has been completed at"),
+        rf"Your payment of {AMOUNT} to (?P<payee_name>{_OWN_AIRTIME}) has been completed at {DATE} {TIME}\. "
+        rf"Your new balance:~{_BALANCE}\. {_FEE_AND_TAX} {_PAID_TAIL}",
+        "Your payment of GHS 10.00 to MTN AIRTIME has been completed at 2026-06-10 21:00:02. Your new balance: GHS 90.57. Fee "
+        "was GHS 0.00 Tax was GHS -. Reference: -. Financial Transaction Id: 83077174612. External Transaction Id: "
+        "83077174612.Download the MoMo App",
+    ),
+    _wording(
+        "paid_to_merchant",
+        Kind.BILL,
+        ("You have Paid", "Message from sender:", "Your new balance:"),
+        rf"(?:Y.ello~[.,!]?~)?You have Paid {AMOUNT} to {PAYEE_NAME} on your {_ACCOUNT} account at "
+        rf"(?:(?P<compact_time>\d{{12}})|{DATE} {TIME})\. Message from sender:{REFERENCE}\. Your new balance:~{_BALANCE}~\. "
+        rf"{_FEE_AND_TAX} {_ID_PAID}",
+        "Y'ello. You have Paid GHS 40 to Merchant 104911 on your mobile money account at 202608184348. Message from sender: 1. "
+        "Your new balance: GHS 106.39 . Fee was GHS 0.50 . Financial Transaction Id: 84997229712.",
+    ),
+    _wording(
+        "transferred",
+        Kind.SENT,
+        ("You have transferred", "account", "Message to receiver:", "Your new balance:"),
+        rf"You have transferred {AMOUNT} to {PAYEE_NAME} from your {_ACCOUNT} account(?: \d{{1,15}})? at {DATE} {TIME}\. "
+        rf"Your new balance:~{_BALANCE}~\. Message from sender:{REFERENCE}\. Message to receiver:(?P<message_to_receiver>.{{0,200}})"
+        rf"\. {_ID_PAID}",
+        "You have transferred GHS 10.00  to Other Networks   from your mobile money account 39000001 at 2026-07-19 09:37:20. "
+        "Your new balance: 4652.89 GHS. Message from sender: airtime:Telecel:0200000123:6. Message to receiver: . Financial "
+        "Transaction Id: 85672169712.",
     ),
     _wording(
         "push_failed",
@@ -359,8 +414,8 @@ WORDINGS: Final = (
         "airtime",
         Kind.AIRTIME,
         ("Payment for", "MTN ", "Fee charged:"),
-        rf"Payment for {AMOUNT} to (?P<payee_name>MTN (?:BUNDLE|AIRTIME))~\.?~Current Balance:~{_BALANCE}\. "
-        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{ADVERT}",
+        rf"Payment for {AMOUNT} to (?P<payee_name>{_OWN_AIRTIME})~\.?~Current Balance:~{_BALANCE}\. "
+        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}{_TAX_END}{ADVERT}",
         "Payment for GHS3.00 to MTN BUNDLE .Current Balance: GHS 0.38. Transaction Id: 85713132800. Fee charged: "
         "GHS0.00,Tax Charged 0.",
     ),
@@ -368,8 +423,8 @@ WORDINGS: Final = (
         "bill",
         Kind.BILL,
         ("Payment for", "Transaction Id:", "Fee charged:"),
-        rf"Payment for {AMOUNT} to (?!MTN (?:BUNDLE|AIRTIME)){PAYEE_NAME}\.{{0,2}}~Current Balance:~{_BALANCE}\. "
-        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}\.{ADVERT}",
+        rf"Payment for {AMOUNT} to (?!{_OWN_AIRTIME}){PAYEE_NAME}\.{{0,2}}~Current Balance:~{_BALANCE}\. "
+        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}{_TAX_END}{ADVERT}",
         "Payment for GHS50.50 to Bills.INV ..Current Balance: GHS 113.41. Transaction Id: 79854486507. Fee charged: "
         "GHS0.00,Tax Charged 0.",
     ),
@@ -393,13 +448,24 @@ WORDINGS: Final = (
         "Your voucher 998469693069 with GHS 66.00 from 233241000123 has expired and has been returned to the sender. "
         "Financial Transaction Id: 53674359001. TRANSACTION FEE IS 0",
     ),
-    # No money moved, though it comes from the real sender. Known from descriptions; no verbatim sample is.
+    # No money moved, though it comes from the real sender.
     _wording(
         "failed_to_you",
         Kind.FAILED,
         ("failed to send", "to your account"),
-        rf"{PAYER_NAME} failed to send {AMOUNT} to your account.{{0,400}}",
+        rf"(?:You have exceeded your .{{1,60}} limit\. )?{PAYER_NAME} failed to send {AMOUNT} to your account\b"
+        rf"(?:.{{0,300}}?Financial [Tt]ransaction Id:~{_ID}\..{{0,100}}|.{{0,400}})",
         "KOFI ANTWI BADU failed to send GHS 50.00 to your account because your limit is reached.",
+        "You have exceeded your daily transaction limit. INTEROPERABILITY PULL OVA failed to send GHS 990.00 to your account. "
+        "Go to my wallet to check your wallet limit. Financial transaction Id: 86187286912. Transaction Fee is 0.",
+    ),
+    # From the network's own shop, also when another wallet paid for it: it names no balance.
+    _wording(
+        "airtime_bought",
+        Kind.OTHER,
+        ("You have successfully purchased", "irtime from"),
+        rf"You have successfully purchased {AMOUNT} [Aa]irtime from {PAYEE_NAME} on {DATE}~\.~Ref~:~{_ID}\.{ADVERT}",
+        "You have successfully purchased GHS 10.00 Airtime from MTNONLINEAIRTIMEVENDOR on 2026-06-16.Ref: 83485501312.",
     ),
     _wording(
         "data_bundle",
@@ -431,6 +497,32 @@ WORDINGS: Final = (
         ("OTP",),
         r"(?:Dear .{1,60}, )?(?:[Yy]our .{0,60}OTP .{0,60}?is~:?~\d{4,8}\b.{0,300}|\d{4,8} is your .{0,60}OTP\b.{0,300})",
         "Your MTN MoMo OTP is 483911. Do not share it with anyone, not even MTN staff.",
+    ),
+    _wording(
+        "otp_to_pay",
+        Kind.OTP,
+        ("Enter code", "DO NOT SHARE"),
+        r"Enter code \d{4,8} to .{1,200}DO NOT SHARE.{0,300}",
+        "Enter code 114001 to pay GHS 5.61 to SIKA SHOP. DO NOT SHARE with anyone. Kindly ignore if you did not initiate this "
+        "transaction.",
+    ),
+    _wording(
+        "otp_alert",
+        Kind.OTP,
+        ("FRAUD ALERT: This OTP",),
+        r"(?:<#> )?FRAUD ALERT: This OTP .{1,400}",
+        "<#> FRAUD ALERT: This OTP gives access to your wallet. Anyone asking for this code is trying to fraudulently gain "
+        "access to your funds. DO NOT SHARE IT OR YOUR PIN WITH ANYONE. MTN",
+    ),
+    # What the owner himself had sent comes back. Its beginning is known, its end is not.
+    _wording(
+        "transfer_reversed",
+        Kind.REVERSAL,
+        ("ransfer of", "has been reversed"),
+        rf"(?:Y.ello~[.,!]?~)?(?:[Vv]alued [Cc]ustomer~,?~)?[Tt]he transfer of {AMOUNT} to {PAYEE_NAME} has been reversed\b"
+        rf"(?:.{{0,200}}? [Nn]ew balance(?: is~:?|~:)~{_BALANCE}.{{0,300}}|.{{0,400}})",
+        "Y'ello Valued Customer, the transfer of GHS 3.00 to MTN BUNDLE has been reversed on 2026-05-19 10:22:11. Your new "
+        "balance is GHS8.13. Transaction fee is GHS0.",
     ),
     # The other side's money taken back out. No verbatim one is known, so it is built on the sister platforms'.
     _wording(

@@ -61,8 +61,10 @@ _CHARGES: Final = (
 # Between the charges and the reference; it may not say what only the receipt may say.
 _BETWEEN: Final = r"(?:\s(?P<between>[A-Z].{0,250}?[.!]))??"
 _REFERENCE: Final = r"[Rr]ef(?:erence)?~:"
-_TYPED: Final = rf"{_CHARGES}(?:{_BETWEEN}~{_REFERENCE}{_REST}|~{_FOOTER})?"
-_TYPED_WHOLE: Final = rf"{_CHARGES}{_BETWEEN}~(?:{_REFERENCE}{_REST}|{_FOOTER})"
+_NOTHING: Final = r"(?P<nothing>\.)"
+"""A line with a full stop alone stands for what was not typed, where there is a line at all."""
+_TYPED: Final = rf"{_CHARGES}(?:{_BETWEEN}~{_REFERENCE}{_REST}|~(?:\.~)?{_FOOTER}|~{_NOTHING})?"
+_TYPED_WHOLE: Final = rf"{_CHARGES}{_BETWEEN}~(?:{_REFERENCE}{_REST}|(?:\.~)?{_FOOTER}|{_NOTHING})"
 _ADVERT: Final = r"(?: .{0,400})?"
 
 _NEW_FOOTER: Final = re.compile(r"([^\n]{0,200}\.[^\S\n]{0,16})\r?\n[A-Z][^\n]{15,400}", re.ASCII)
@@ -81,6 +83,7 @@ _SECOND_BALANCE: Final = re.compile(
 
 def _typed_by_payer(found: Found) -> str | None:
     """Take the payer's text out of what follows `Reference:`: without footers and the closing full stop."""
+    found.pop("nothing", None)
     footer = found.pop("footer", "")
     if footer and not FOOTERS[0].startswith(" ".join(footer.split())):
         return "something else where the footer should be"
@@ -98,7 +101,7 @@ def _typed_by_payer(found: Found) -> str | None:
 
 def _typed_by_payer_whole(found: Found) -> str | None:
     """Do the same for the wordings that close the reference with a full stop, the proof that it was not cut."""
-    if "footer" not in found and "." not in found.get("rest", ""):
+    if not {"footer", "nothing"} & found.keys() and "." not in found.get("rest", ""):
         return "cut off before the end of the reference"
     return _typed_by_payer(found)
 
@@ -141,7 +144,12 @@ def _in_extra(found: Found) -> str | None:
 
 
 def _wording(
-    name: str, kind: Kind, guards: tuple[str, ...], pattern: str, *samples: str
+    name: str,
+    kind: Kind,
+    guards: tuple[str, ...],
+    pattern: str,
+    *samples: str,
+    unverified: bool = False,
 ) -> Wording:
     return Wording(
         name=name,
@@ -153,6 +161,7 @@ def _wording(
         refine=_REFINE.get(name),
         reverses=name == "reversal",
         once=name in _ONCE,
+        unverified=unverified,
     )
 
 
@@ -163,7 +172,9 @@ _REFINE: Final = {
     "receipt_from_bank": _typed_by_payer,
     "receipt_from_gateway": _typed_by_payer,
     "receipt_name_only": _typed_by_payer,
+    "receipt_from_business": _typed_by_payer,
     "sent": _typed_by_us,
+    "sent_to_bank": _typed_by_us,
     "paid": _typed_by_us,
     "reversal": _in_extra,
 }
@@ -219,6 +230,17 @@ WORDINGS: Final = (
         "0000014269425835 Confirmed. You have received GHS68.95 from BOADUM AGYIRI ABDUL-RAZIQ on TELECEL CASH on "
         "2025-08-29 at 08:47:14. Your Telecel Cash balance is GHS1001.02. Ref: electricity",
     ),
+    # Of a business or through a bank: neither a number nor an account.
+    _wording(
+        "receipt_from_business",
+        Kind.PAYMENT_RECEIVED,
+        ("You have ", "eceived", "alance"),
+        rf"{_CONFIRMED} {_RECEIVED} from (?P<payer_name>[^\d*\s](?:(?! on \D| with transaction).){{0,99}}?) on {DATE},?(?: at)? "
+        rf"(?P<time>\d\d:\d\d(?::\d\d)?)\. {_NEW_BALANCE}{_TYPED}",
+        "0000013264775012 Confirmed. You have received GHS1,600.00 from MAXI ENTERPRISE on 2026-06-05 at 15:08. Your Telecel "
+        "Cash balance is GHS13,264.53. Reference: GIPOutwardCHAI BIA MTG 7806617849512",
+        unverified=True,
+    ),
     # A till's receipt: the wording is not confirmed by a real one yet.
     _wording(
         "receipt_merchant",
@@ -243,19 +265,30 @@ WORDINGS: Final = (
         Kind.OTHER,
         ("you have received", "as interest earned"),
         rf"Dear customer, you have received {AMOUNT} from (?:Telecel|Vodafone) Cash as interest earned .{{1,150}}\. "
-        rf"Your new balance is {BALANCE}\.",
+        rf"Your new (?:(?:Telecel|Vodafone) Cash )?balance is {BALANCE}\.",
         "Dear customer, you have received GHS0.16 from Telecel Cash as interest earned on your mobile money wallet for "
         "the period October 2025 to December 2025. Your new balance is GHS0.78.",
     ),
     _wording(
         "sent",
         Kind.SENT,
-        ("onfirmed.", "sent to", "You were charged"),
+        ("onfirmed.", "sent to", "alance"),
         rf"{_CONFIRMED} {AMOUNT} sent to {PAYEE_PHONE}(?: -)? {PAYEE_NAME}(?: on (?P<via_network>[A-Z][A-Z\s]{{1,30}}))? "
         rf"{_AT}\. {_NEW_BALANCE}{_CHARGES}(?: {_REST})?",
         "0000012615312944 Confirmed. GHS17.00 sent to  0241000018 FLORA KUMIWAA on MTN MOBILE MONEY on 2026-04-12 at "
         "21:03:42. Your Telecel Cash balance is GHS76.39. You were charged GHS0.09. Your E-levy charge is GHS0.00. Do "
         "more with Telecel Cash!\nReference: snacks. \nSendi k3k3!",
+    ),
+    _wording(
+        "sent_to_bank",
+        Kind.SENT,
+        ("onfirmed. You have transferred", " ACCOUNT", "alance"),
+        rf"{_CONFIRMED} You have transferred {AMOUNT} to (?P<via_network>[A-Z][A-Za-z\s]{{1,40}}) ACCOUNT - "
+        rf"(?P<payee_account>\d{{6,20}}) - {PAYEE_NAME} {_AT}\. {_NEW_BALANCE}(?: You were charged {FEE}(?: \([^)]{{0,100}}\))?\.)?"
+        rf"(?: {_REST})?",
+        "0000012039324212 Confirmed. You have transferred GHS40.00 to STANBIC BANK ACCOUNT - 9040013268512 - KOJO ANSAH BEKOE on "
+        "2026-02-11 at 12:27:52. Your Telecel Cash balance is GHS1.53. You were charged GHS0.50 (Telecel Cash fee GHS0.50 + "
+        "E-levy GHS0.00). Reference: Apple Music. Sendi k3k3!",
     ),
     _wording(
         "paid",
@@ -266,6 +299,36 @@ WORDINGS: Final = (
         "0000012553203902 Confirmed. GHS276.00 paid to 125012 - PAYSTACK  II on 2026-03-27 at 13:57:04. Your new Telecel "
         "Cash balance is GHS93.48. You were charged GHS0.00. Your E-levy charge is GHS0.00. Reference: Tumi "
         "Electronics.. \nSendi k3k3!",
+    ),
+    _wording(
+        "paid_by_shortcode",
+        Kind.BILL,
+        ("onfirmed. You have purchased", "Shortcode", "balance is now"),
+        rf"{_CONFIRMED} You have purchased (?P<bill>\S{{1,40}}) from {PAYEE_NAME} \(Shortcode (?P<merchant_code>\w{{4,12}})\) for "
+        rf"{AMOUNT}~\. Your account balance is now {BALANCE}~\.{_ADVERT}",
+        "0000013355383512 Confirmed. You have purchased  6255003612 from PAYSTACK  II (Shortcode 125012) for  GHS5.61.  Your "
+        "account balance is now  GHS2.46.",
+    ),
+    # What the network itself lends, and takes back.
+    _wording(
+        "loan",
+        Kind.OTHER,
+        ("onfirmed. You have received", "oan, from", "alance"),
+        rf"{_CONFIRMED} {_RECEIVED} (?P<loan>[A-Za-z\s]{{0,30}}[Ll]oan)~, from (?P<lender>[A-Z][A-Za-z\s]{{1,40}}) {_AT}\. {_NEW_BALANCE}"
+        rf"{_ADVERT}",
+        "0000013247270712 confirmed. You have received GHS50.00 FlexLoan, from FAB on 2026-06-03 at 19:23:26. Your new Telecel "
+        "Cash balance is GHS121.62.\nYour Loan Processing Fee:GHS0.00",
+    ),
+    _wording(
+        "loan_repaid",
+        Kind.BILL,
+        ("onfirmed. You have paid", "oan", "alance"),
+        rf"{_CONFIRMED} You have paid (?:your|off) {AMOUNT} (?P<loan>[A-Za-z\s]{{0,30}}[Ll]oan [A-Za-z\s]{{1,40}}?)"
+        rf"(?: from (?P<lender>[A-Z]{{2,20}}))? {_AT}\. {_NEW_BALANCE}{_ADVERT}",
+        "0000012220022812 confirmed. You have paid your GHS6.60 Ready Loan default charge on 2026-02-28 at 10:40:29. Your new "
+        "Telecel Cash balance is GHS46.73.",
+        "0000013199227312 confirmed. You have paid off GHS50.00 Ready Loan Principal from CBG on 2026-05-30 at 15:34:48. Your "
+        "new Telecel Cash balance is GHS405.12.",
     ),
     _wording(
         "cash_out",
@@ -283,24 +346,49 @@ WORDINGS: Final = (
         "0000014435128883 Confirmed. You bought GHS30.00 of airtime for 233201000567 on 2026-09-08 at 15:52:07. Your "
         "Telecel Cash balance is GHS50.37.",
     ),
-    # The receiver's side of the same, with the same ID: it reads like a receipt and is no money. The tail is not
-    # confirmed by a real one yet.
+    # The receiver's side of the same, with the same ID: it reads like a receipt and is no money.
     _wording(
         "airtime_received",
         Kind.AIRTIME,
         ("You have received airtime of",),
-        rf"{_CONFIRMED} You have received airtime of {AMOUNT} from {PAYER_PHONE} - {PAYER_NAME} {_AT}\.{_ADVERT}",
+        rf"(?:Transaction ID:~)?{_ID} (?:[Cc]onfirmed|CONFIRMED)(?: from \d{{3,6}})?\. You have received airtime of {AMOUNT} from "
+        rf"{PAYER_PHONE} - {PAYER_NAME} {_AT}\.{_ADVERT}",
         "0000014435128883 Confirmed. You have received airtime of GHS30.00 from 233201000567 - KOJO ANSAH BEKOE on "
         "2026-09-08 at 15:52:07.",
+        "Transaction ID: 0000013394713512 confirmed from 555. You have received airtime of GHS35.00 from 233205000567 - KOJO "
+        "ANSAH BEKOE on 2026-06-16 at 20:07:38.",
     ),
     _wording(
         "bundle",
         Kind.AIRTIME,
-        ("Your bundle purchase request of",),
-        rf"{_CONFIRMED} Your bundle purchase request of {AMOUNT} on {DATE} has been received at {TIME}\. "
-        rf"Kindly wait for confirmation\. {_NEW_BALANCE}{_ADVERT}",
+        ("Your bundle purchase request of", "has been received", "alance"),
+        rf"{_CONFIRMED} Your bundle purchase request of (?:[\d.]{{1,8}} [A-Z]B @ )?{AMOUNT}(?: \d{{1,3}} days?)?(?: to \+?\d{{9,15}})? on "
+        rf"{DATE} has been received(?: at {TIME})?\.(?: Kindly wait for confirmation\.)?(?: [A-Za-z]{{3}}~[\d.,]{{1,12}} has been debited "
+        rf"from your account\.)? {_NEW_BALANCE}{_ADVERT}",
         "0000011723471619 confirmed. Your bundle purchase request of GHS6.00 on 2026-01-10 has been received at "
         "16:33:34. Kindly wait for confirmation. Your new Telecel Cash balance is GHS1.62.",
+        "0000013253238312 confirmed. Your bundle purchase request of 1.45 GB @ GHs4.50 1 day to 233205000567 on 2026-06-04 has "
+        "been received at 11:42:49. \nGHS4.50 has been debited from your account. Your Telecel Cash balance is GHS60.62.",
+        "0000013170703712 confirmed. Your  bundle purchase request of GHS3.00 to 233205000567 on 2026-05-28 has been received at "
+        "00:39:20. Kindly wait for confirmation. Your Telecel Cash balance is GHS144.77.",
+    ),
+    # No money of the wallet: what the bundle itself was charged for.
+    _wording(
+        "bundle_charged",
+        Kind.OTHER,
+        ("has been deducted from your bundle purchase",),
+        rf"Dear Customer, {AMOUNT} has been deducted from your bundle purchase to settle .{{1,300}}",
+        "Dear Customer, GHs 4.50 has been deducted from your bundle purchase to settle your outstanding SOS loan. SOS credit "
+        "attracts a fee of 10 percent.",
+    ),
+    _wording(
+        "bundle_active",
+        Kind.PROMO,
+        ("Congratulations! You have successfully purchased",),
+        r"Congratulations! You have successfully purchased [\d.]{1,8}~[KMGT]?B .{1,400}",
+        "Congratulations! You have successfully purchased 10.03GB of internet bundle. Check your data balance by dialing *126#.",
+        "Congratulations! You have successfully purchased 1.45GB @ GHs 4.5 valid for 1 day. Get 200 Minutes to call all "
+        "networks for GHs 5, valid for 7 days. Dial *110#",
     ),
     _wording(
         "balance",
@@ -308,6 +396,15 @@ WORDINGS: Final = (
         ("Cash wallet balance is",),
         rf"{_CONFIRMED} Your (?:Telecel|Vodafone) Cash wallet balance is {BALANCE}~\.{_ADVERT}",
         "0000012683160547 Confirmed. Your Telecel Cash wallet balance is  GHS93.48 . Stay alert.",
+    ),
+    # Of a business: two accounts, and neither is said to be the one that receipts name.
+    _wording(
+        "till_balance",
+        Kind.BALANCE,
+        ("Account For Organization Balance is", "Merchant Account Balance is"),
+        r"M-Pesa Account For Organization Balance is GHS~(?P<organization_balance>[\d,]{1,15}\.\d\d)~\.? "
+        rf"Merchant Account Balance is GHS~(?P<merchant_balance>[\d,]{{1,15}}\.\d\d)~\.?{_ADVERT}",
+        "M-Pesa Account For Organization Balance is GHS2.79\nMerchant Account Balance is GHS1.00",
     ),
     # Not confirmed by a real one yet.
     _wording(
@@ -327,6 +424,20 @@ WORDINGS: Final = (
         rf"transaction\. {_NEW_BALANCE}{_ADVERT}",
         "Transaction failed. \nYou do not have enough money in your Telecel Cash account to perform this transaction. "
         "\nYour Telecel Cash balance is \nGHS1.62.",
+    ),
+    _wording(
+        "sent_failed",
+        Kind.FAILED,
+        ("Failed. Your", "was unsuccessful"),
+        rf"Failed\. Your [Tt]ransfer of {AMOUNT}(?: sent)? to {PAYEE_PHONE}(?: -)? {PAYEE_NAME} was unsuccessful\..{{0,300}}",
+        "Failed. Your Transfer of GHS30.00 sent to 0240000123 FLORA KUMIWAA was unsuccessful.",
+    ),
+    _wording(
+        "wrong_pin",
+        Kind.FAILED,
+        ("You entered the wrong PIN.",),
+        r"You entered the wrong PIN\..{0,200}",
+        "You entered the wrong PIN. Please try again.",
     ),
     # From the sender 555.
     _wording(
