@@ -125,7 +125,8 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.REVIEW_APPROVE, {"POST": op(review_decisions.approve, write)})
     routes.add(Path.REVIEW_REJECT, {"POST": op(review_decisions.reject, write)})
     routes.add(Path.APPROVED_PAYERS, {"GET": op(approved_payers.get_list, read)})
-    routes.add(Path.APPROVED_PAYER, {"DELETE": op(approved_payers.revoke, write)})
+    payer = {"GET": op(approved_payers.get_one, read), "DELETE": op(approved_payers.revoke, write)}
+    routes.add(Path.APPROVED_PAYER, payer)
 
 
 def _add_access(routes: Routes) -> None:

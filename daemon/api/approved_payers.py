@@ -1,4 +1,4 @@
-"""GET /v1/approved-payers and DELETE one: names that a person has approved for a number."""
+"""GET /v1/approved-payers and one of them, DELETE one: names that a person has approved for a number."""
 
 from typing import Final
 
@@ -45,12 +45,26 @@ async def get_list(call: Call) -> Reply:
     )
 
 
+@described("Get an approved payer", "approved payer", errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,))
+async def get_one(call: Call) -> Reply:
+    """Return one approval; a revoked one too."""
+    payer_id, mode = _id(call), call.caller.mode
+    found = await call.env.store.read(lambda reader: approved_payers.get(reader, payer_id, mode))
+    if found is None:
+        raise Refusal(ErrorCode.APPROVED_PAYER_NOT_FOUND)
+    return ok(approved_payer(found))
+
+
 @described(
     "Revoke an approved payer", "approved payer", errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,)
 )
 async def revoke(call: Call) -> Reply:
     """Take an approval back; a second time changes nothing."""
-    payer_id = read_uuid(call.path("id"))
-    if payer_id is None:
+    return ok(approved_payer(await flow(call.env, call.caller, _id(call))))
+
+
+def _id(call: Call) -> str:
+    found = read_uuid(call.path("id"))
+    if found is None:
         raise Refusal(ErrorCode.APPROVED_PAYER_NOT_FOUND)
-    return ok(approved_payer(await flow(call.env, call.caller, payer_id)))
+    return found

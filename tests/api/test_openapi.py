@@ -281,6 +281,7 @@ async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
         "METHOD_NOT_ALLOWED",
         "DEVICE_NOT_FOUND",
         "MESSAGE_NOT_FOUND",
+        "NOTICE_NOT_FOUND",
         "NO_CHECKOUT_PAGE",
         "RULE_NOT_FOUND",
     }

@@ -126,17 +126,21 @@ async def test_an_approved_name_is_listed_and_revoked(api: FakeApi) -> None:
     assert payer["approved_by"].startswith("key:")
     assert (await api.live.get(f"{PAYERS}?phone_number=0241234567")).json()["data"] == [payer]
     assert (await api.live.get(f"{PAYERS}?phone_number=0209999999")).json()["data"] == []
+    assert (await api.live.get(f"{PAYERS}/{payer['id']}")).json()["data"] == payer
     revoked = (await api.live.delete(f"{PAYERS}/{payer['id']}")).json()["data"]
     assert (revoked["state"], revoked["revoked_by"]) == ("revoked", payer["approved_by"])
     assert (await api.live.delete(f"{PAYERS}/{payer['id']}")).json()["data"] == revoked
+    assert (await api.live.get(f"{PAYERS}/{payer['id']}")).json()["data"] == revoked
     assert (await api.live.get(PAYERS)).json()["data"] == []
     assert (await api.live.get(f"{PAYERS}?state=all")).json()["data"] == [revoked]
 
 
 @pytest.mark.parametrize("wanted", ["x", "00000000-0000-4000-8000-000000000000"])
 async def test_what_is_not_there_is_404(api: FakeApi, wanted: str) -> None:
-    answer = await api.live.delete(f"{PAYERS}/{wanted}")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "APPROVED_PAYER_NOT_FOUND")
+    for method in ("GET", "DELETE"):
+        answer = await api.live.request(method, f"{PAYERS}/{wanted}")
+        found = answer.status_code, answer.json()["error"]["code"]
+        assert found == (404, "APPROVED_PAYER_NOT_FOUND")
 
 
 async def test_a_wrong_question_is_422(api: FakeApi) -> None:
@@ -151,6 +155,7 @@ async def test_the_sandbox_does_not_see_approvals_of_real_money(api: FakeApi) ->
     [payer] = (await api.live.get(PAYERS)).json()["data"]
     sandbox = await api.client(await api.key(mode=Mode.TEST))
     assert (await sandbox.get(PAYERS)).json()["data"] == []
+    assert (await sandbox.get(f"{PAYERS}/{payer['id']}")).status_code == 404
     assert (await sandbox.delete(f"{PAYERS}/{payer['id']}")).status_code == 404
 
 

@@ -4,7 +4,8 @@ import asyncio
 import sqlite3
 from typing import Any
 
-from daemon.wire import Path
+from daemon.store import approved_payers
+from daemon.wire import Mode, Path
 from tests.api.test_dead_letters import buried
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
@@ -43,6 +44,9 @@ async def things(api: FakeApi) -> dict[str, dict[str, str]]:
     key = (await api.local.get(Path.KEYS)).json()["data"][0]
     device = (await api.local.get(Path.SIMS)).json()["data"][0]
     message = (await api.local.get(Path.LOCAL_MESSAGES)).json()["data"][0]
+    payer = await approved(api, review["id"])
+    modem = Path.LOCAL_MODEM_TEXTS.format(id=device["device_id"])
+    text = (await api.local.post(modem, json={"number": "0244124567"})).json()["data"]
     of_request = {"reference": request["reference"], **request}
     endpoint = {"id": letter["endpoint_id"]}
     return {
@@ -60,13 +64,33 @@ async def things(api: FakeApi) -> dict[str, dict[str, str]]:
         Path.DELIVERY: {"id": letter["delivery_id"]},
         Path.DELIVERY_ATTEMPTS: {"id": letter["delivery_id"]},
         Path.DEAD_LETTER: letter,
+        Path.APPROVED_PAYER: {"id": payer},
         Path.LOCAL_MODEM: {"id": device["device_id"]},
+        Path.LOCAL_MODEM_TEXT: {"id": device["device_id"], "text_id": text["id"]},
         Path.LOCAL_MESSAGE: message,
         Path.LOCAL_CHECKOUT: of_request,
         Path.LOCAL_EXPORT: {"what": "messages"},
         "/pay/{slug}": {"slug": request["public_slug"]},
         "query": {"endpoint": letter["endpoint_id"]},
     }
+
+
+async def approved(api: FakeApi, review: str) -> str:
+    """Approve a name for a number, and return the id of that."""
+    payer_id = api.shop.env.new_id()
+    await api.shop.env.store.write(
+        lambda tx: approved_payers.approve(
+            tx,
+            payer_id=payer_id,
+            mode=Mode.LIVE,
+            phone_number="+233244124567",
+            name="ESI ANSAH",
+            review_id=review,
+            by="socket:0",
+            now=api.shop.clock.now_us(),
+        )
+    )
+    return payer_id
 
 
 def rows(path: str) -> dict[str, list[Any]]:

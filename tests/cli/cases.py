@@ -110,6 +110,7 @@ CASES = {
         ("DELETE", f"/v1/approved-payers/{samples.PAYER['id']}"),
         ok({**samples.PAYER, "state": "revoked"}),
         DOES,
+        ("revoked", "already_revoked"),
     ),
     "messages list": Case(
         ("messages", "list"), ("GET", wire.Path.LOCAL_MESSAGES), ok([samples.MESSAGE_ROW]), ok([])

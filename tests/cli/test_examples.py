@@ -123,6 +123,7 @@ class Agreeable(FakeApi):
         for secret in (wire.Path.ACCOUNT_SECRET, wire.Path.ACCOUNT_ROTATE):
             self.on("POST", secret, Says({"success": True, "secret": "whsec_x"}))
         self.on("GET", f"{TX}/events", ok([]))
+        self.on("GET", f"/v1/approved-payers/{samples.PAYER['id']}", ok(samples.PAYER))
         for order in (
             TX,
             "/v1/transactions/by-svc/7KQ2MX",

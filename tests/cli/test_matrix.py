@@ -43,6 +43,7 @@ def prepare(api: FakeApi, case: Case, answer: Says) -> None:
     api.on("GET", REVIEW, ok(samples.REVIEW))
     api.on("GET", ENDPOINT, ok(samples.ENDPOINT))
     api.on("GET", KEY, ok(samples.KEY))
+    api.on("GET", f"/v1/approved-payers/{samples.PAYER['id']}", ok(samples.PAYER))
     api.on("GET", wire.Path.PAYMENT_METHODS, ok([ON_SIM]))
     api.on(*case.call, answer)
 
