@@ -20,7 +20,7 @@ from daemon.core.disk_room import FULL_BYTES, TIGHT_BYTES
 from daemon.core.errors import MomoError
 from daemon.disk import free_bytes
 from daemon.lock import HomeLock
-from daemon.store import backup, events
+from daemon.store import backup, events, second_place
 from daemon.store.backup import BackupBad, Copy, NoRoom
 from daemon.store.engine import Store
 from daemon.wire import Mode, Places
@@ -73,7 +73,7 @@ def _also(made: Path, folder: Path) -> dict[str, str | None]:
     if not folder.is_dir():
         # It is never made: where a stick is out, that would be a folder of the very disk that it is to outlive.
         return {**told, "why": f"{folder} is not there"}
-    target = folder / made.name
+    target = second_place.place_for(made, folder)
     try:
         _leave_room(made, folder)
         backup.copy(str(made), target)
@@ -162,14 +162,14 @@ def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
 def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dict[str, Any]:
     """Remove the backups that need not be kept; the newest always is, and so is one from before an upgrade.
 
-    In the second place, where it is there, the same is done: `also_removed`.
+    In the second place, where it is there, the same is done with those of this shop: `also_removed`.
 
     Raises:
         keeping.KeepInvalid: `keep` is no such text.
     """
     wanted = keeping.parse(keep)
     kept, removed = _thinned(backup.entries(places), wanted, dry_run=dry_run)
-    there = backup.entries_in(Path(also_to)) if also_to else []
+    there = second_place.entries_of(places.database, also_to)
     _, also_removed = _thinned(there, wanted, dry_run=dry_run)
     return {"kept": kept, "removed": removed, "also_removed": also_removed, "dry_run": dry_run}
 

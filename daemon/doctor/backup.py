@@ -8,7 +8,8 @@ from daemon.config import ConfigError, load
 from daemon.core.limits import DAY_US
 from daemon.doctor.checks import Check, Patient, Status
 from daemon.doctor.of_shop import NO_SHOP
-from daemon.store.backup import entries, entries_in
+from daemon.store.backup import entries
+from daemon.store.second_place import entries_of
 from parsers.when import to_us
 
 OLD_US: Final = 2 * DAY_US
@@ -61,7 +62,7 @@ def _elsewhere(patient: Patient) -> Iterator[Check]:
             f"the second place, {named}, is not there now: plug it in", "momo backup create",
         )  # fmt: skip
         return
-    newest = next(iter(entries_in(place)), None)
+    newest = next(iter(entries_of(patient.shop.database, named)), None)
     if newest is None or patient.now_us - to_us(newest.made_at) > AWAY_US:
         age = "none" if newest is None else f"the newest from {newest.made_at:%Y-%m-%d}"
         yield Check(

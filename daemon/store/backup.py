@@ -19,7 +19,11 @@ from daemon.wire import Places
 from parsers.when import render
 
 FOLDER: Final = "backups"
-_NAME: Final = re.compile(r"momo-((?:before-schema-\d+-)?(\d{8}T\d{6}Z))\.db", re.ASCII)
+_NAME: Final = re.compile(
+    r"momo-(?:(?P<shop>[0-9a-f]{8})-)?(?P<id>(?:before-schema-\d+-)?(?P<at>\d{8}T\d{6}Z))\.db",
+    re.ASCII,
+)
+"""In the second place, where other shops may put theirs too, a name bears its shop's mark."""
 _HALF_DONE: Final = re.compile(r"\..+\.(\d{1,9})\.new(?:-\w+)?|\.drill\.(\d{1,9})\..*", re.ASCII)
 """A copy that is being made, or a drill, and the process that does it."""
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
@@ -73,7 +77,7 @@ def stamp(now: datetime) -> str:
 def id_of(path: Path) -> str:
     """Return what people call a copy by."""
     match = _NAME.fullmatch(path.name)
-    return match.group(1) if match else path.name
+    return match["id"] if match else path.name
 
 
 def entries(places: Places) -> list[Entry]:
@@ -81,14 +85,14 @@ def entries(places: Places) -> list[Entry]:
     return entries_in(folder(places))
 
 
-def entries_in(where: Path) -> list[Entry]:
-    """List the backups of a folder, newest first."""
+def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
+    """List the backups of a folder, newest first: those that bear the mark, with None those that bear none."""
     found = []
     for path in where.glob("momo-*.db"):
         match = _NAME.fullmatch(path.name)
-        if match:
-            made_at = datetime.strptime(match.group(2), _STAMP).replace(tzinfo=UTC)
-            is_before = match.group(1) != match.group(2)
+        if match and match["shop"] == mark:
+            made_at = datetime.strptime(match["at"], _STAMP).replace(tzinfo=UTC)
+            is_before = match["id"] != match["at"]
             found.append(Entry(id_of(path), str(path), path.stat().st_size, made_at, is_before))
     return sorted(found, key=lambda entry: entry.made_at, reverse=True)
 

@@ -23,6 +23,7 @@ from daemon.doors import StartError, open_doors
 from daemon.store import backup
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
+from daemon.store.second_place import mark_of
 from daemon.wire import Places
 from tests.fakes.clock import FakeClock
 from tests.store.test_migrations import SHOP_OF_SCHEMA_1
@@ -316,7 +317,34 @@ def test_the_second_place_is_thinned_out_too(shop: Places, stick: Path) -> None:
         backups.create(shop, None, NOW.replace(day=day), also_to=str(stick))
     gone = backups.prune(shop, "1d", dry_run=False, also_to=str(stick))
     assert gone["also_removed"] == gone["removed"] == ["20261121T080000Z", "20261120T080000Z"]
-    assert [path.name for path in stick.iterdir()] == ["momo-20261122T080000Z.db"]
+    mark = mark_of(shop.database)
+    assert [path.name for path in stick.iterdir()] == [f"momo-{mark}-20261122T080000Z.db"]
+
+
+def test_two_shops_on_one_stick_thin_out_their_own_copies_alone(
+    shop: Places, stick: Path, tmp_path: Path
+) -> None:
+    other = wire.places({"MOMO_HOME": str(tmp_path / "other")}, 0, str(tmp_path))
+    Path(other.home).mkdir()
+    backup.copy(shop.database, Path(other.database))
+    with sqlite3.connect(other.database) as base:
+        base.execute("UPDATE shop SET account_key = 'ff'")
+    base.close()
+    for day in (20, 21):
+        for each in (shop, other):
+            made = backups.create(each, None, NOW.replace(day=day), also_to=str(stick))
+            assert made["also"]["status"] == "copied"
+    assert len(list(stick.iterdir())) == 4
+    gone = backups.prune(shop, "1d", dry_run=False, also_to=str(stick))
+    assert gone["also_removed"] == ["20261120T080000Z"]
+    theirs = backup.entries_in(stick, mark_of(other.database))
+    assert [entry.id for entry in theirs] == ["20261121T080000Z", "20261120T080000Z"]
+    assert len(backup.entries_in(stick, mark_of(shop.database))) == 1
+    # Each finds its own again, by the path.
+    assert backups.verify(other, theirs[0].path)["id"] == "20261121T080000Z"
+    # A shop whose file cannot be read any more removes nothing.
+    Path(shop.database).write_bytes(b"torn")
+    assert backups.prune(shop, "1d", dry_run=False, also_to=str(stick))["also_removed"] == []
 
 
 def test_a_restore_onto_a_full_disk_changes_nothing_and_leaves_nothing_behind(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
-from daemon.secrets import CREDENTIAL, SecretsElsewhere, SecretsLocked, SecretsUnsafe, Vault
+from daemon.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.wire import Places
 
 
@@ -268,49 +268,3 @@ def test_folder_that_cannot_be_written_is_a_clear_error(places: Places, tmp_path
     vault = Vault.open(replace(places, master_key=str(blocked / "master.key")), "file")
     with pytest.raises(SecretsLocked, match="cannot be"):
         vault.seal(b"x", "p")
-
-
-def credentials(tmp_path: Path, key: str) -> str:
-    """Return a folder of credentials as systemd makes it: readable, and not to be written."""
-    folder = tmp_path / "credentials"
-    folder.mkdir()
-    (folder / CREDENTIAL).write_text(key)
-    (folder / CREDENTIAL).chmod(0o440)
-    return str(folder)
-
-
-def test_a_key_that_was_moved_into_the_service_s_credentials_opens_what_it_sealed(
-    places: Places, tmp_path: Path
-) -> None:
-    sealed = Vault.open(places, "auto").seal(b"x", "p")
-    folder = credentials(tmp_path, key_file(places).read_text())
-    key_file(places).write_text("credential\n")
-    assert Vault.open(places, "auto", folder).unseal(sealed, "p") == b"x"
-    # Whoever is not the service has no key, and makes none.
-    outside = Vault.open(places, "auto")
-    for act in (lambda: outside.unseal(sealed, "p"), lambda: outside.seal(b"y", "p")):
-        with pytest.raises(SecretsElsewhere, match="nobody else has it"):
-            act()
-    assert key_file(places).read_text() == "credential\n"
-    (tmp_path / "credentials" / CREDENTIAL).unlink()
-    with pytest.raises(SecretsLocked, match=f"no credential {CREDENTIAL}: No such file"):
-        Vault.open(places, "auto", folder).unseal(sealed, "p")
-
-
-def test_a_service_that_has_a_credential_makes_it_the_key_of_a_new_shop(
-    desktop: Places, ring: FakeKeyring, tmp_path: Path
-) -> None:
-    Vault.open(replace(desktop, master_key=str(tmp_path / "other")), "file").seal(b"x", "p")
-    folder = credentials(tmp_path, (tmp_path / "other").read_text())
-    sealed = Vault.open(desktop, "auto", folder).seal(b"x", "p")
-    assert key_file(desktop).read_text() == "credential\n"
-    assert ring.kept == {}
-    assert Vault.open(desktop, "auto", folder).unseal(sealed, "p") == b"x"
-
-
-def test_a_key_in_its_file_stays_the_key_whatever_credential_there_is(
-    places: Places, tmp_path: Path
-) -> None:
-    sealed = Vault.open(places, "auto").seal(b"x", "p")
-    folder = credentials(tmp_path, "A" * 43 + "=")
-    assert Vault.open(places, "auto", folder).unseal(sealed, "p") == b"x"

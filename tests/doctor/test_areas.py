@@ -23,6 +23,7 @@ from daemon.doctor.checks import Patient, Running, Status, User, report
 from daemon.doctor.rounds import AREAS, examine, mend
 from daemon.lock import HomeLock
 from daemon.store import backup
+from daemon.store.second_place import mark_of
 from parsers.when import from_us
 from tests.fakes.machine import Machine
 from tests.fakes.receipts import mtn
@@ -375,9 +376,13 @@ def test_a_second_place_that_is_away_old_or_on_our_own_disk_is_said(
     assert "is not there now" in found(patient, "backup")["backup.elsewhere"][1]
     stick.mkdir()
     assert found(patient, "backup")["backup.elsewhere"][1].endswith(": none")
-    (stick / f"momo-{backup.stamp(from_us(patient.now_us - 8 * DAY_US))}.db").touch()
+    # Another shop's copy is none of ours.
+    (stick / f"momo-00000000-{backup.stamp(from_us(patient.now_us))}.db").touch()
+    assert found(patient, "backup")["backup.elsewhere"][1].endswith(": none")
+    mark = mark_of(patient.shop.database)
+    (stick / f"momo-{mark}-{backup.stamp(from_us(patient.now_us - 8 * DAY_US))}.db").touch()
     assert "the newest from" in found(patient, "backup")["backup.elsewhere"][1]
-    (stick / f"momo-{backup.stamp(from_us(patient.now_us))}.db").touch()
+    (stick / f"momo-{mark}-{backup.stamp(from_us(patient.now_us))}.db").touch()
     assert "on the same disk" in found(patient, "backup")["backup.elsewhere"][1]
     assert bad(patient, "backup") == {"backup.elsewhere": "warn"}
 
