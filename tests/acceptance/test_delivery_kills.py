@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import os
 import random
 import threading
 from collections import defaultdict
@@ -16,6 +15,7 @@ from daemon import wire
 from tests.fakes.invariants import check_invariants
 from tests.fakes.real_shop import RealShop, wait_until
 from tests.fakes.receiver import HANG, Answer, Receiver, Request
+from tests.fakes.seed import seed
 
 ENDPOINTS = 4
 HANG_S = 0.5
@@ -53,10 +53,9 @@ def test_sixty_kills_during_two_thousand_deliveries_lose_nothing_and_change_no_w
 
 
 def _run(shop: RealShop, receiver: Receiver, *, kills: int, payments: int) -> None:
-    seed = int(os.environ.get("MOMO_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
-    print(f"MOMO_TEST_SEED={seed}")  # shown when the test fails
-    dice = random.Random(seed)
-    receiver.choose = _moody(random.Random(seed + 1))
+    drawn = seed()
+    dice = random.Random(drawn)
+    receiver.choose = _moody(random.Random(drawn + 1))
     answered = defaultdict[str, set[int]](set)
     receiver.on_request = lambda request, answer: answered[request.headers["x-svc-delivery"]].add(
         answer.status

@@ -1,7 +1,6 @@
 """Nothing lost, nothing twice: the daemon is killed at random moments while receipts arrive."""
 
 import json
-import os
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import Receipt, mtn_receipts
 from tests.fakes.receiver import DROP, Answer, Request
+from tests.fakes.seed import seed
 
 COMMAND_S = (0.0, 0.001, 0.004, 0.02)
 """The phone takes one of these for each command, so that kills fall between and into all of them."""
@@ -36,12 +36,11 @@ def test_sixty_kills_during_three_hundred_receipts_lose_nothing_and_double_nothi
 
 
 def _run(scene: Scene, *, kills: int, receipts: int) -> None:
-    seed = int(os.environ.get("MOMO_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
-    print(f"MOMO_TEST_SEED={seed}")  # shown when the test fails
-    dice = random.Random(seed)
-    scene.receiver.choose = _ill_now_and_then(random.Random(seed + 1))
+    drawn = seed()
+    dice = random.Random(drawn)
+    scene.receiver.choose = _ill_now_and_then(random.Random(drawn + 1))
     scene.open_for_business()
-    plan, requests = _orders(scene.shop, receipts, seed)
+    plan, requests = _orders(scene.shop, receipts, drawn)
 
     deletions = _Deletions(scene.phone)
     parts = [pdu for receipt in plan for pdu in receipt.pdus]

@@ -15,6 +15,7 @@ import pytest
 from tests.fakes import no_network
 from tests.fakes.real_shop import ROOT, RealShop, wait_until
 from tests.fakes.receiver import Answer, Receiver
+from tests.fakes.seed import seed
 
 PASSWORD = "correct horse 42"
 SETTINGS: dict[str, dict[str, object]] = {
@@ -108,7 +109,7 @@ def look(shop: Shop, *flags: str) -> int:
             *("--header", f"Authorization: Bearer {shop.token}"),
             # A stream does not end, so nobody can wait for its end here; tests/api/test_events.py holds it to the document.
             *("--exclude-path", "/v1/events", "--request-timeout", "60", "--no-shrink"),
-            "--continue-on-failure",
+            *("--continue-on-failure", "--seed", str(seed())),
             *flags,
         ],
         cwd=ROOT,

@@ -13,6 +13,7 @@ from daemon import wire
 from tests.acceptance.conftest import SHOP_NUMBER, Scene
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
+from tests.fakes.seed import seed
 
 CALLERS = 8
 ROUNDS = 50
@@ -24,7 +25,7 @@ def test_an_order_that_was_answered_is_there_after_a_kill_and_a_repeat_makes_no_
     shop: RealShop,
 ) -> None:
     shop.start()
-    client, dice = _Client(shop), random.Random()
+    client, dice = _Client(shop), random.Random(seed())
     with client:
         for answers in (0, 5, 10, 10):
             wanted = len(client.answered) + answers

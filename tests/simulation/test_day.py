@@ -1,14 +1,12 @@
 """A shop's day in simulated time: whatever breaks, no message is lost, stored twice or put on the wrong line.
 
 The ports' loops, the sessions, the links, the flows and the database are the real ones; simulated are time, the wire
-(sockets instead of ptys) and the phones. `MOMO_TEST_SEED=n` repeats a run exactly.
+(sockets instead of ptys) and the phones. `MOMO_TEST_SEED=n` plays another one.
 
 That the simulation can fail is tested too: three faults that a daemon must not have, each put in, are each caught.
 """
 
 import asyncio
-import os
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +23,7 @@ from daemon.modem.session_sim import SURE_S
 from daemon.modem.session_start import Setup
 from daemon.modem.session_work import Work
 from daemon.store import messages
+from tests.fakes.seed import seed
 from tests.simulation.simulated_time import run
 from tests.simulation.world import TROUBLES, Day, Verdict, World
 
@@ -34,14 +33,6 @@ def hour(seed: int) -> Day:
 
 
 GOOD = Verdict()
-
-
-def seed() -> int:
-    """Return the seed of this run and print it, for who wants to see the same again."""
-    chosen = int(os.environ.get("MOMO_TEST_SEED", "0"))
-    chosen = chosen or random.SystemRandom().randrange(1, 10**9)
-    print(f"MOMO_TEST_SEED={chosen}")  # shown when the test fails
-    return chosen
 
 
 def live(folder: Path, day: Day) -> World:
