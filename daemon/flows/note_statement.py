@@ -21,9 +21,10 @@ async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str,
         if statement.is_noted(tx, digest):
             return False
         data = {"sha256": digest, **facts}
-        events.add(
-            tx, type="statement.compared", mode=Mode.LIVE, at=now, actor=caller.name, data=data
+        line = events.Line(
+            type="statement.compared", mode=Mode.LIVE, at=now, actor=caller.name, data=data
         )
+        events.add_at_once(tx, line)
         return True
 
     return await env.store.write(job)

@@ -6,12 +6,15 @@ from typing import Any
 
 from daemon.core import shapes
 from daemon.core.model import Event
-from daemon.store.engine import Reader, Tx
+from daemon.store.engine import Reader, Rows, Tx
 from daemon.store.rows import columns, load_all, table, values
 from daemon.wire import Mode
 
 TOPIC = "events"
 """Woken by every commit that added to the journal."""
+
+PIECE = 1_000
+"""Lines of one statement; SQLite takes 32,766 values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ def add(
     endpoint_id: str | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Append one fact, as `Line` describes it."""
+    """Append one fact, as `Line` describes it, at the end of the commit: jobs do not decide by the journal."""
     told = shapes.dump(data or {}).decode()
     _append(
         tx,
@@ -52,22 +55,36 @@ def add(
 
 def add_all(tx: Tx, lines: Sequence[Line]) -> None:
     """Append some facts, in their order."""
-    rows = [
-        (line.type, line.mode, line.at, line.actor, line.transaction_id, line.payment_id,
-         line.message_id, line.endpoint_id, shapes.dump(line.data or {}).decode())
-        for line in lines
-    ]  # fmt: skip
-    if rows:
-        _append(tx, rows)
+    if lines:
+        _append(tx, [_row(line) for line in lines])
 
 
-def _append(tx: Tx, rows: Sequence[Sequence[Any]]) -> None:
-    tx.run(
-        "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
-        f"VALUES {table(rows)}",
-        values(rows),
-    )
+def add_at_once(tx: Tx, line: Line) -> None:
+    """Append a fact that the next job looks for: two of the same may stand in one commit."""
+    _write(tx, [_row(line)])
     tx.wake(TOPIC)
+
+
+def _row(line: Line) -> Sequence[Any]:
+    return (
+        line.type, line.mode, line.at, line.actor, line.transaction_id, line.payment_id,
+        line.message_id, line.endpoint_id, shapes.dump(line.data or {}).decode(),
+    )  # fmt: skip
+
+
+def _append(tx: Tx, rows: Rows) -> None:
+    tx.write_last(_write, rows)
+    tx.wake(TOPIC)
+
+
+def _write(tx: Tx, rows: Rows) -> None:
+    for start in range(0, len(rows), PIECE):
+        piece = rows[start : start + PIECE]
+        tx.run(
+            "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
+            f"VALUES {table(piece)}",
+            values(piece),
+        )
 
 
 def latest_at(reader: Reader, among: int) -> int | None:

@@ -3,13 +3,16 @@
 import asyncio
 import shutil
 import sqlite3
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
 from daemon.core.errors import Unavailable
 from daemon.store import migrate
-from daemon.store.engine import Store, Tx
+from daemon.store.engine import Rows, Store, Tx
 from daemon.store.migrate import DatabaseDamaged, DatabaseNewer, Migration
 from tests.fakes.falsified import falsify
 
@@ -29,17 +32,101 @@ def add_code(tx: Tx, code: str) -> None:
     )
 
 
+def codes(store_path: str) -> list[str]:
+    with closing(sqlite3.connect(store_path)) as other:
+        rows = other.execute("SELECT key FROM idempotency_keys ORDER BY rowid").fetchall()
+    return [code for (code,) in rows]
+
+
 def count(store_path: str) -> int:
-    with sqlite3.connect(store_path) as other:
-        value: int = other.execute("SELECT COUNT(*) FROM idempotency_keys").fetchone()[0]
-    other.close()
-    return value
+    return len(codes(store_path))
+
+
+@asynccontextmanager
+async def blocked(store: Store) -> AsyncIterator[None]:
+    """Hold the writing thread, so that what comes meanwhile is one commit."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(_tx: Tx) -> None:
+        begun.set()
+        go_on.wait(10)
+
+    held = asyncio.ensure_future(store.write(wait))
+    await asyncio.to_thread(begun.wait, 10)
+    try:
+        yield
+    finally:
+        go_on.set()
+        await held
 
 
 async def test_a_finished_write_is_seen_by_another_program(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     await store.write(lambda tx: add_code(tx, "a"))
     assert count(path) == 1
+    store.close()
+
+
+def last(tx: Tx, *codes: str) -> None:
+    """Leave codes to the end of the commit."""
+    tx.write_last(add_codes, [(code,) for code in codes])
+
+
+def add_codes(tx: Tx, rows: Rows) -> None:
+    add_code(tx, "+".join(code for (code,) in rows))
+
+
+async def test_what_jobs_leave_to_the_end_is_written_together_without_that_of_a_failed_one(
+    path: str,
+) -> None:
+    store = Store.open(path, now_us=NOW)
+    await store.write(lambda tx: last(tx, "alone"))
+
+    def fail(tx: Tx) -> None:
+        last(tx, "never")
+        raise ValueError("no")
+
+    async with blocked(store):
+        jobs = [
+            asyncio.ensure_future(store.write(job))
+            for job in (lambda tx: last(tx, "a", "b"), fail, lambda tx: last(tx, "c"))
+        ]
+        await asyncio.sleep(0)
+    results = await asyncio.gather(*jobs, return_exceptions=True)
+    assert [type(result) for result in results] == [type(None), ValueError, type(None)]
+    assert codes(path) == ["alone", "a+b+c"]
+    store.close()
+
+
+async def test_a_lone_job_that_fails_leaves_nothing_to_the_end(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+
+    def fail(tx: Tx) -> None:
+        last(tx, "never")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await store.write(fail)
+    assert codes(path) == []
+    store.close()
+
+
+async def test_what_cannot_be_written_at_the_end_fails_its_commit_and_the_next_one_works(
+    path: str,
+) -> None:
+    store = Store.open(path, now_us=NOW)
+
+    def refuse(_tx: Tx, _rows: Rows) -> None:
+        raise OverflowError("too large for a column")
+
+    def job(tx: Tx) -> None:
+        add_code(tx, "never")
+        tx.write_last(refuse, [()])
+
+    with pytest.raises(OverflowError):
+        await store.write(job)
+    await store.write(lambda tx: add_code(tx, "next"))
+    assert codes(path) == ["next"]
     store.close()
 
 
