@@ -113,8 +113,11 @@ def candidates(reference_text: str) -> tuple[str, ...]:
 
 
 def _weighted_sum(text: str) -> int:
-    return sum(weight * _VALUES[char] for weight, char in zip(_WEIGHTS, text, strict=False))
+    total = 0
+    for weight, character in zip(_WEIGHTS, text, strict=False):
+        total += weight * _VALUES[character]
+    return total
 
 
 def _letters(code: str) -> int:
-    return sum(character.isalpha() for character in code)
+    return sum(map(str.isalpha, code))

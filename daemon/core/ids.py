@@ -9,6 +9,7 @@ DEVICE_NAMESPACE: Final = uuid.UUID("6f6d6f6d-8d2f-5c1e-9a0b-7b7e0d3c4a51")
 
 _REFERENCE: Final = re.compile(r"svc_trx_([0-9a-f]{32})", re.ASCII)
 BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_BASE62_PAIRS: Final = tuple(first + second for first in BASE62 for second in BASE62)
 _SLUG_LENGTH: Final = 22
 """62 ** 22 is the first power above 2 ** 128."""
 
@@ -63,7 +64,7 @@ def base62(number: int, length: int) -> str:
     text = ""
     for _pair in range(length // 2):
         number, pair = divmod(number, 62 * 62)
-        text = BASE62[pair // 62] + BASE62[pair % 62] + text
+        text = _BASE62_PAIRS[pair] + text
     if length % 2:
         number, digit = divmod(number, 62)
         text = BASE62[digit] + text
