@@ -38,6 +38,8 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(tmp_path
             if statement.startswith(("SELECT", "INSERT", "UPDATE"))
             for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
             if line[3].startswith("SCAN") or "TEMP B-TREE" in line[3]
+            # The rows of a VALUES list, which the statement brings itself.
+            if "CONSTANT ROW" not in line[3]
         }
     base.close()
     assert len(statements) > 20
