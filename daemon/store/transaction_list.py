@@ -1,20 +1,21 @@
 """The list of transactions: filtered, counted, and a page at a time; no dearer in a big shop than in a small one.
 
 Totals of an unfiltered list, or of one by status, are kept by the database. A page is found in an index first, from
-whichever end of the list is nearer, and only its own rows are then looked up.
+whichever end of the list is nearer, and only its own rows are then looked up. What is searched is found first instead, and
+the page taken from what was found.
 
 A request that is past its time counts as EXPIRED here even before the sweep says so, in filters and in totals alike
 (decisions.md section 2). A holder whose payment went to a request is in no list.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from daemon.core.model import Payment, Transaction
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load
-from daemon.store.transaction_search import Search, ways
+from daemon.store.transaction_search import Among, Each, ways
 from daemon.wire import Mode, TransactionStatus
 
 Found = tuple[Transaction, Payment | None]
@@ -25,7 +26,8 @@ WIDTH: Final = len(_TRANSACTION.split(", "))
 BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
 """What `found` loads."""
 JOINED: Final = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
-_ORIGINS: Final = ("request", "open")
+_WALK_COSTS: Final = 3
+"""A row of a list, with its payment looked up, beside a row that is read where it lies (docs/decisions/0051)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,28 @@ class TransactionFilter:
         """Whether the list is sorted by amounts."""
         return self.sort in ("largest", "smallest")
 
+    @property
+    def falling(self) -> bool:
+        """Whether what is listed first is the newest or the largest."""
+        return self.sort in ("newest", "largest")
+
+    @property
+    def modes(self) -> Sequence[Mode]:
+        """The modes that are listed."""
+        return tuple(Mode) if self.mode is None else (self.mode,)
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """The origins that are listed."""
+        return ("request", "open") if self.origin == "all" else (self.origin,)
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A filter, one way to look for what it searches, and the parameters of both."""
+    """A filter, what each row must fulfil to be found by a search, and the parameters of both."""
 
     wanted: TransactionFilter
-    search: Search | None
+    test: Each | None
     params: dict[str, Any]
 
 
@@ -80,34 +97,72 @@ def transactions(
     if wanted.search is None:
         return _look(reader, wanted, None, now, limit, offset)
     found: tuple[list[Found], int] = [], 0
-    for search in ways(wanted.search):
-        found = _look(reader, wanted, search, now, limit, offset)
+    for way in ways(wanted.search, in_few=_few(reader, wanted, now)):
+        if isinstance(way, Among):
+            found = _look_among(reader, wanted, way, now, limit, offset)
+        else:
+            found = _look(reader, wanted, way, now, limit, offset)
         if found[1]:
             break
     return found
 
 
-def _look(
-    reader: Reader,
-    wanted: TransactionFilter,
-    search: Search | None,
-    now: int,
-    limit: int,
-    offset: int,
+def _few(reader: Reader, wanted: TransactionFilter, now: int) -> bool:
+    """Say whether it is likely cheaper to walk through a list than to read both tables once."""
+    if wanted.since is not None or wanted.phone_number is not None:
+        return True
+    listed = _kept_total(reader, wanted, {"now": now})
+    return listed * _WALK_COSTS < _kept_total(reader, TransactionFilter(origin="all"), {})
+
+
+def _look_among(
+    reader: Reader, wanted: TransactionFilter, found: Among, now: int, limit: int, offset: int
 ) -> tuple[list[Found], int]:
-    asked = _Asked(wanted, search, _parameters(wanted, search, now))
-    if search is not None and not offset and wanted.after is None:
-        # Each look may read every row: a first page with room left over has counted them.
+    """Look at what a query found: it runs once, for the page and its total; an empty page is one row with the total."""
+    params = _parameters(wanted, found, now) | {"limit": limit, "offset": offset}
+    place = None if wanted.after is None else _place(reader, wanted)
+    if wanted.after is not None:
+        params |= {"offset": 0} | (place or {"limit": 0})
+    behind = "TRUE" if place is None else _behind(wanted, "k.key", "k.seq")
+    order = "DESC" if wanted.falling else "ASC"
+    rows = reader.all(
+        # CROSS, or it may walk through the list instead.
+        f"WITH found AS MATERIALIZED (SELECT t.seq AS seq, {_key(wanted)} AS key FROM ({found.seqs}) s "
+        "CROSS JOIN transactions t LEFT JOIN payments p ON p.id = t.payment_id "
+        f"WHERE t.seq = s.seq AND {' AND '.join(_narrowed(wanted))} AND {_run(wanted)}) "
+        f"SELECT c.total, {BOTH} FROM (SELECT COUNT(*) AS total FROM found) c LEFT JOIN "
+        f"(SELECT * FROM found k WHERE {behind} ORDER BY k.key {order}, k.seq {order} LIMIT :limit OFFSET :offset) k ON TRUE "
+        "LEFT JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
+        f"ORDER BY k.key {order}, k.seq {order}",
+        params,
+    )
+    return [found_in(row[1:]) for row in rows if row[1] is not None], int(rows[0][0])
+
+
+def _run(wanted: TransactionFilter) -> str:
+    """Return what chooses the run of the list's index, as one test."""
+    modes = ", ".join(f"'{mode}'" for mode in wanted.modes)
+    origins = ", ".join(f"'{origin}'" for origin in wanted.origins)
+    statuses = " OR ".join(" AND ".join(tests) or "TRUE" for tests in _statuses(wanted.status))
+    return f"t.mode IN ({modes}) AND t.origin IN ({origins}) AND ({statuses})"
+
+
+def _look(
+    reader: Reader, wanted: TransactionFilter, test: Each | None, now: int, limit: int, offset: int
+) -> tuple[list[Found], int]:
+    asked = _Asked(wanted, test, _parameters(wanted, test, now))
+    if test is not None and not offset and wanted.after is None:
+        # Each look reads every row of the list: a first page with room left over has counted them.
         found = _page(reader, asked, limit, 0)
         if len(found) < limit:
             return found, len(found)
     total = _total(reader, asked)
     if wanted.after is not None:
         offset = 0
-        behind = _place(reader, wanted)
-        if behind is None:
+        place = _place(reader, wanted)
+        if place is None:
             return [], total
-        asked.params.update(behind)
+        asked.params.update(place)
     # Counted from the other end, the same rows stand in the other order.
     backwards = wanted.after is None and offset > total // 2
     if backwards:
@@ -121,7 +176,7 @@ def _look(
 def _page(
     reader: Reader, asked: _Asked, limit: int, offset: int, *, backwards: bool = False
 ) -> list[Found]:
-    falling = asked.wanted.sort in ("newest", "largest")
+    falling = asked.wanted.falling
     order = "DESC" if falling is not backwards else "ASC"
     shown = "DESC" if falling else "ASC"
     rows = reader.all(
@@ -144,8 +199,7 @@ def _total(reader: Reader, asked: _Asked) -> int:
     if (wanted.since, wanted.until, wanted.phone_number, wanted.search) == (None, None, None, None):
         return _kept_total(reader, wanted, asked.params)
     whole = replace(asked, wanted=replace(wanted, sort="newest", after=None))
-    total = reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')})", asked.params)
-    return int(total)
+    return int(reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')})", asked.params))
 
 
 def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any]) -> int:
@@ -171,7 +225,7 @@ def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any
     return total
 
 
-def _parameters(wanted: TransactionFilter, search: Search | None, now: int) -> dict[str, Any]:
+def _parameters(wanted: TransactionFilter, search: Among | Each | None, now: int) -> dict[str, Any]:
     given = {
         "now": now,
         "since": wanted.since,
@@ -203,27 +257,30 @@ def _key(wanted: TransactionFilter) -> str:
 
 
 def _parts(asked: _Asked) -> Iterator[str]:
-    wanted, search = asked.wanted, asked.search
-    rest = list(_narrowed(asked))
-    joined = wanted.phone_number is not None or wanted.by_amount
-    source = JOINED if joined or (search and search.joined) else "transactions t"
-    seq = "t.seq AS seq"
-    # A plus keeps the database from this index (SQLite, "Unary + to disable an index"), whatever it guesses.
-    plus = "+" if search and search.by_id else ""
-    modes = list(Mode) if wanted.mode is None else [wanted.mode]
-    origins = _ORIGINS if wanted.origin == "all" else (wanted.origin,)
-    for mode in modes:
-        for origin in origins:
+    wanted = asked.wanted
+    rest = list(_narrowed(wanted))
+    if asked.test is not None:
+        rest.append(asked.test.test)
+    if wanted.after is not None:
+        rest.append(_behind(wanted, _key(wanted), "t.seq"))
+    joined = wanted.phone_number is not None or wanted.by_amount or asked.test is not None
+    source = JOINED if joined else "transactions t"
+    for mode in wanted.modes:
+        for origin in wanted.origins:
             for status in _statuses(wanted.status):
                 # Words of our own, not of the caller: they choose the run of the index.
-                tests = [f"{plus}t.mode = '{mode}'", f"t.origin = '{origin}'", *status, *rest]
-                where = " AND ".join(tests)
-                yield f"SELECT {seq}, {_key(wanted)} AS key FROM {source} WHERE {where}"
+                run = (f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status)
+                where = " AND ".join((*run, *rest))
+                yield f"SELECT t.seq AS seq, {_key(wanted)} AS key FROM {source} WHERE {where}"
 
 
-def _narrowed(asked: _Asked) -> Iterator[str]:
-    """Yield what each row must fulfil, but for what chooses the run of the index."""
-    wanted = asked.wanted
+def _behind(wanted: TransactionFilter, key: str, seq: str) -> str:
+    """Return the test of standing behind `after`."""
+    return f"({key}, {seq}) {'<' if wanted.falling else '>'} (:after_key, :after_seq)"
+
+
+def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
+    """Yield what each row must fulfil, but for what chooses the run of the index, a search and `after`."""
     yield "t.merged_into IS NULL"
     if wanted.since is not None:
         yield "t.created_at >= :since"
@@ -231,11 +288,6 @@ def _narrowed(asked: _Asked) -> Iterator[str]:
         yield "t.created_at < :until"
     if wanted.phone_number is not None:
         yield "COALESCE(p.payer_phone, t.phone_number) = :phone"
-    if asked.search is not None:
-        yield asked.search.test
-    if wanted.after is not None:
-        side = "<" if wanted.sort in ("newest", "largest") else ">"
-        yield f"({_key(wanted)}, t.seq) {side} (:after_key, :after_seq)"
 
 
 def _statuses(status: TransactionStatus | None) -> list[list[str]]:
