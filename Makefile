@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-deps --require-hashes --no-compile
-SOURCES := momo_cli daemon parsers tests
+SOURCES := momo_cli daemon privacy parsers tests
 
 # Python may keep what it has compiled: the tests and the demo start it hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE

@@ -46,7 +46,7 @@ from daemon.webhooks.live import LISTEN_SCHEME
 from daemon.webhooks.remote_sender import SendingProcess
 from daemon.webhooks.sending_process import Settings
 from daemon.webhooks.targets import Target, Targets
-from parsers.faults import fault
+from privacy.faults import fault
 from parsers.phone import read_phone
 
 

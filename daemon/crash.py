@@ -15,7 +15,7 @@ from typing import Final
 
 from daemon.api.envelope import VERSION
 from daemon.wire import Places
-from parsers.faults import story
+from privacy.faults import story
 
 KEPT: Final = 10
 """Newest files that stay: a daemon that dies at every start must not fill the disk."""

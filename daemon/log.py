@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Protocol, Self, TextIO, cast
 
-from parsers.masking import masked
+from privacy.masking import masked
 
 
 class Lines(Protocol):

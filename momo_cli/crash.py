@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from momo_cli import system
-from parsers.faults import story
+from privacy.faults import story
 
 KEPT: Final = 10
 """Newest files that stay: what fails in a crontab must not fill the disk."""

@@ -209,7 +209,7 @@ def _command_of(words: Sequence[str]) -> str:
 def _crash(terminal: Terminal, defect: Exception) -> int:
     """Write the fault down, without anybody's values, and say where it is."""
     from momo_cli import crash  # noqa: PLC0415  # only defects need it
-    from parsers.faults import story  # noqa: PLC0415  # the same
+    from privacy.faults import story  # noqa: PLC0415  # the same
 
     try:
         path = crash.write(terminal.located.places.state, defect, terminal.now())

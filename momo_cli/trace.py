@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from parsers.masking import masked, scrubbed
+from privacy.masking import masked, scrubbed
 
 _BODY_MAX: Final = 4096
 """Characters of one body that are shown; a list of thousands would hide what came before it."""

@@ -20,7 +20,7 @@ from typing import Any, Final
 from daemon.doctor import units
 from daemon.doctor.checks import Patient
 from daemon.store import examine
-from parsers.masking import scrubbed
+from privacy.masking import scrubbed
 
 LOG_BYTES: Final = 256 * 1024
 """The end of each log file that is taken."""

@@ -15,7 +15,7 @@ from daemon.intake.desk import Desk
 from daemon.intake.outcome import OUR_FAULTS
 from daemon.store.engine import Tx
 from daemon.wire import MessageState
-from parsers.faults import fault as described
+from privacy.faults import fault as described
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from daemon.store.leasing import ONE_EACH, Ahead, Due
 from daemon.webhooks.reach import Reach
 from daemon.webhooks.targets import Target
 from daemon.wire import DeliveryStatus
-from parsers.faults import fault
+from privacy.faults import fault
 
 LOOK_AGAIN_S: Final = 30.0
 """The loop looks at the outbox at least this often, whatever its timers say (a laptop that slept)."""

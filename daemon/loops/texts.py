@@ -15,7 +15,7 @@ from daemon.modem.port import Link
 from daemon.modem.session import Session
 from daemon.modem.session_send import SmsEnded, SmsPartSent, SmsResult
 from daemon.store import texts
-from parsers.faults import fault as described
+from privacy.faults import fault as described
 
 LOOK_AGAIN_S: Final = 30.0
 """The outbox is looked at so often at least, whatever its timers say (a laptop that slept)."""

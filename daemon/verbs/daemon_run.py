@@ -11,8 +11,8 @@ from daemon import crash, wire
 from daemon.app import RunOptions, serve
 from daemon.doors import EXIT_CONFIG, EXIT_FAILED, StartError
 from daemon.system import SystemClock, loop_factory
-from parsers.faults import fault
 from parsers.when import from_us
+from privacy.faults import fault
 
 
 def run(options: argparse.Namespace, places: wire.Places) -> int:

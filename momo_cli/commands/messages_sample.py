@@ -17,7 +17,7 @@ from momo_cli.naming import MESSAGES, id_of
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 from momo_cli.values import dumps
-from parsers.redact import redact
+from privacy.redact import redact
 
 EXAMPLES: Final = """\
   momo messages sample 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --redact

@@ -12,7 +12,7 @@ from daemon import crash
 from daemon.core.errors import Unavailable
 from daemon.log import Log
 from daemon.wire import Places
-from parsers.faults import fault
+from privacy.faults import fault
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PRIVATE = ("KOFI", "0244123456", "244123456", "whsec_AAAABBBBCCCC", "AAAABBBB")

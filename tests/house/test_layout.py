@@ -11,7 +11,7 @@ import pytest
 from tests.house.markdown import blocks
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("momo_cli", "daemon", "parsers")
+PACKAGES = ("momo_cli", "daemon", "privacy", "parsers")
 
 
 def contract(name: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_the_map_says_of_every_room_what_lives_there() -> None:
     assert rooms() - named == set()
     folders = {
         path.parent.relative_to(ROOT)
-        for package in ("momo_cli", "parsers")
+        for package in ("momo_cli", "privacy", "parsers")
         for path in (ROOT / package).rglob("*.py")
     }
     assert {str(path) for path in folders} - told <= {"momo_cli"}, "its files are rows of their own"
@@ -90,6 +90,7 @@ def test_every_folder_of_tests_is_named_after_what_it_tests() -> None:
         "core",
         "daemon",
         "parsers",
+        "privacy",
         "acceptance",
         "house",
         "fakes",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parsers.read import read, wordings
 from parsers.reading import Unreadable
-from parsers.redact import _vocabulary, redact
+from privacy.redact import _vocabulary, redact
 
 KEY = b"k" * 32
 CORPUS = Path(__file__).parent.parent / "corpus" / "sms_corpus.jsonl"

@@ -7,11 +7,11 @@ import re
 import traceback
 from typing import Final
 
-from parsers.masking import scrubbed
+from privacy.masking import scrubbed
 
 _QUOTED: Final = re.compile(r"(['\"]).*?\1", re.DOTALL)
 _CHAIN: Final = 5
-_ROOTS: Final = ("site-packages", "daemon", "momo_cli", "parsers")
+_ROOTS: Final = ("site-packages", "daemon", "momo_cli", "parsers", "privacy")
 
 
 def fault(error: BaseException) -> str:

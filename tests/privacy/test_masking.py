@@ -2,7 +2,7 @@
 
 import pytest
 
-from parsers.masking import masked, scrubbed
+from privacy.masking import masked, scrubbed
 
 
 def test_phone_number_keeps_its_ends() -> None:
