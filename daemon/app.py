@@ -46,8 +46,8 @@ from daemon.webhooks.live import LISTEN_SCHEME
 from daemon.webhooks.remote_sender import SendingProcess
 from daemon.webhooks.sending_process import Settings
 from daemon.webhooks.targets import Target, Targets
-from privacy.faults import fault
 from parsers.phone import read_phone
+from parsers.faults import fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
 
 async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> int:
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+    _stop_on_signals(stopping)
     watcher = _supervisor(options)
     named = env.config.modems.ports if options.modems is None else options.modems
     ports = Ports(env, log, named, find=find_ports if options.modems is None else list)
@@ -179,6 +177,22 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         await asyncio.gather(*tasks, stopped, return_exceptions=True)
         if simulated is not None:
             simulated.unplug()
+
+
+def _stop_on_signals(stopping: asyncio.Event) -> None:
+    """End well on SIGTERM and on Ctrl-C; a second Ctrl-C ends at once, which loses nothing that was decided."""
+    loop = asyncio.get_running_loop()
+
+    def interrupted() -> None:
+        stopping.set()
+        # From here on the kernel's own answer, which needs no loop.
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        with contextlib.suppress(OSError):  # the log goes to a program that Ctrl-C has ended too
+            print("\nStopping... (Ctrl-C again to force)", file=sys.stderr, flush=True)
+
+    loop.add_signal_handler(signal.SIGTERM, stopping.set)
+    loop.add_signal_handler(signal.SIGINT, interrupted)
 
 
 def _supervisor(options: RunOptions) -> Supervisor:

@@ -1,6 +1,7 @@
 """Run the daemon here, in the foreground, until Ctrl-C or SIGTERM.
 
-Without --modem it serves those of [modems] ports, or finds them by itself. Exit 74 damaged database, 75 another daemon holds this
+Without --modem it serves those of [modems] ports, or finds them by itself. A second Ctrl-C does not
+wait for what is under way: nothing that was decided is lost. Exit 74 damaged database, 75 another daemon holds this
 shop, 78 not set up or wrong settings.
 """
 
@@ -11,9 +12,8 @@ import typer
 
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
-from momo_cli.errors import usage
 from momo_cli.process import become
-from momo_cli.run_flags import Http, InsecureHttp, Modems, SimulatedPhone, run_flags
+from momo_cli.run_flags import Http, InsecureHttp, Modems, NoModem, SimulatedPhone, run_flags
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
@@ -36,10 +36,7 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     http: Http = None,
     insecure_http: InsecureHttp = False,
     modem: Modems = None,
-    no_modem: Annotated[
-        bool,
-        typer.Option("--no-modem", help="Serve no phone, such as to look at a copy of a shop."),
-    ] = False,
+    no_modem: NoModem = False,
     simulated_phone: SimulatedPhone = False,
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
     supervised: Annotated[
@@ -48,17 +45,16 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     ] = False,
 ) -> Call:
     """Read the flags."""
-    if modem and no_modem:
-        raise usage("--modem names a phone and --no-modem wants none; give one of them")
     flags = run_flags(
         http,
         modem or [],
+        no_modem=no_modem,
         simulated_phone=simulated_phone,
         insecure_http=insecure_http,
         log_json=log_json,
         supervised=supervised,
     )
-    return Call(run, Options((*flags, "--no-modem") if no_modem else flags))
+    return Call(run, Options(flags))
 
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:  # noqa: ARG001  # every run has this signature

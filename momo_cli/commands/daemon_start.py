@@ -11,7 +11,7 @@ import typer
 
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
-from momo_cli.run_flags import Http, InsecureHttp, Modems, SimulatedPhone, run_flags
+from momo_cli.run_flags import Http, InsecureHttp, Modems, NoModem, SimulatedPhone, run_flags
 from momo_cli.running import VIEW, start, told
 from momo_cli.terminal import Terminal
 from momo_cli.times import duration_s
@@ -35,11 +35,16 @@ def command(
     http: Http = None,
     insecure_http: InsecureHttp = False,
     modem: Modems = None,
+    no_modem: NoModem = False,
     simulated_phone: SimulatedPhone = False,
 ) -> Call:
     """Read the flags."""
     flags = run_flags(
-        http, modem or [], simulated_phone=simulated_phone, insecure_http=insecure_http
+        http,
+        modem or [],
+        no_modem=no_modem,
+        simulated_phone=simulated_phone,
+        insecure_http=insecure_http,
     )
     return Call(run, Options(duration_s(wait, "--wait"), flags), VIEW)
 

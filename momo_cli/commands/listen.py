@@ -20,6 +20,7 @@ from daemon.wire import Path
 from momo_cli import system
 from momo_cli.answer import Answer, Call, Row
 from momo_cli.client import Client, path_of
+from momo_cli.ending import ending
 from momo_cli.errors import Failure, usage
 from momo_cli.listening import VIEW, Webhook, listen
 from momo_cli.local_receiver import Heard, Receiver, receiver_at
@@ -121,7 +122,7 @@ def _rows(client: Client, terminal: Terminal, options: Options, endpoint: str) -
         finally:
             # Ctrl-C too: what is kept is paused by the daemon, because nobody is connected.
             if not options.keep:
-                with contextlib.suppress(Failure):
+                with ending(terminal), contextlib.suppress(Failure):
                     client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
 
 

@@ -127,8 +127,27 @@ def test_neither_works_without_a_shop(verb: str, shop: Shop, momo: Momo) -> None
     assert momo("daemon", verb, "--json").code == 11
 
 
-def test_a_phone_and_no_phone_do_not_go_together(momo: Momo) -> None:
-    assert momo("daemon", "run", "--modem", "a", "--no-modem").code == 2
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize("verb", ["run", "start", "restart"])
+def test_a_phone_and_no_phone_do_not_go_together(verb: str, momo: Momo) -> None:
+    ran = momo("daemon", verb, "--modem", "a", "--no-modem")
+    assert ran.code == 2
+    assert "--modem names a phone and --no-modem wants none" in ran.err
+
+
+@pytest.mark.parametrize("verb", ["start", "restart"])
+def test_start_and_restart_hand_on_the_flags_of_run(
+    verb: str, stand_in: Path, shop: Shop, momo: Momo
+) -> None:
+    shop.socket.parent.mkdir(mode=0o700)
+    stand_in.write_text(VALID + LISTENS.format(path=str(shop.socket)))
+    flags = ("--no-modem", "--simulated-phone", "--http", "0.0.0.0:1", "--insecure-http")
+    ran = momo("daemon", verb, *flags, "--json")
+    end(ran.json["data"]["pid"])
+    assert ran.code == 0
+    assert Path(ran.json["data"]["log"]).read_text() == (
+        "ready ['run', '--http=0.0.0.0:1', '--insecure-http', '--no-modem', '--simulated-phone']\n"
+    )
 
 
 @pytest.mark.parametrize(
