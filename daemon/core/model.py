@@ -38,6 +38,7 @@ class ApiKey:
     expires_at: int | None
     revoked_at: int | None
     last_used_at: int | None
+    last_used_from: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +281,11 @@ class ApprovedPayer:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook receiver, made by the shop (`endpoint`) or by a request's `webhook_url` (`implicit`)."""
+    """A webhook receiver, made by the shop (`endpoint`) or by a request's `webhook_url` (`implicit`).
+
+    Attributes:
+        backlog_seq: Up to this delivery what it is owed waited for the end of an outage or a pause.
+    """
 
     seq: int
     id: str
@@ -301,6 +306,7 @@ class Endpoint:
     created_at: int
     updated_at: int
     deleted_at: int | None
+    backlog_seq: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Who may begin another attempt: what is live always finds a place beside what is sent again in bulk. Pure."""
+"""Who may begin another attempt: what is live always finds a place beside what waits behind it. Pure.
+
+What waits behind it is what is sent again in bulk, and the backlog that an outage or a pause has left.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,22 +24,31 @@ class Full:
 
     Attributes:
         endpoints: They have as many attempts running as they may.
-        bulk: Endpoints that have as many of those in bulk as they may; None: nothing in bulk may begin.
+        bulk: Endpoints that have as many of those in bulk as they may.
+        behind: Nothing that waits behind what is live may begin, neither in bulk nor of a backlog.
     """
 
     endpoints: tuple[str, ...]
-    bulk: tuple[str, ...] | None
+    bulk: tuple[str, ...]
+    behind: bool
 
 
-def places_in_bulk(workers: int) -> int:
-    """Return how many of the workers may send in bulk at the same time: half of them, at least one."""
+def places_behind(workers: int) -> int:
+    """Return how many of the workers may send what waits behind what is live: half of them, at least one."""
     return max(1, workers // 2)
 
 
-def full(running: Running, *, per_endpoint: int, workers: int) -> Full:
-    """Say who is full: bulk has at most half of an endpoint's attempts, and half of all (at least one).
+def full(running: Running, *, backlog: int = 0, per_endpoint: int, workers: int) -> Full:
+    """Say who is full: bulk has at most half of an endpoint's attempts, and with backlogs half of all (at least one).
 
-    So a live payment waits neither for a place nor for a slow answer to an old one.
+    So a live payment waits neither for a place nor for a slow answer to an old one. A backlog may have all of its own
+    endpoint's: what is live there comes after it, oldest first.
+
+    Args:
+        running: Attempts.
+        backlog: How many of them, not in bulk, are of a backlog.
+        per_endpoint: How many an endpoint may have.
+        workers: How many there may be in all.
     """
     totals: Counter[str] = Counter()
     bulk: Counter[str] = Counter()
@@ -46,7 +58,6 @@ def full(running: Running, *, per_endpoint: int, workers: int) -> Full:
     share = max(1, per_endpoint // 2)
     return Full(
         tuple(key for key, count in totals.items() if count >= per_endpoint),
-        None
-        if bulk.total() >= places_in_bulk(workers)
-        else tuple(key for key, count in bulk.items() if count >= share),
+        tuple(key for key, count in bulk.items() if count >= share),
+        bulk.total() + backlog >= places_behind(workers),
     )

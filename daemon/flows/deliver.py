@@ -15,7 +15,7 @@ from daemon.core.pacing import Running
 from daemon.core.webhook_headers import Sent, headers
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
-from daemon.store import attempt_record, deliveries, delivery_queue, webhook_secrets
+from daemon.store import attempt_record, deliveries, delivery_queue, flush, webhook_secrets
 from daemon.store.attempt_record import Ended, Leased
 from daemon.store.engine import Tx
 from daemon.store.leasing import NOTHING_DUE, ONE_EACH, Ahead, Due, Held, Turn
@@ -43,13 +43,15 @@ async def turn(  # noqa: PLR0913 -- one commit does it all
     limit: int = 0,
     per_endpoint: int = 0,
     running: Running = MappingProxyType({}),
+    backlog: int = 0,
     held: Held = lambda _url: False,
     ahead: Ahead = ONE_EACH,
 ) -> Written:
     """Write down what came of attempts and lease what is due then, in one commit: webhooks wait for this one.
 
-    What is sent again in bulk (a replay) comes after what is live, and leaves room for it (`core.pacing`). An endpoint
-    that is out gets one delivery now and then, its probe (`core.probing`).
+    What is sent again in bulk (a replay), and the backlog that an outage or a pause has left, come after what is live
+    and leave room for it (`core.pacing`). An endpoint that is out gets one delivery now and then, its probe
+    (`core.probing`).
 
     Args:
         env: The doors.
@@ -58,6 +60,7 @@ async def turn(  # noqa: PLR0913 -- one commit does it all
         limit: How many new places at most.
         per_endpoint: How many attempts one endpoint may have at the same time.
         running: What runs already.
+        backlog: How many of these, not in bulk, are of a backlog.
         held: Addresses to which nothing is sent now.
         ahead: How many are leased in one go.
 
@@ -66,7 +69,7 @@ async def turn(  # noqa: PLR0913 -- one commit does it all
     """
     now = env.clock.now_us()
     workers = limit + sum(running.values())
-    choice = Turn(now, limit, per_endpoint, workers, Counter(running), held, ahead)
+    choice = Turn(now, limit, per_endpoint, workers, Counter(running), held, ahead, backlog)
     back = [(leased.delivery, leased.number) for leased in unsent]
 
     def job(tx: Tx) -> Written:
@@ -169,7 +172,7 @@ async def record(
 async def link_returned(env: Env) -> int:
     """Bring forward what our own link held up; returns at how many endpoints."""
     now = env.clock.now_us()
-    return await env.store.write(lambda tx: delivery_queue.link_returned(tx, now))
+    return await env.store.write(lambda tx: flush.link_returned(tx, now))
 
 
 async def addresses(env: Env) -> list[str]:

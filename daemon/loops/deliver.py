@@ -11,12 +11,13 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from daemon.core.delivery import AttemptResult, Decision, RetryPolicy, classify
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
-from daemon.core.pacing import Key, places_in_bulk
+from daemon.core.pacing import Key, places_behind
 from daemon.env import Env
 from daemon.flows import deliver, own_link
 from daemon.log import Log
@@ -51,6 +52,19 @@ STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than any attempt may take."""
 
 
+@dataclass(slots=True)
+class Place:
+    """What one worker sends.
+
+    Attributes:
+        key: Its lane.
+        is_behind: What it sends now waits behind what is live.
+    """
+
+    key: Key
+    is_behind: bool
+
+
 class DeliverLoop:
     """Leases due deliveries and attempts them, `workers` at a time and `per_endpoint` for each endpoint."""
 
@@ -82,7 +96,7 @@ class DeliverLoop:
             tuple(settings.retry_schedule_s), settings.jitter, frozenset(settings.retry_4xx)
         )
         self._wake = asyncio.Event()
-        self._running: dict[asyncio.Task[None], Key] = {}
+        self._running: dict[asyncio.Task[None], Place] = {}
         self._lanes = Lanes()
         self._ended: list[Ended] = []
         self._unsent: list[Leased] = []
@@ -157,7 +171,7 @@ class DeliverLoop:
                 self._returned = False
                 self._log.info("deliver.link_is_back")
             free = self._workers - len(self._running)
-            ahead = self._lanes.ahead(Counter(self._running.values()))
+            ahead = self._lanes.ahead(self._busy())
             # Leasing without a key would only write down attempts that cannot be made.
             if self._stopping or await self._still_locked():
                 free, ahead = 0, ONE_EACH
@@ -199,7 +213,8 @@ class DeliverLoop:
                 unsent=unsent,
                 limit=free,
                 per_endpoint=self._per_endpoint,
-                running=Counter(self._running.values()),
+                running=self._busy(),
+                backlog=self._behind(in_bulk=False),
                 held=self._link.is_held(),
                 ahead=ahead,
             )
@@ -235,14 +250,15 @@ class DeliverLoop:
         for key in due.places:
             self._begin(key)
         # Whoever had a lane may have come to its end while more was leased for it: its place is still counted.
-        busy = set(self._running.values())
+        busy = self._busy()
         for key in self._lanes.waiting():
             if key not in busy:
                 self._begin(key)
 
     def _begin(self, key: Key) -> None:
-        task = asyncio.create_task(self._work(key))
-        self._running[task] = key
+        place = Place(key, self._lanes.is_behind(key))
+        task = asyncio.create_task(self._work(place))
+        self._running[task] = place
         task.add_done_callback(self._finished)
 
     def _tell(self) -> None:
@@ -295,14 +311,16 @@ class DeliverLoop:
         self._recording = None
         self._wake.set()
 
-    async def _work(self, key: Key) -> None:
+    async def _work(self, place: Place) -> None:
         """Send what the lane holds, one after the other."""
+        key = place.key
         sender = self._take_sender(key)
         opened: dict[str, str] = {}
         clock = self._env.clock
         place_began = clock.monotonic()
         try:
             while (leased := await self._next(key)) is not None:
+                place.is_behind = leased.is_behind
                 if not await self._attempt(sender, leased, opened):
                     self._lanes.failed(key[0])
                     self._unsent += self._lanes.drop(key)
@@ -310,26 +328,39 @@ class DeliverLoop:
                 if self._lanes.is_low(key):
                     self._wake.set()
                 had_its_turn = clock.monotonic() - place_began > PLACE_S
-                if self._stopping or (had_its_turn and self._is_crowded(key)):
+                if self._stopping or (had_its_turn and self._is_crowded(place)):
                     break
-            if Counter(self._running.values())[key] == 1:
+            if self._busy()[key] == 1:
                 self._unsent += self._lanes.drop(key)
         finally:
             self._idle.append((key, sender))
 
-    def _is_crowded(self, key: Key) -> bool:
-        """Say whether every place for what this worker sends is taken; in bulk there are fewer (`core.pacing`)."""
-        in_bulk = sum(bulk for _, bulk in self._running.values())
-        full_up = key[1] and in_bulk >= places_in_bulk(self._workers)
+    def _busy(self) -> Counter[Key]:
+        """Count the workers of each lane."""
+        return Counter(place.key for place in self._running.values())
+
+    def _behind(self, *, in_bulk: bool) -> int:
+        """Count the workers that send what waits behind what is live: in bulk, or of a backlog."""
+        places = self._running.values()
+        return sum(place.is_behind and place.key[1] == in_bulk for place in places)
+
+    def _is_crowded(self, place: Place) -> bool:
+        """Say whether every place for what this worker sends is taken; behind what is live there are fewer (`core.pacing`)."""
+        behind = self._behind(in_bulk=True) + self._behind(in_bulk=False)
+        full_up = place.is_behind and behind >= places_behind(self._workers)
         return full_up or len(self._running) >= self._workers
 
     async def _next(self, key: Key) -> Leased | None:
-        """Return what goes out next: of what is live at once, in bulk when nothing live is on its way."""
-        if key[1]:
+        """Return what goes out next: of what is live at once, behind it when nothing live is on its way."""
+        if self._lanes.is_behind(key):
             await self._env.give_way()
-        else:
-            self._env.precedence.step(self._env.clock.monotonic())
-        return None if self._stopping else self._lanes.take(key, self._env.clock.monotonic())
+        if self._stopping:
+            return None
+        now = self._env.clock.monotonic()
+        leased = self._lanes.take(key, now)
+        if leased is not None and not leased.is_behind:
+            self._env.precedence.step(now)
+        return leased
 
     async def _attempt(self, sender: Target, leased: Leased, opened: dict[str, str]) -> bool:
         """Make one attempt; False when nothing else should follow it at once."""
@@ -360,7 +391,7 @@ class DeliverLoop:
         bulk = key[1]
         alike = [place for place, (served, _) in enumerate(self._idle) if served[1] == bulk]
         warm = [place for place in alike if self._idle[place][0] == key]
-        busy = sum(running[1] == bulk for running in self._running.values())
+        busy = sum(place.key[1] == bulk for place in self._running.values())
         if warm or (alike and len(alike) + busy >= self._workers):
             return self._idle.pop((warm or alike)[0])[1]
         return self._makers[bulk]()

@@ -41,6 +41,11 @@ class Lanes:
             return None
         return queue.popleft()[0]
 
+    def is_behind(self, key: Key) -> bool:
+        """Say whether what goes out next waits behind what is live."""
+        queue = self._queues.get(key)
+        return key[1] or (queue is not None and len(queue) > 0 and queue[0][0].is_behind)
+
     def drop(self, key: Key) -> list[Leased]:
         """Empty a lane and return what was in it."""
         return [leased for leased, _ in self._queues.pop(key, ())]

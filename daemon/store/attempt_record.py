@@ -18,7 +18,7 @@ from daemon.core.delivery import (
     next_status,
 )
 from daemon.core.model import Delivery, Endpoint
-from daemon.store import dead_letters, deliveries, delivery_queue, endpoints, events
+from daemon.store import dead_letters, deliveries, endpoints, events, flush
 from daemon.store.engine import Tx
 from daemon.wire import DeliveryStatus
 
@@ -31,6 +31,11 @@ class Leased:
     endpoint: Endpoint
     number: int
     sealed_secrets: tuple[str, ...]
+
+    @property
+    def is_behind(self) -> bool:
+        """Say whether it waits behind what is live: it is sent again in bulk, or waited for an outage or a pause to end."""
+        return self.delivery.bulk or self.delivery.seq <= self.endpoint.backlog_seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +150,7 @@ def write(tx: Tx, ended: Ended, new_id: Callable[[], str]) -> Decision:
             now=now,
         )
     if decision.flush_endpoint:
-        delivery_queue.flush(tx, endpoint.id, now)
+        flush.begin(tx, endpoint.id, now)
     if not deleted:
         _watch_streak(tx, endpoint, failures, decision, now, active=active)
         _tell_blocked(tx, leased, ended.outcome, decision, now)

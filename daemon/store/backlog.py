@@ -22,7 +22,7 @@ def count(reader: Reader, endpoint_id: str) -> int:
 def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
     """Make the oldest delivery that waits for an endpoint due now, and return how many wait or are on their way.
 
-    That one is the probe: the others are due at `later`, and `delivery_queue.flush` brings them forward when it arrives.
+    That one is the probe: the others are due at `later`, and `store.flush` brings them forward when it arrives.
     A retry brought forward is extra: if it fails it has used up no step of its schedule. Of a queue longer than
     `HELD_BACK_MAX` the others are left as they are, so that no payment waits for the writing of 100,000 rows: they wait
     behind a probe all the same, and it is the one attempted least recently, as in any outage.
@@ -52,12 +52,18 @@ def owed_to_deleted(reader: Reader) -> list[str]:
 
 
 def give_up(tx: Tx, endpoint_id: str, now: int, limit: int) -> list[Delivery]:
-    """Fail some of what is owed to an endpoint, oldest first, also what is on its way; returns what it was."""
+    """Fail some of what is owed to an endpoint, due longest first, also what is on its way; returns what it was."""
+    # Each kind lies in the index by itself, and they are merged as they come: nothing of a long queue is sorted.
+    kinds = " UNION ALL ".join(
+        f"SELECT seq, next_attempt_at FROM deliveries WHERE {_WAITS} AND bulk = {bulk} AND status = '{status}'"
+        for bulk in (0, 1)
+        for status in ("pending", "retrying")
+    )
     owed = load_all(
         Delivery,
         tx.all(
-            f"SELECT {columns(Delivery)} FROM deliveries WHERE {_WAITS} "
-            "ORDER BY bulk, next_attempt_at, seq LIMIT :limit",
+            f"SELECT {columns(Delivery)} FROM deliveries "
+            f"WHERE seq IN (SELECT seq FROM ({kinds} ORDER BY 2, 1 LIMIT :limit)) ORDER BY next_attempt_at, seq",
             {"id": endpoint_id, "limit": limit},
         ),
     )

@@ -77,6 +77,7 @@ def release_leases(tx: Tx) -> int:
     )
 
 
+_LAST = "(SELECT MAX(seq) FROM attempts WHERE delivery_id = :id AND run = :run)"
 _RECORDED = (
     "status",
     "next_attempt_at",
@@ -105,7 +106,7 @@ def record(
     """
     tx.run(
         f"UPDATE deliveries SET {', '.join(f'{name} = :{name}' for name in _RECORDED)}, "
-        "leased_until = NULL, extra = 0 WHERE id = :id AND run = :run",
+        f"leased_until = NULL, extra = 0, tried = {_LAST} WHERE id = :id AND run = :run",
         {"id": delivery.id, "run": delivery.run, **changes},
     )
     tx.run(
@@ -181,7 +182,8 @@ def give_back(
     if not unfinished:
         return
     tx.run(
-        "UPDATE deliveries SET leased_until = NULL, waiting = :waiting, next_attempt_at = :next_at "
+        "UPDATE deliveries SET leased_until = NULL, waiting = :waiting, next_attempt_at = :next_at, "
+        f"tried = {_LAST} "
         # What was given up meanwhile, because its endpoint was deleted, waits no more.
         "WHERE id = :id AND run = :run AND next_attempt_at IS NOT NULL",
         {"id": delivery.id, "run": delivery.run, "waiting": waiting, "next_at": next_at},
@@ -196,7 +198,8 @@ def send_again(tx: Tx, delivery: Delivery, now: int, *, bulk: bool = False) -> D
     """
     row = tx.one(
         "UPDATE deliveries SET status = 'pending', attempt_count = 0, run = run + 1, "
-        "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, bulk = :bulk, failed_at = NULL "
+        "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, tried = NULL, bulk = :bulk, "
+        "failed_at = NULL "
         f"WHERE id = :id AND status IN ('delivered', 'failed') RETURNING {_DELIVERY}",
         {"id": delivery.id, "now": now, "bulk": bulk},
     )

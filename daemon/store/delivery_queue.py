@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from daemon.core.model import Delivery, Endpoint
-from daemon.core.probing import FLUSH_GAP_US, is_out
-from daemon.store.deliveries import TOPIC
+from daemon.core.probing import is_out
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, listed, load, load_all, table, values
 
@@ -33,6 +32,8 @@ class Queue:
         link_failures: Those of our own link.
         last_failure_at: Of either kind.
         updated_at: When its owner last changed it.
+        backlog_seq: Up to this delivery it is a backlog: what waited for the end of an outage or a pause.
+        flushing: Its retries are being given their times (`store.flush`), and wait until all have one.
         bulk: Which kind; None when everything is being sent already, then the following are None too.
         next_at: When its first is due.
         seq: Its first.
@@ -45,9 +46,17 @@ class Queue:
     link_failures: int
     last_failure_at: int | None
     updated_at: int
+    backlog_seq: int
+    flushing: bool
     bulk: bool | None
     next_at: int | None
     seq: int | None
+
+    @property
+    def is_behind(self) -> bool:
+        """Say whether its first waits behind what is live; only of a queue that has a first."""
+        assert self.seq is not None
+        return bool(self.bulk) or self.seq <= self.backlog_seq
 
     @property
     def is_out(self) -> bool:
@@ -74,18 +83,30 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
         endpoint_id: Only of this one.
     """
     first = (
-        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {0} "
-        f"AND {_FREE.format('w')} ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
+        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {bulk} AND w.status = '{status}' "
+        f"AND {_FREE.format('w')} {{more}} ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
+    )
+    firsts = ", ".join(
+        first.format(bulk=bulk, status=status, more=more)
+        for bulk in (0, 1)
+        for status, more in (("pending", ""), ("retrying", "AND f.endpoint_id IS NULL"))
     )
     one = "SELECT :id AS id" if endpoint_id is not None else "SELECT id FROM owed"
     rows = reader.all(
         f"{_OWED}SELECT e.id, e.seq, e.url, e.consecutive_failures, e.link_failures, e.last_failure_at, "
-        "e.updated_at, d.bulk, d.next_attempt_at, d.seq "
-        f"FROM endpoints e LEFT JOIN deliveries d ON d.seq IN ({first.format(0)}, {first.format(1)}) "
-        f"WHERE {_SENDS} AND e.id IN ({one})",
+        "e.updated_at, e.backlog_seq, f.endpoint_id IS NOT NULL, d.bulk, d.next_attempt_at, d.seq "
+        f"FROM endpoints e LEFT JOIN flushes f ON f.endpoint_id = e.id "
+        f"LEFT JOIN deliveries d ON d.seq IN ({firsts}) WHERE {_SENDS} AND e.id IN ({one})",
         {"now": now, "id": endpoint_id},
     )
-    return [load(Queue, row) for row in rows]
+    found: dict[tuple[str, bool | None], Queue] = {}
+    for row in rows:
+        queue = load(Queue, row)
+        other = found.setdefault((queue.endpoint_id, queue.bulk), queue)
+        # A first attempt and a retry of the same kind: whichever is due first.
+        if queue.bulk is not None and queue.place < other.place:
+            found[queue.endpoint_id, queue.bulk] = queue
+    return list(found.values())
 
 
 def endpoints(reader: Reader, ids: Collection[str]) -> list[Endpoint]:
@@ -120,11 +141,17 @@ def lease_due(tx: Tx, wanted: Sequence[Wanted], *, now: int, until: int) -> list
     """
     if not wanted:
         return []
-    # One statement for all: each lets another thread in, and the writer's turn comes back late.
+    due = (
+        "SELECT w.seq, w.next_attempt_at FROM deliveries w WHERE w.endpoint_id = :id{place} AND w.bulk = :bulk{place} "
+        f"AND w.status = '{{status}}' AND {_FREE.format('w')} AND w.next_attempt_at <= :now"
+    )
+    settled = "AND NOT EXISTS (SELECT 1 FROM flushes f WHERE f.endpoint_id = :id{place})"
+    # One statement for all: each lets another thread in, and the writer's turn comes back late. First attempts and
+    # retries are merged as they come from the index, so that a long queue is neither gone through nor sorted.
     which = " UNION ALL ".join(
-        "SELECT seq FROM (SELECT w.seq FROM deliveries w "
-        f"WHERE w.endpoint_id = :id{place} AND w.bulk = :bulk{place} AND {_FREE.format('w')} "
-        f"AND w.next_attempt_at <= :now ORDER BY w.next_attempt_at, w.seq LIMIT :limit{place}) AS due{place}"
+        f"SELECT seq FROM ({due.format(place=place, status='pending')} "
+        f"UNION ALL {due.format(place=place, status='retrying')} {settled.format(place=place)} "
+        f"ORDER BY 2, 1 LIMIT :limit{place})"
         for place in range(len(wanted))
     )
     params: dict[str, Any] = {"now": now, "until": until}
@@ -175,59 +202,24 @@ def begin(tx: Tx, leased: Sequence[Delivery], now: int) -> list[int]:
 def probe(reader: Reader, endpoint_id: str, now: int) -> int | None:
     """Return what an endpoint that is out is tried with: of what is due, the one attempted least recently.
 
-    None when nothing of it is due. What was never attempted comes first, oldest first; a long queue of such is not
-    gone through.
+    None when nothing of it is due. What was never attempted comes first, what is live before what is in bulk, oldest
+    first. Both are looks into an index, however long the queue is.
     """
     due = f"d.endpoint_id = :id AND {_FREE.format('d')} AND d.next_attempt_at <= :now"
-    tried = "FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run"
     params = {"id": endpoint_id, "now": now}
     for bulk in (0, 1):
         seq = reader.value(
             f"SELECT d.seq FROM deliveries d WHERE {due} AND d.bulk = {bulk} AND d.status = 'pending' "
-            f"AND NOT EXISTS (SELECT 1 {tried}) ORDER BY d.next_attempt_at, d.seq LIMIT 1",
+            "AND d.tried IS NULL ORDER BY d.next_attempt_at, d.seq LIMIT 1",
             params,
         )
         if seq is not None:
             return int(seq)
     seq = reader.value(
-        f"SELECT d.seq FROM deliveries d WHERE {due} ORDER BY (SELECT MAX(a.seq) {tried}), d.seq LIMIT 1",
+        f"SELECT d.seq FROM deliveries d WHERE {due} AND d.tried IS NOT NULL ORDER BY d.tried LIMIT 1",
         params,
     )
     return None if seq is None else int(seq)
-
-
-def flush(tx: Tx, endpoint_id: str, now: int) -> None:
-    """Make everything that waits for an endpoint due now, oldest first.
-
-    Retries go 5 a second; one that is brought forward is extra: if it fails it has used up no step of its schedule.
-    First attempts are not paced; most of them are due already, and are not written.
-    """
-    waits = "endpoint_id = :id AND next_attempt_at IS NOT NULL AND leased_until IS NULL"
-    params = {"id": endpoint_id, "now": now}
-    tx.run(
-        # The time it was made, and not this moment, keeps them in the order of their making.
-        "UPDATE deliveries SET next_attempt_at = CASE WHEN created_at < :now THEN created_at ELSE :now END "
-        f"WHERE {waits} AND next_attempt_at > :now AND status = 'pending'",
-        params,
-    )
-    tx.run(
-        "UPDATE deliveries SET next_attempt_at = :now + paced.place * :gap, "
-        "extra = CASE WHEN next_attempt_at > :now THEN 1 ELSE extra END "
-        "FROM (SELECT seq, ROW_NUMBER() OVER (ORDER BY seq) - 1 AS place FROM deliveries "
-        f"WHERE {waits} AND status = 'retrying') AS paced WHERE deliveries.seq = paced.seq",
-        {**params, "gap": FLUSH_GAP_US},
-    )
-    tx.wake(TOPIC)
-
-
-def link_returned(tx: Tx, now: int) -> int:
-    """Our own link is back: what it held up at any endpoint is due now; returns at how many endpoints."""
-    rows = tx.all("SELECT id FROM endpoints WHERE link_failures > 0")
-    for (endpoint_id,) in rows:
-        flush(tx, endpoint_id, now)
-    tx.run("UPDATE endpoints SET link_failures = 0 WHERE link_failures > 0")
-    tx.wake(TOPIC)
-    return len(rows)
 
 
 def addresses(reader: Reader) -> list[str]:

@@ -13,11 +13,13 @@ TOPIC = "endpoints"
 """Woken by every commit that changed or paused an endpoint."""
 
 _ENDPOINT = columns(Endpoint)
-_NAMES = [name for name in _ENDPOINT.split(", ") if name not in ("seq", "link_failures")]
+_NAMES = [
+    name for name in _ENDPOINT.split(", ") if name not in ("seq", "link_failures", "backlog_seq")
+]
 
 
 def add(tx: Tx, endpoint: dict[str, Any]) -> Endpoint:
-    """Store a new endpoint; `endpoint` has every column but `seq` and `link_failures`."""
+    """Store a new endpoint; `endpoint` has every column but `seq`, `link_failures` and `backlog_seq`."""
     row = tx.one(
         f"INSERT INTO endpoints ({', '.join(_NAMES)}) "
         f"VALUES ({', '.join(':' + name for name in _NAMES)}) RETURNING {_ENDPOINT}",

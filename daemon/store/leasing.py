@@ -9,7 +9,7 @@ from daemon.core.limits import LEASE_US
 from daemon.core.model import Delivery
 from daemon.core.pacing import PROBES, Key, full
 from daemon.core.probing import probe_at
-from daemon.store import delivery_queue, webhook_secrets
+from daemon.store import delivery_queue, flush, webhook_secrets
 from daemon.store.attempt_record import Leased
 from daemon.store.delivery_queue import Queue, Wanted
 from daemon.store.engine import Tx
@@ -27,8 +27,8 @@ class Due:
         leased: What is ours now: of each endpoint the oldest first.
         places: What each attempt that may begin is for: an endpoint, live or in bulk. Where the pace allows more than
             one to a place, what is leased of the same is for whichever of them is free first.
-        next_at: When the next delivery is due that an endpoint has room for, in microseconds; None when
-            none waits, or `limit` was reached.
+        next_at: When the next delivery is due that an endpoint has room for, in microseconds; now while retries are
+            still brought forward; None when none waits, or `limit` was reached.
     """
 
     leased: tuple[Leased, ...]
@@ -65,12 +65,19 @@ class Turn:
     running: Counter[Key]
     held: Held
     ahead: Ahead
+    backlog: int = 0
     found: list[Delivery] = field(default_factory=list)
     places: list[Key] = field(default_factory=list)
 
     def lease(self, tx: Tx) -> Due:
         """Lease the probes that are due, then all else."""
         waiting = delivery_queue.queues(tx, self.now)
+        flushing = next((queue for queue in waiting if queue.flushing), None)
+        if flushing is not None:
+            if flushing.is_out:
+                flush.stop(tx, flushing.endpoint_id)
+            else:
+                flush.go_on(tx, flushing.endpoint_id, self.now)
         probe_next = self._probes(tx, [queue for queue in waiting if queue.is_out])
         ready = {
             (queue.endpoint_id, queue.bulk): queue
@@ -83,7 +90,9 @@ class Turn:
             self._look_again(tx, ready, more)
         next_at = self._others(tx, ready)
         times = [at for at in (probe_next, next_at) if at is not None]
-        full_up = len(self.places) >= self.limit
+        if flushing is not None:
+            times.append(self.now)
+        full_up = len(self.places) >= self.limit and flushing is None
         return Due(
             tuple(self._begun(tx)),
             tuple(self.places),
@@ -128,13 +137,19 @@ class Turn:
     def _others(self, tx: Tx, ready: dict[Key, Queue]) -> int | None:
         while len(self.places) < self.limit:
             # One place at a time, so that a long queue of one endpoint takes no other's.
-            who = full(self.running, per_endpoint=self.per_endpoint, workers=self.workers)
+            who = full(
+                self.running,
+                backlog=self.backlog,
+                per_endpoint=self.per_endpoint,
+                workers=self.workers,
+            )
             first = min(
                 (
                     queue
                     for (endpoint_id, bulk), queue in ready.items()
                     if endpoint_id not in who.endpoints
-                    and not (bulk and (who.bulk is None or endpoint_id in who.bulk))
+                    and not (queue.is_behind and who.behind)
+                    and not (bulk and endpoint_id in who.bulk)
                 ),
                 key=self._order,
                 default=None,
@@ -146,12 +161,13 @@ class Turn:
             key = first.endpoint_id, bool(first.bulk)
             self._take_due(tx, {key: self.ahead.pace.get(first.endpoint_id, 1)})
             self._place(key)
+            self.backlog += first.is_behind and not first.bulk
             self._look_again(tx, ready, [key])
         return None
 
     def _order(self, queue: Queue) -> tuple[int, int, int]:
-        """Of what is due now, what is live comes before what is in bulk; then the oldest."""
-        return (int(bool(queue.bulk)) if self._is_due(queue) else 2, *queue.place)
+        """Of what is due now, what is live comes before what waits behind it; then the oldest."""
+        return (int(queue.is_behind) if self._is_due(queue) else 2, *queue.place)
 
     def _is_due(self, queue: Queue) -> bool:
         return queue.next_at is not None and queue.next_at <= self.now

@@ -1,4 +1,4 @@
-"""A replay takes half of the places at most, and never the last one of a live payment."""
+"""A replay or a backlog takes half of the places at most, and never the last one of a live payment."""
 
 import itertools
 
@@ -10,12 +10,12 @@ from daemon.core.pacing import Full, full
 @pytest.mark.parametrize(
     ("running", "expected"),
     [
-        ({}, Full((), ())),
-        ({("a", False): 2}, Full(("a",), ())),
-        ({("a", True): 1}, Full((), ("a",))),
-        ({("a", True): 1, ("a", False): 1}, Full(("a",), ("a",))),
-        ({("a", True): 1, ("b", True): 1, ("c", False): 2}, Full(("c",), ("a", "b"))),
-        ({(name, True): 1 for name in "abcde"}, Full((), None)),
+        ({}, Full((), (), False)),
+        ({("a", False): 2}, Full(("a",), (), False)),
+        ({("a", True): 1}, Full((), ("a",), False)),
+        ({("a", True): 1, ("a", False): 1}, Full(("a",), ("a",), False)),
+        ({("a", True): 1, ("b", True): 1, ("c", False): 2}, Full(("c",), ("a", "b"), False)),
+        ({(name, True): 1 for name in "abcde"}, Full((), tuple("abcde"), True)),
     ],
 )
 def test_two_for_each_of_ten(running: dict[tuple[str, bool], int], expected: Full) -> None:
@@ -32,7 +32,7 @@ def test_bulk_moves_even_with_one_place_and_leaves_one_where_there_are_two(
     began = 0
     while True:
         who = full(running, per_endpoint=per_endpoint, workers=workers)
-        if who.bulk is None or "a" in who.bulk or "a" in who.endpoints:
+        if who.behind or "a" in who.bulk or "a" in who.endpoints:
             break
         running["a", True] = running.get(("a", True), 0) + 1
         began += 1
@@ -41,3 +41,20 @@ def test_bulk_moves_even_with_one_place_and_leaves_one_where_there_are_two(
         assert began < per_endpoint
     if workers > 1:
         assert began < workers
+
+
+@pytest.mark.parametrize(
+    ("running", "backlog", "behind"),
+    [
+        ({("a", False): 2, ("b", False): 2}, 4, False),
+        ({("a", False): 2, ("b", False): 2, ("c", False): 1}, 5, True),
+        ({("a", False): 2, ("b", False): 2, ("c", True): 1}, 4, True),
+        ({("a", False): 2, ("b", False): 2, ("c", False): 1}, 4, False),
+    ],
+)
+def test_a_backlog_has_all_places_of_its_endpoint_and_with_what_is_in_bulk_half_of_all(
+    running: dict[tuple[str, bool], int], backlog: int, *, behind: bool
+) -> None:
+    who = full(running, backlog=backlog, per_endpoint=2, workers=10)
+    assert who.behind is behind
+    assert who.endpoints[:2] == ("a", "b")

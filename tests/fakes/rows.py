@@ -181,6 +181,7 @@ def endpoint(**changes: Any) -> Endpoint:
         "created_at": AT,
         "updated_at": AT,
         "deleted_at": None,
+        "backlog_seq": 0,
     }
     return Endpoint(**(row | changes))
 

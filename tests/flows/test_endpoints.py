@@ -46,6 +46,7 @@ async def test_the_endpoint_its_secret_and_its_event_are_one_commit(shop: FakeSh
         created_at=shop.clock.now_us(),
         updated_at=shop.clock.now_us(),
         deleted_at=None,
+        backlog_seq=0,
     )
     [event] = await shop.rows(Event, "events", "type = 'endpoint.created'")
     assert (event.endpoint_id, event.actor, event.mode) == (row.id, "socket:0", Mode.TEST)

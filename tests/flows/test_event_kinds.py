@@ -21,9 +21,8 @@ async def endpoint(shop: FakeShop, name: str, *kinds: EventKind, **changes: Any)
         events=json.dumps([EventKind.FORWARDED, *kinds]),
         **changes,
     )
-    row = {
-        name: getattr(made, name) for name in made.__slots__ if name not in ("seq", "link_failures")
-    }
+    defaults = ("seq", "link_failures", "backlog_seq")
+    row = {name: getattr(made, name) for name in made.__slots__ if name not in defaults}
     await shop.env.store.write(lambda tx: endpoints.add(tx, row))
     return made.id
 

@@ -62,16 +62,16 @@ SABOTAGE = {
         "UPDATE deliveries SET webhook_id = 'ocl_'; "
         "INSERT INTO endpoints SELECT NULL, 'other', kind, mode, url || 'x', url_normalised || 'x', description, events, "
         "catch_all, include_raw, is_active, auto_paused_at, last_success_at, last_failure_at, consecutive_failures, "
-        "link_failures, created_at, updated_at, deleted_at FROM endpoints; "
+        "link_failures, created_at, updated_at, deleted_at, backlog_seq FROM endpoints; "
         "UPDATE deliveries SET endpoint_id = 'other' WHERE event = 'transaction.completed'"
     ),
     "one address, kind and payment is one webhook id": (
         "INSERT INTO endpoints SELECT NULL, 'twin', kind, mode, url, url_normalised, description, events, catch_all, "
         "include_raw, is_active, auto_paused_at, last_success_at, last_failure_at, consecutive_failures, link_failures, "
-        "created_at, updated_at, deleted_at FROM endpoints; "
+        "created_at, updated_at, deleted_at, backlog_seq FROM endpoints; "
         "INSERT INTO deliveries SELECT NULL, id || 'x', 'ocl_other' || seq, 'twin', event, subject, revision, "
         "transaction_id, test, body, status, attempt_count, run, next_attempt_at, leased_until, waiting, extra, "
-        "response_status_code, response_body, error_code, error_message, created_at, delivered_at, failed_at, bulk "
+        "response_status_code, response_body, error_code, error_message, created_at, delivered_at, failed_at, bulk, tried "
         "FROM deliveries"
     ),
     "nothing follows verification but a reversal": AGAIN.format(type="transaction.released"),

@@ -380,7 +380,16 @@ async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(
     shop.close()
 
 
-async def test_nothing_in_bulk_begins_while_something_live_is_on_its_way(shop: FakeShop) -> None:
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "UPDATE deliveries SET bulk = 1 WHERE endpoint_id = 'e1'",
+        "UPDATE endpoints SET backlog_seq = 99 WHERE id = 'e1'",
+    ],
+)
+async def test_nothing_in_bulk_or_of_a_backlog_begins_while_something_live_is_on_its_way(
+    shop: FakeShop, behind: str
+) -> None:
     class Busy(Precedence):
         is_asked = False
         is_live = True
@@ -392,11 +401,10 @@ async def test_nothing_in_bulk_begins_while_something_live_is_on_its_way(shop: F
     precedence = Busy()
     shop.env = replace(shop.env, precedence=precedence)
     await add_endpoint(shop, "e1")
-    await owe(shop, 2)
+    await add_endpoint(shop, "e2")
+    await owe(shop, 1)
     old, new = await shop.rows(Delivery, "deliveries")
-    await shop.env.store.write(
-        lambda tx: tx.run("UPDATE deliveries SET bulk = 1 WHERE id = :id", {"id": old.id})
-    )
+    await shop.env.store.write(lambda tx: tx.run(behind))
     async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
 
         async def delivered(count: int) -> bool:

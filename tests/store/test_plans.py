@@ -5,6 +5,7 @@ from pathlib import Path
 
 from daemon.core.delivery import SCHEDULE_S, Link, Outcome, RetryPolicy
 from daemon.flows import deliver
+from tests.fakes.outbox import add_endpoint, fail, lease, owe
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -50,3 +51,39 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(tmp_path
         if table not in SMALL | {"TEMP"} and not table.startswith("(subquery")
     } == set()
     assert [s for table, s in scanned if table == "TEMP" and "FROM endpoints" not in s] == []
+
+
+async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queue(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await add_endpoint(shop)
+    for number in range(4):
+        await owe(shop, f"9321450000{number}")
+    for leased in await lease(shop, limit=3):
+        await fail(shop, leased)
+    shop.clock.advance(30)
+    statements: set[str] = set()
+    shop.env.store._writer.set_trace_callback(statements.add)
+    (untried,) = await lease(shop)
+    await fail(shop, untried)
+    shop.clock.advance(30)
+    (tried,) = await lease(shop)
+    await deliver.record(shop.env, tried, OUTCOME, link=Link(False, False), policy=POLICY)
+    shop.env.store._writer.set_trace_callback(None)
+    assert (untried.number, tried.number) == (1, 2)
+    shop.close()
+    with sqlite3.connect(tmp_path / "momo.db") as base:
+        plans = {
+            (statement, line[3])
+            for statement in statements
+            if " deliveries" in statement and statement.startswith(("SELECT", "UPDATE", "WITH"))
+            for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
+        }
+    base.close()
+    assert {line for _, line in plans if "deliveries_tried" in line or "_retrying" in line} == {
+        "SEARCH d USING INDEX deliveries_tried (endpoint_id=? AND tried>?)",
+        "SEARCH deliveries USING INDEX deliveries_retrying (endpoint_id=? AND seq>?)",
+    }
+    scanned = ("SCAN d", "SCAN w", "SCAN deliveries", "USE TEMP")
+    assert [plan for plan in plans if plan[1].startswith(scanned)] == []
