@@ -19,6 +19,8 @@ SEEN_S: Final = 1.0
 SAID_S: Final = 12.0
 YES: Final = "YES"
 APPROVE, SOUND, LEAVE = "+", "*", "ctrl-d"
+QUIT: Final = "Q"
+"""Typed alone, with Enter behind it, it leaves. Without Enter it is the first letter of a code."""
 
 
 # What is to be done -----------------------------------------------------------------------------------------
@@ -203,6 +205,8 @@ def pressed(model: Model, key: str, now: float) -> list[Deed]:
         model.typed = model.typed[:-1]
     elif key in ("tab", "down", "up"):
         _next(model, -1 if key == "up" else 1, now)
+    elif key == "enter" and model.typed == QUIT:
+        return [Leave()]
     elif key == SOUND:
         model.sound = not model.sound
         model.say(Said(f"Sound is {'on' if model.sound else 'off'}."), now)

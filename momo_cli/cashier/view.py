@@ -18,7 +18,7 @@ from rich.text import Text
 from momo_cli.answer import Cell, Row
 from momo_cli.cashier.digits import large
 from momo_cli.cashier.folding import folded
-from momo_cli.cashier.model import CODE_CHARACTERS, Model
+from momo_cli.cashier.model import CODE_CHARACTERS, QUIT, Model
 from momo_cli.day_sheet import columns
 from momo_cli.orders import shown_state
 from momo_cli.reviews import orders_of
@@ -327,7 +327,9 @@ def _foot(model: Model, screen: Screen) -> list[Text]:
         "bold reverse" if model.typed else "bold",
     )
     entry.append("  ")
-    if model.looking:
+    if model.typed == QUIT:
+        entry.append("Enter leaves", "bold")
+    elif model.looking:
         entry.append("looking …", "dim")
     elif model.found is not None and not model.typed:
         entry.append_text(_found(model, screen))

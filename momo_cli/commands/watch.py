@@ -2,8 +2,8 @@
 
 Type the six characters of a code and it says whether that order is paid. + approves the payment that is marked for the
 order that is suggested, by the rules of `momo review approve`: what may be forged asks for the owner's password. Tab goes
-to the next one, * turns the sound on and off, Esc clears, Ctrl-C or Ctrl-D leaves (q is a letter of codes). It works over
-SSH, best from 80 columns by 24 lines on and still on 40, and goes on by itself when the daemon comes back.
+to the next one, * turns the sound on and off, Esc clears; q and Enter leave, Ctrl-C or Ctrl-D too (q alone is a letter of
+codes). It works over SSH, best from 80 columns by 24 lines on and still on 40, and goes on by itself when the daemon comes back.
 """
 
 import os

@@ -207,6 +207,29 @@ def test_escape_clears_and_ctrl_d_leaves() -> None:
     assert pressed(model, "ctrl-d", 0.0) == [Leave()]
 
 
+def test_q_and_enter_leave_and_q_begins_a_code_all_the_same() -> None:
+    model = opened()
+    assert typed(model, "q") == []
+    assert " Code Q_____  Enter leaves" in shown(model, SMALL)
+    assert typed(model, "7k2mx") == [Lookup("Q7K2MX")]
+    assert pressed(model, "enter", 0.0) == []
+    assert typed(model, "aq") == []
+    assert pressed(model, "enter", 0.0) == [], "in the middle of a code nobody leaves"
+    pressed(model, "escape", 0.0)
+    typed(model, "q")
+    assert pressed(model, "enter", 0.0) == [Leave()]
+
+
+def test_q_is_part_of_a_password() -> None:
+    model = opened(FORGED)
+    pressed(model, "tab", 0.0)
+    pressed(model, "+", 5.0)
+    assert model.ask is not None
+    typed(model, "q")
+    assert pressed(model, "enter", 6.0) == []
+    assert model.ask is None, "it was not YES"
+
+
 def test_keys_are_told_from_sequences_that_are_none() -> None:
     sent = "a\x1b[A\x1bOB\x1b[Z\x1b[15~\x1b[1;5C\t\r\x7f\x04\x1bé\x01"
     assert keys_of(sent) == ["a", "up", "down", "up", "tab", "enter", "backspace", "ctrl-d", "escape", "é"]  # fmt: skip
