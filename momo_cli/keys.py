@@ -28,6 +28,7 @@ FIELDS: Final = (
     Field("expires_at"),
     Field("last_used_at"),
     Field("revoked_at"),
+    Field("last_used_from"),
 )
 VIEW: Final = View(
     fields=FIELDS,
@@ -37,6 +38,7 @@ VIEW: Final = View(
         Head("STATE", lambda row, _: state(row)),
         Head("MAY", lambda row, _: may(row)),
         Head("LAST USED", lambda row, t: ago(row.get("last_used_at"), t) or "never"),
+        Head("FROM", lambda row, _: clean(row.get("last_used_from")) or "—"),
         Head("ID", lambda row, _: clean(row.get("id")), cut=True),
     ),
 )
@@ -55,6 +57,12 @@ def may(row: Any) -> str:
     return clean(", ".join(sorted(map(str, scopes))))
 
 
+def last_use(row: Any, terminal: Terminal) -> str:
+    """Return when a key was last used, and from where."""
+    when, origin = ago(row.get("last_used_at"), terminal), clean(row.get("last_used_from"))
+    return " from ".join(part for part in (when, origin) if part) or "never"
+
+
 def lines(row: Any, terminal: Terminal) -> list[str]:
     """Return a key for people, one fact a line."""
     shown = state(row)
@@ -65,7 +73,7 @@ def lines(row: Any, terminal: Terminal) -> list[str]:
         ("may", may(row)),
         ("made", ago(row.get("created_at"), terminal)),
         ("ends", clock(row.get("expires_at"), terminal) or "never"),
-        ("last used", ago(row.get("last_used_at"), terminal) or "never"),
+        ("last used", last_use(row, terminal)),
         ("id", clean(row.get("id"))),
     )
     return [f"  {name:<10} {text}" for name, text in facts]

@@ -22,6 +22,7 @@ from daemon.core.access import (
     parse_key,
     with_implied,
 )
+from daemon.core.client_address import origin
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.model import ApiKey
 from daemon.core.rate import Rates, Taken
@@ -192,6 +193,7 @@ class Doorkeeper:
             Mode.LIVE: Rates(limits.live_per_min, limits.burst),
             Mode.TEST: Rates(limits.test_per_min, limits.burst),
         }
+        self._client_header = env.config.pages.client_header.lower().encode()
         self._users = LocalUsers(own_uid, env.config.access.socket_users)
 
     async def caller(self, scope: AsgiScope) -> Caller:
@@ -216,8 +218,15 @@ class Doorkeeper:
         caller = await self._keys.caller(authorization, now)
         assert caller.key_id is not None
         _of_its_mode(scope, caller)
-        self._env.key_use.note(caller.key_id, now)
+        self._env.key_use.note(caller.key_id, now, self._origin(scope))
         return caller
+
+    def _origin(self, scope: AsgiScope) -> str:
+        """Return where a call came from: an IP address, or `socket`."""
+        client = scope.get("client")
+        if scope["state"].get("peer_uid") is not None or not client:
+            return "socket"
+        return origin(client[0], scope["headers"], self._client_header)
 
     def take(self, caller: Caller) -> Taken | None:
         """Count a call against its key's rate; None where there is no limit, as on the socket without a key."""

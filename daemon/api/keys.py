@@ -10,7 +10,7 @@ from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core.access import KEY_SCOPES, KeyKind
 from daemon.core.errors import Refusal
-from daemon.core.key_shapes import api_key
+from daemon.core.key_shapes import api_key, last_written
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
 from daemon.flows import keys
@@ -170,5 +170,5 @@ def _id(call: Call) -> str:
 
 
 def _shape(call: Call, row: ApiKey) -> dict[str, Any]:
-    latest = call.env.key_use.latest(row.id, row.last_used_at)
+    latest = call.env.key_use.latest(row.id, last_written(row))
     return api_key(row, call.env.clock.now_us(), latest)

@@ -2,18 +2,20 @@
 
 import json
 
+from daemon.core.key_use import Use
 from daemon.core.model import ApiKey
 from daemon.core.shapes import Json, timestamp, timestamp_or_none
 
 
-def api_key(row: ApiKey, now_us: int, last_used_at: int | None = None) -> Json:
+def api_key(row: ApiKey, now_us: int, last_use: Use | None = None) -> Json:
     """Make the object of a key.
 
     Args:
         row: The key.
         now_us: Now; it decides `state`.
-        last_used_at: When it was last used; None is what the row says.
+        last_use: When and from where it was last used; None is what the row says.
     """
+    use = last_use or last_written(row)
     state = "active"
     if row.revoked_at is not None:
         state = "revoked"
@@ -30,7 +32,11 @@ def api_key(row: ApiKey, now_us: int, last_used_at: int | None = None) -> Json:
         "created_at": timestamp(row.created_at),
         "expires_at": timestamp_or_none(row.expires_at),
         "revoked_at": timestamp_or_none(row.revoked_at),
-        "last_used_at": timestamp_or_none(
-            row.last_used_at if last_used_at is None else last_used_at
-        ),
+        "last_used_at": timestamp_or_none(None if use is None else use.at),
+        "last_used_from": None if use is None else use.origin,
     }
+
+
+def last_written(row: ApiKey) -> Use | None:
+    """Return the use of a key that was written down, None while there is none."""
+    return None if row.last_used_at is None else Use(row.last_used_at, row.last_used_from)

@@ -123,6 +123,7 @@ def _made(env: Env, new: NewKey, now: int) -> tuple[str, dict[str, Any]]:
         "expires_at": new.expires_at,
         "revoked_at": None,
         "last_used_at": None,
+        "last_used_from": None,
     }
     return text, row
 

@@ -171,6 +171,7 @@ def _key_row(key: str, mode: Mode, key_id: str, now: int) -> dict[str, Any]:
         "expires_at": None,
         "revoked_at": None,
         "last_used_at": None,
+        "last_used_from": None,
     }
 
 

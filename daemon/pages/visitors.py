@@ -8,6 +8,7 @@ from typing import Final
 
 from starlette.types import Scope
 
+from daemon.core.client_address import is_own, named
 from daemon.core.rate import Rates
 
 STREAMS_MAX: Final = 200
@@ -58,27 +59,13 @@ class Visitors:
                 del self._streams[slug]
 
     def _who(self, scope: Scope) -> tuple[str, bool]:
-        """Return the visitor's address, and whether it is this machine's own.
-
-        The header counts only when this machine sends it: anybody else could write whatever they like. Its last item is
-        the one that the nearest proxy has added.
-        """
+        """Return the visitor's address, and whether it is this machine's own."""
         client = scope.get("client")
         peer = client[0] if client else ""
-        if not _is_own(peer):
+        if not is_own(peer):
             return _network(peer), False
-        if self._header:
-            for name, value in scope["headers"]:
-                if name == self._header:
-                    return _network(value.decode("latin-1").rpartition(",")[2].strip()), False
-        return peer, True
-
-
-def _is_own(address: str) -> bool:
-    try:
-        return not address or ip_address(address).is_loopback
-    except ValueError:
-        return False
+        told = named(scope["headers"], self._header)
+        return (peer, True) if told is None else (_network(told), False)
 
 
 def _network(address: str) -> str:

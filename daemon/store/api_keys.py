@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from daemon.core.key_use import Use
 from daemon.core.model import ApiKey
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
@@ -63,11 +64,11 @@ def expire(tx: Tx, key_id: str, at: int) -> None:
     tx.wake(TOPIC)
 
 
-def used(tx: Tx, latest: dict[str, int]) -> None:
-    """Note when keys were last used. Nobody remembers that of a key, so nobody is woken."""
-    for key_id, at in latest.items():
+def used(tx: Tx, latest: dict[str, Use]) -> None:
+    """Note when and from where keys were last used. Nobody remembers that of a key, so nobody is woken."""
+    for key_id, use in latest.items():
         tx.run(
-            "UPDATE api_keys SET last_used_at = :at "
+            "UPDATE api_keys SET last_used_at = :at, last_used_from = :origin "
             "WHERE id = :id AND (last_used_at IS NULL OR last_used_at < :at)",
-            {"id": key_id, "at": at},
+            {"id": key_id, "at": use.at, "origin": use.origin},
         )

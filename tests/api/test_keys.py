@@ -1,13 +1,15 @@
 """API keys: create, list, show, revoke; only sessions and the socket may."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from daemon.config import Config, Pages
 from daemon.core.access import parse_key
 from daemon.flows.note_key_use import note_key_use
-from tests.fakes.api import FakeApi
+from tests.fakes.api import FakeApi, running
 
 DAY_S = 86_400
 KEYS = "/v1/keys"
@@ -153,6 +155,33 @@ async def test_last_use_is_seen_at_once_and_costs_no_write_per_call(api: FakeApi
     assert await note_key_use(api.shop.env) == 1
     assert await api.shop.values(kept) == [now]
     assert await note_key_use(api.shop.env) == 0
+
+
+async def test_the_place_of_the_last_use_is_kept_with_its_time(api: FakeApi) -> None:
+    body = await made(api)
+    path, authorization = f"{KEYS}/{body['data']['id']}", {"Authorization": f"Bearer {body['key']}"}
+    assert body["data"]["last_used_from"] is None
+    client = await api.client(body["key"])
+    await client.get(LIST)
+    assert (await api.local.get(path)).json()["data"]["last_used_from"] == "127.0.0.1"
+    await note_key_use(api.shop.env)
+    api.shop.clock.advance(60)
+    await api.local.get(LIST, headers=authorization)
+    assert (await api.local.get(path)).json()["data"]["last_used_from"] == "socket"
+    kept = f"SELECT last_used_from FROM api_keys WHERE id = '{body['data']['id']}'"
+    assert await api.shop.values(kept) == ["127.0.0.1"], "no call costs a write"
+    await note_key_use(api.shop.env)
+    assert await api.shop.values(kept) == ["socket"]
+
+
+async def test_behind_a_proxy_it_is_the_callers_own_address(tmp_path: Path) -> None:
+    config = Config(pages=Pages(client_header="X-Forwarded-For"))
+    async with running(tmp_path, config) as api:
+        body = await made(api)
+        client = await api.client(body["key"])
+        await client.get(LIST, headers={"X-Forwarded-For": "10.9.9.9, 102.176.10.7"})
+        path = f"{KEYS}/{body['data']['id']}"
+        assert (await api.local.get(path)).json()["data"]["last_used_from"] == "102.176.10.7"
 
 
 async def test_a_repeat_shows_the_same_key_which_was_kept_sealed(api: FakeApi) -> None:

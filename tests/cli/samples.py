@@ -568,6 +568,7 @@ KEY: dict[str, Any] = {
     "expires_at": None,
     "revoked_at": None,
     "last_used_at": "2026-11-20T09:16:00.000Z",
+    "last_used_from": "102.176.10.7",
 }
 ROTATED: dict[str, Any] = {
     "success": True,

@@ -79,6 +79,18 @@ def test_when_a_key_ends_is_told_in_the_shops_time(
     assert f"  ends       {told}\n" in ran.out
 
 
+def test_a_key_says_when_and_from_where_it_was_last_used(api: FakeApi, momo: Momo) -> None:
+    never = {**samples.KEY, "last_used_at": None, "last_used_from": None}
+    before = {**samples.KEY, "last_used_from": None}
+    api.on("GET", KEY, ok(samples.KEY), ok(before), ok(never))
+    for told in ("2m ago from 102.176.10.7", "2m ago", "never"):
+        out = momo("keys", "show", samples.KEY["id"], "-o", "table").out
+        assert f"  last used  {told}\n" in out
+    api.on("GET", wire.Path.KEYS, ok([samples.KEY]))
+    assert "102.176.10.7" in momo("keys", "list", "-o", "table", COLUMNS="140").out
+    assert momo("keys", "list", "--fields", "last_used_from").out == "102.176.10.7\n"
+
+
 def test_revoke_asks_first_and_without_a_person_says_how(api: FakeApi, momo: Momo) -> None:
     api.on("GET", KEY, ok(samples.KEY))
     ran = momo("keys", "revoke", samples.KEY["id"])

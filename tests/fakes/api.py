@@ -146,6 +146,7 @@ class FakeApi:
             "expires_at": None,
             "revoked_at": None,
             "last_used_at": None,
+            "last_used_from": None,
         }
         await self.shop.env.store.write(lambda tx: api_keys.add(tx, row | changes))
         return key
