@@ -166,6 +166,11 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.REVIEW_ALREADY_DECIDED: Row(
         exits.REFUSED, "somebody has decided that already", ("momo review list --all",)
     ),
+    _E.PAYER_STILL_OPEN: Row(
+        exits.REFUSED,
+        "something of this payer is not over yet, so nothing was forgotten",
+        ("momo forget --payer NUMBER --dry-run",),
+    ),
     _E.PAYMENT_REVERSED: Row(
         exits.REFUSED,
         "the network took this payment back: do not hand over goods",

@@ -29,6 +29,7 @@ from daemon.api import (
     local_modem_texts,
     local_modems,
     local_notices,
+    local_payer,
     local_prune,
     local_report,
     local_sims,
@@ -227,6 +228,8 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_EXPORT, {"GET": op(local_export.get)}, local=True)
     prune = {"GET": op(local_prune.survey), "POST": op(local_prune.prune)}
     routes.add(Path.LOCAL_PRUNE, prune, local=True)
+    routes.add(Path.LOCAL_PAYER, {"POST": op(local_payer.export)}, local=True)
+    routes.add(Path.LOCAL_PAYER_FORGET, {"POST": op(local_payer.forget)}, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(local_control.shutdown)}, local=True)
     routes.add(Path.LOCAL_NOTICES, {"GET": op(local_notices.get_list)}, local=True)
     routes.add(Path.LOCAL_NOTICES_SEEN, {"POST": op(local_notices.see)}, local=True)

@@ -171,6 +171,11 @@ ERRORS: Final[dict[ErrorCode, ErrorSpec]] = {
     ErrorCode.PAYMENT_REVERSED: ErrorSpec(
         409, "The network took this payment back.", "Ask the customer to pay again."
     ),
+    ErrorCode.PAYER_STILL_OPEN: ErrorSpec(
+        409,
+        "Something of this payer is not over yet, so nothing was forgotten.",
+        "Settle what `open` counts first: orders, reviews, webhooks.",
+    ),
     ErrorCode.IDEMPOTENCY_IN_PROGRESS: ErrorSpec(
         409, "A call with this idempotency key is still running.", "Repeat the same call shortly."
     ),

@@ -1,5 +1,6 @@
 """Whole tables in the order in which they were written, a page at a time: each page goes on where the one before ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,12 +19,14 @@ class Part:
         since: First time.
         until: First time that is too late.
         limit: Rows of one page.
+        ids: Only these, of deliveries those of these transactions; at most `payer_data.BATCH`.
     """
 
     after: int
     since: int | None
     until: int | None
     limit: int
+    ids: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ def messages(reader: Reader, part: Part) -> list[tuple[Message, str | None]]:
 def deliveries(reader: Reader, part: Part) -> list[Sent]:
     """Return deliveries, by when they were owed."""
     source = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
-    return [load(Sent, row) for row in _rows(reader, part, _SENT, source, "d", "created_at")]
+    rows = _rows(reader, part, _SENT, source, "d", "created_at", by="transaction_id")
+    return [load(Sent, row) for row in rows]
 
 
 def journal(reader: Reader, part: Part) -> list[Event]:
@@ -106,6 +110,7 @@ def _rows(  # noqa: PLR0917 -- what a page of a table is made of
     table: str,
     time: str,
     test: str = "1 = 1",
+    by: str = "id",
 ) -> list[tuple[Any, ...]]:
     tests = [f"{table}.seq > :after", test]
     params: dict[str, Any] = {"after": part.after, "limit": part.limit}
@@ -116,6 +121,10 @@ def _rows(  # noqa: PLR0917 -- what a page of a table is made of
     if part.until is not None:
         tests.append(f"{table}.{time} < :until")
         params["until"] = part.until
+    if part.ids is not None:
+        names = {f"id{place}": one for place, one in enumerate(part.ids)}
+        tests.append(f"{table}.{by} IN ({', '.join(f':{name}' for name in names)})")
+        params |= names
     return reader.all(
         f"SELECT {wanted} FROM {source} WHERE {' AND '.join(tests)} ORDER BY {table}.seq LIMIT :limit",
         params,

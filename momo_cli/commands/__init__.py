@@ -123,6 +123,7 @@ COMMANDS: Final[dict[str, Info]] = {
         _ROOM + "statement_import", "Compare a network's statement with the messages", CARE
     ),
     "export": Info(_ROOM + "export", "Write a whole table out of the shop", CARE),
+    "forget": Info(_ROOM + "forget", "Forget a payer who asks for it", CARE),
     "prune": Info(_ROOM + "prune", "Let go of what is too old to keep", CARE),
     "doctor": Info(_ROOM + "doctor", "Look for what is wrong, and say what to type", CARE),
     "setup": Info(_ROOM + "setup", "Set up this machine", CARE),

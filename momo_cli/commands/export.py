@@ -1,11 +1,14 @@
-"""Write a whole table out of the shop: transactions, payments, messages, deliveries or audit.
+"""Write a whole table out of the shop: transactions, payments, messages, deliveries or audit; or all about one payer.
 
 Rows come oldest first, a page at a time, so that any number of them needs no memory. Columns stand in an order that never
 changes; new ones are added at the end. Times are ISO 8601 UTC, amounts have a dot. In csv a cell that a spreadsheet would
 take for a formula begins with an apostrophe; xlsx-csv is csv for Excel: with a byte order mark, and long numbers kept as
 text. The text of SMS is only there with --show-body, and then the journal says so. A file is written whole or not at all.
+
+--payer writes all that the shop keeps about one number, as JSON: for the person who asks for it. momo forget takes it away.
 """
 
+import json
 import os
 import pathlib
 import tempfile
@@ -33,6 +36,7 @@ EXAMPLES: Final = """\
   momo export payments --format ndjson | gzip > payments.ndjson.gz
   momo export payments --format xlsx-csv -O payments.csv --force
   momo export audit --from yesterday --fields at,type,actor,reference
+  momo export --payer 0244124567 -O payer.json
 """
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "transactions": (
@@ -58,6 +62,8 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
         "id", "at", "type", "actor", "reference", "payment_id", "message_id", "endpoint_id", "test", "details",
     ),
 }  # fmt: skip
+_HELD: Final = ("payments", "orders", "messages", "webhooks", "sms", "approved_names")
+_PAYER: Final = View(fields=tuple(Field(name) for name in _HELD))
 FORMATS: Final = ("csv", "ndjson", "xlsx-csv")
 PAGE: Final = 500
 STDOUT: Final = "-"
@@ -67,7 +73,7 @@ STDOUT: Final = "-"
 class Options:
     """The flags of `momo export`."""
 
-    what: str
+    what: str | None
     since: str | None
     until: str | None
     form: str | None
@@ -75,6 +81,7 @@ class Options:
     bom: bool
     force: bool
     show_body: bool
+    payer: str | None = None
 
 
 @dataclass(slots=True)
@@ -91,7 +98,9 @@ class Counted:
 
 
 def command(  # noqa: PLR0913, PLR0917  # one argument per flag
-    what: Annotated[str, typer.Argument(metavar="TABLE", help=", ".join(COLUMNS) + ".")],
+    what: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help=", ".join(COLUMNS) + ".")
+    ] = None,
     since: Annotated[
         str | None, typer.Option("--from", help="First time: 7d, today, 2026-01-31.")
     ] = None,
@@ -111,8 +120,17 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
     show_body: Annotated[
         bool, typer.Option("--show-body", help="The text of SMS too; it is noted in the journal.")
     ] = False,
+    payer: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="All about one payer, instead of a TABLE.")
+    ] = None,
 ) -> Call:
     """Read the flags."""
+    if payer is not None:
+        if what is not None or any((since, until, form, bom, show_body)):
+            raise usage("--payer goes with -O and --force alone: it writes all there is, as JSON")
+        return Call(run, Options(None, None, None, None, file, False, force, True, payer), _PAYER)
+    if what is None:
+        raise usage(f"name a table: {', '.join(COLUMNS)}; or --payer NUMBER")
     if what not in COLUMNS:
         raise usage(f"{what!r} is not one of {', '.join(COLUMNS)}")
     if form is not None and form not in FORMATS:
@@ -125,6 +143,8 @@ def command(  # noqa: PLR0913, PLR0917  # one argument per flag
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Write the rows to stdout as they come, or into a file."""
+    if options.what is None:
+        return _payer(client, terminal, options)
     query = {
         **periods.period(options.since, options.until, terminal),
         "show_body": 1 if options.show_body else None,
@@ -159,22 +179,46 @@ def _as_csv(rows: Counted, terminal: Terminal, options: Options) -> Iterator[str
     excel = _form(terminal, options) == "xlsx-csv"
     if excel or options.bom:
         yield BOM
-    columns = terminal.flags.fields or COLUMNS[options.what]
+    columns = terminal.flags.fields or COLUMNS[options.what or ""]
     yield from csv_lines(columns, rows, header=terminal.flags.header is not False, excel=excel)
 
 
 def _as_ndjson(rows: Counted, terminal: Terminal, options: Options) -> Iterator[str]:
-    columns = terminal.flags.fields or COLUMNS[options.what]
+    columns = terminal.flags.fields or COLUMNS[options.what or ""]
     for row in rows:
         yield dumps({"type": "item", **{name: row.get(name) for name in columns}}) + "\n"
     yield dumps({"type": "summary", "items": rows.number}) + "\n"
 
 
+def _payer(client: Client, terminal: Terminal, options: Options) -> Answer:
+    """Write all about one payer, to be read by the one who asked; only who may read the file is the owner of the shop."""
+    if options.file != STDOUT:
+        _may_write(terminal, options)
+    reply = client.call("POST", Path.LOCAL_PAYER, body={"number": options.payer})
+    data: dict[str, Any] = reply.data
+    pretty = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    row = {name: len(data[name]) for name in _HELD}
+    notes = ["There is more than one export holds."] if data["cut_off"] else []
+    if options.file == STDOUT:
+        return Answer(reply.text, [row], text=[pretty], notes=notes)
+    try:
+        _written(options.file, pretty, (), replace=options.force)
+    except OSError as problem:
+        raise usage(f"-O: {options.file}: {problem.strerror}") from None
+    said = f"All that the shop keeps about the payer is in {options.file}."
+    return Answer(reply.text, [row], lines=[said], notes=[*notes, said])
+
+
+def _may_write(terminal: Terminal, options: Options) -> None:
+    path = pathlib.Path(options.file)
+    if path.exists() and not options.force:
+        raise usage(f"-O: {path} is there already; --force replaces it")
+    _leave_room(path.absolute().parent, terminal)
+
+
 def _into_file(rows: Counted, terminal: Terminal, options: Options) -> Answer:
     path = options.file
-    if pathlib.Path(path).exists() and not options.force:
-        raise usage(f"-O: {path} is there already; --force replaces it")
-    _leave_room(pathlib.Path(path).absolute().parent, terminal)
+    _may_write(terminal, options)
     form = _form(terminal, options)
     write = _as_ndjson if form == "ndjson" else _as_csv
     # The daemon is asked before anything is made: a refusal leaves no file behind.

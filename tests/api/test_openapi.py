@@ -282,6 +282,7 @@ async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
         "DEVICE_NOT_FOUND",
         "MESSAGE_NOT_FOUND",
         "NOTICE_NOT_FOUND",
+        "PAYER_STILL_OPEN",
         "NO_CHECKOUT_PAGE",
         "RULE_NOT_FOUND",
     }

@@ -349,6 +349,12 @@ CASES = {
         ok(samples.PRUNABLE),
         ok({**samples.PRUNABLE, "counts": {}, "total": 0, "more": False}),
     ),
+    "forget": Case(
+        ("forget", "--payer", "0244124567", "--dry-run"),
+        ("POST", wire.Path.LOCAL_PAYER_FORGET),
+        ok(samples.FORGETTABLE),
+        ok({**samples.FORGETTABLE, "counts": {}, "total": 0}),
+    ),
     "daemon status": Case(
         ("daemon", "status"),
         ("GET", wire.Path.LOCAL_STATUS),

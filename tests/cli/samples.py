@@ -132,6 +132,21 @@ PRUNABLE: dict[str, Any] = {
     "doubt": None,
     "days": {"attempts": 60, "deliveries": 400, "messages": 396},
 }
+FORGETTABLE: dict[str, Any] = {
+    "mark": "9f86d081884c7d65",
+    "counts": {
+        "payments": 3, "orders": 2, "messages": 3, "sms": 4, "webhooks": 5, "reviews": 0,
+        "approved_names": 1,
+    },
+    "total": 18,
+    "open": {},
+    "dry_run": True,
+}  # fmt: skip
+PAYER_DATA: dict[str, Any] = {
+    "payer": "+233244124567", "mark": "9f86d081884c7d65", "payments": [{"amount": "25.00"}],
+    "orders": [], "messages": [], "webhooks": [], "sms": [], "approved_names": ["AMA MENSAH"],
+    "cut_off": False,
+}  # fmt: skip
 TEMPLATES: dict[str, Any] = {
     "folder": "templates",
     "files": [

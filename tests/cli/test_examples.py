@@ -115,6 +115,8 @@ class Agreeable(FakeApi):
         self.on("GET", wire.Path.HEALTH, Says({"success": True}))
         self.on("GET", f"/local/v1/messages/{samples.MESSAGE}", ok(MESSAGE))
         self.on("GET", f"/v1/reviews/{samples.REVIEW['id']}", ok(REVIEW))
+        self.on("POST", wire.Path.LOCAL_PAYER, ok(samples.PAYER_DATA))
+        self.on("POST", wire.Path.LOCAL_PAYER_FORGET, ok(samples.FORGETTABLE))
         self.on("POST", wire.Path.LOCAL_PRUNE, ok({**samples.PRUNABLE, "more": False}))
         self.on("POST", wire.Path.LOCAL_REPORT_MAIL, ok({"queued": True}))
         texts = f"/local/v1/modems/{samples.DEVICE}/texts"

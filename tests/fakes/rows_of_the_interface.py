@@ -19,6 +19,7 @@ ELSEWHERE: Final = {
     ErrorCode.MESSAGE_NOT_FOUND,
     ErrorCode.NO_CHECKOUT_PAGE,
     ErrorCode.NOT_SET_UP,
+    ErrorCode.PAYER_STILL_OPEN,
 }
 
 
