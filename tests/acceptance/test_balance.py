@@ -5,7 +5,7 @@ from typing import Any
 
 from daemon.modem.pdu import encode_deliver
 from tests.acceptance.conftest import Scene
-from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, Receipt, mtn
 
 NAME = "KOFI ANTWI BADU"
@@ -28,7 +28,7 @@ def momo(shop: RealShop, *arguments: str) -> Any:
 def status_is(shop: RealShop, reference: str, status: str) -> None:
     wait_until(
         lambda: shop.transaction(reference)["status"] == status or None,
-        20,
+        SOON_S,
         f"the order is {status}",
     )
 
@@ -38,7 +38,7 @@ def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> 
     shop, phone = scene.shop, scene.phone
     order, target = shop.request("25.00"), shop.request("25.00")
     phone.deliver(receipt(1, 1000, 90_000).pdus)
-    wait_until(lambda: shop.rows("SELECT 1 FROM payments") or None, 20, "the first payment")
+    wait_until(lambda: shop.rows("SELECT 1 FROM payments") or None, SOON_S, "the first payment")
     # The receipt of GHS 7.00 is lost, so the next one is held, and its order waits.
     phone.deliver(receipt(3, 2500, 93_200, order["svc_code"]).pdus)
     status_is(shop, order["reference"], "MANUAL_REVIEW")
@@ -76,7 +76,9 @@ def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> 
         "Current Balance: GHS 911.00."
     )
     phone.deliver(encode_deliver(MTN_SENDER, text, utc_now(), smsc=MTN_SMSC, reference=99))
-    wait_until(lambda: shop.transaction(order["reference"])["reversed_at"], 20, "the order says so")
+    wait_until(
+        lambda: shop.transaction(order["reference"])["reversed_at"], SOON_S, "the order says so"
+    )
     assert shop.transaction(order["reference"])["status"] == "SUCCESS"
     story = momo(shop, "tx", "show", order["reference"], "--events")["events"]
     assert [one["text"] for one in story if one["type"] == "payment.reversed"] == [

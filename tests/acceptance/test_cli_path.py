@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.phone import PhoneProcess
-from tests.fakes.real_shop import ROOT, utc_now, wait_until
+from tests.fakes.real_shop import ROOT, SOON_S, utc_now, wait_until
 from tests.fakes.receipts import mtn
 from tests.fakes.receiver import Receiver
 
@@ -59,6 +59,7 @@ def momo(tmp_path: Path) -> Iterator[Momo]:
             os.kill(json.loads(done.stdout)["data"]["pid"], signal.SIGKILL)
 
 
+@pytest.mark.timeout(300)
 def test_a_shops_first_day_by_commands_alone(momo: Momo, tmp_path: Path) -> None:
     with (
         Receiver(tmp_path / "receiver") as receiver,
@@ -206,7 +207,7 @@ def _look_around(
         found: list[dict[str, Any]] = momo("deliveries", "list")["data"]
         return found if all(item["status"] == "delivered" for item in found) else None
 
-    deliveries = wait_until(settled, 20, "all is delivered")
+    deliveries = wait_until(settled, SOON_S, "all is delivered")
     assert {(item["event"], item["endpoint_id"]) for item in deliveries} == {
         ("transaction.forwarded", endpoint["id"]),
         ("transaction.completed", endpoint["id"]),

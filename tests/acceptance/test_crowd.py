@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.fakes.real_shop import RealShop, wait_until
+from tests.fakes.real_shop import SOON_S, RealShop, wait_until
 
 LIMIT = 512
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -50,5 +50,5 @@ def test_of_2000_idle_connections_512_are_served_and_the_others_are_told_to_come
             line.sendall(HEALTH)
             return _answer(line)[0] == 200
 
-    wait_until(served_again, 10, "room for new connections")
+    wait_until(served_again, SOON_S, "room for new connections")
     shop.stop()

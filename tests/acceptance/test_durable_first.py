@@ -11,7 +11,7 @@ import pytest
 from daemon import wire
 from tests.acceptance.conftest import SHOP_NUMBER, Scene
 from tests.acceptance.strace_log import ARGUMENTS, Call, calls, told_too_early
-from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -47,7 +47,7 @@ def _run(scene: Scene, tmp_path: Path, *, receipts: int) -> None:
     )
     promised += _reconcile(shop, plan[0].telco_id, promised[-1])
     shop.stop()
-    wait_until(lambda: _ended(log), 20, "strace has written everything")
+    wait_until(lambda: _ended(log), SOON_S, "strace has written everything")
 
     with log.open(encoding="ascii", errors="replace") as lines:
         trace = calls(lines)

@@ -224,7 +224,7 @@ def test_smsd_receives_one_message_and_sends_one(tmp_path: Path, phone: PhonePro
     with smsd:
         wait_until(lambda: smsd.files("sent"), 40, "smsd has sent its message")
         wait_until(lambda: len(phone.deleted_pdus()) == 2, 40, "smsd has read the SIM")
-        wait_until(lambda: smsd.files("incoming"), 10, "smsd has put the message down")
+        wait_until(lambda: smsd.files("incoming"), 40, "smsd has put the message down")
     [received] = smsd.files("incoming")
     head, _, text = received.partition("\n\n")
     assert table(head)["From"] == "MobileMoney"

@@ -12,7 +12,7 @@ import pytest
 from daemon import wire
 from tests.acceptance.conftest import SHOP_NUMBER
 from tests.fakes.phone import PhoneProcess
-from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 from tests.fakes.receiver import Receiver
 
@@ -69,7 +69,9 @@ def test_a_full_disk_loses_nothing_and_heals(
         receipts = list(mtn_receipts(3, started=utc_now()))
         for receipt in receipts:
             phone.deliver(receipt.pdus)
-        said = wait_until(lambda: _not_storing(shop), 20, "the status says that nothing is stored")
+        said = wait_until(
+            lambda: _not_storing(shop), SOON_S, "the status says that nothing is stored"
+        )
         assert "disk is full" in said
         assert [entry["pdu"] for entry in phone.state()["stored"]] == [
             pdu for receipt in receipts for pdu in receipt.pdus
@@ -84,7 +86,7 @@ def test_a_full_disk_loses_nothing_and_heals(
             (receipt.telco_id,) for receipt in receipts
         ]
         receiver.wait_for(3, 60)
-        wait_until(lambda: _not_storing(shop) is None, 10, "the status is well again")
+        wait_until(lambda: _not_storing(shop) is None, SOON_S, "the status is well again")
         # Where the look of the minute fell into that time, orders wait for the next one.
         wait_until(lambda: _takes_orders(shop), 90, "orders are taken again")
         shop.stop()

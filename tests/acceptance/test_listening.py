@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from tests.fakes.listening import SOON_S, Local, listening
-from tests.fakes.real_shop import RealShop, wait_until
+from tests.fakes.listening import Local, listening
+from tests.fakes.real_shop import SOON_S, RealShop, wait_until
 
 
 @pytest.fixture

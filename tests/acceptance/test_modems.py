@@ -11,7 +11,7 @@ from daemon.modem import pdu
 from daemon.modem.pdu_values import Submit
 from tests.acceptance.conftest import Scene
 from tests.fakes.phone import PhoneProcess
-from tests.fakes.real_shop import RealShop, utc_now, wait_until
+from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 
 
@@ -32,7 +32,7 @@ def healthy(shop: RealShop) -> dict[str, Any]:
         )
         return found
 
-    return wait_until(look, 20, "the phone has said how it fares")
+    return wait_until(look, SOON_S, "the phone has said how it fares")
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
     assert tested["answered"] is True
     assert tested["signal"] == phone["signal"]
     scene.receiver.wait_for(5)
-    wait_until(lambda: not scene.phone.state()["stored"], 20, "the phone is empty")
+    wait_until(lambda: not scene.phone.state()["stored"], SOON_S, "the phone is empty")
     assert said(scene.shop, "modems", "show", "front desk")["last_sms_at"] is not None
     checks = {check["id"]: check for check in said(scene.shop, "doctor", "modem")["checks"]}
     assert checks["modem.answers"]["detail"] == "front desk is ready"
@@ -74,7 +74,7 @@ def test_a_sim_that_asks_for_its_pin_is_what_the_doctor_names(scene: Scene) -> N
         assert found is None or done.returncode == 6
         return found
 
-    found = wait_until(look, 20, "the doctor names the PIN")
+    found = wait_until(look, SOON_S, "the doctor names the PIN")
     assert found["status"] == "fail"
     assert "PIN" in found["detail"]
     assert found["fix"]

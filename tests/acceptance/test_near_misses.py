@@ -4,7 +4,7 @@ import pytest
 
 from tests.acceptance.conftest import Scene
 from tests.acceptance.test_reviews import momo, waiting
-from tests.fakes.real_shop import utc_now, wait_until
+from tests.fakes.real_shop import SOON_S, utc_now, wait_until
 from tests.fakes.receipts import mtn
 
 NAME = "KOFI ANTWI BADU"
@@ -26,7 +26,7 @@ def test_a_mistyped_code_is_taken_by_number_and_a_name_is_approved_once(scene: S
     assert [one["reference"] for one in review["suggestions"]] == [order["reference"]]
     assert shop.transaction(order["reference"])["status"] == "PENDING"
     # It is forwarded as a sale of its own; nothing waits for the person.
-    wait_until(lambda: scene.receiver.requests or None, 20, "the webhook of the sale")
+    wait_until(lambda: scene.receiver.requests or None, SOON_S, "the webhook of the sale")
     momo(shop, "review", "approve", review["id"], "--suggested", "--notes", "she showed it")
     assert shop.transaction(order["reference"])["status"] == "SUCCESS"
     momo(shop, "review", "approve", review["id"], exits=5)
@@ -50,6 +50,6 @@ def test_a_mistyped_code_is_taken_by_number_and_a_name_is_approved_once(scene: S
     def paid() -> bool | None:
         return shop.transaction(second["reference"])["status"] == "SUCCESS" or None
 
-    wait_until(paid, 20, "the second order, without a person")
+    wait_until(paid, SOON_S, "the second order, without a person")
     momo(shop, "payers", "revoke", payer["id"])
     assert momo(shop, "payers", "list")["data"] == []

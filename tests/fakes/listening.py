@@ -11,10 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.fakes.real_shop import ROOT, RealShop
-
-SOON_S = 25.0
-"""What must come comes within this on a busy machine too, and before the delivery loop's own look after 30 s."""
+from tests.fakes.real_shop import ROOT, SOON_S, RealShop
 
 
 class Local(ThreadingHTTPServer):

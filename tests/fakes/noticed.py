@@ -39,6 +39,11 @@ async def sent(shop: FakeShop) -> list[notice_outbox.Send]:
     return list(sends)
 
 
+async def told(shop: FakeShop) -> list[str]:
+    """Return what the owner is told now, in the words of the messages."""
+    return [send.body for send in await sent(shop)]
+
+
 async def shown(shop: FakeShop) -> list[NoticeRow]:
     """Return the notices that the command line shows."""
     found, _ = await shop.env.store.read(

@@ -32,7 +32,7 @@ class PhoneProcess:
         storages: Mapping[str, int] | None = None,
         latency_s: float = 0.0,
         identity: Mapping[str, str] | None = None,
-        max_seconds: float = 600.0,
+        max_seconds: float = 1_800.0,
         family: str = "generic",
         faults: Sequence[str] = (),
         second_sim: Mapping[str, object] | None = None,

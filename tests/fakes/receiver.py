@@ -160,7 +160,7 @@ class Receiver:
         """Answer the next requests so, one each."""
         self._script.extend(answers)
 
-    def wait_for(self, count: int, timeout_s: float = 10.0) -> list[Request]:
+    def wait_for(self, count: int, timeout_s: float = 25.0) -> list[Request]:
         """Wait until `count` requests have come in all."""
         with self._came:
             came = self._came.wait_for(lambda: len(self.requests) >= count, timeout_s)
