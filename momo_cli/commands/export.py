@@ -206,7 +206,7 @@ def _payer(client: Client, terminal: Terminal, options: Options) -> Answer:
     except OSError as problem:
         raise usage(f"-O: {options.file}: {problem.strerror}") from None
     said = f"All that the shop keeps about the payer is in {options.file}."
-    return Answer(reply.text, [row], lines=[said], notes=[*notes, said])
+    return Answer(reply.text, [row], lines=[said], text=(), notes=[*notes, said])
 
 
 def _may_write(terminal: Terminal, options: Options) -> None:

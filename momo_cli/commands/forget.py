@@ -32,6 +32,9 @@ _NAMES: Final = {
     "reviews": "reviews",
     "approved_names": "approved names",
 }
+_ONE: Final = {
+    "orders": "order", "reviews": "review", "messages": "message", "webhooks": "webhook", "sms": "SMS",
+}  # fmt: skip
 _LOOK: Final = {
     "orders": "momo tx list --search NUMBER",
     "reviews": "momo review list",
@@ -108,4 +111,6 @@ def _lines(told: dict[str, Any], what: str) -> list[str]:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+    return ", ".join(
+        f"{count} {name if count != 1 else _ONE.get(name, name)}" for name, count in counts.items()
+    )

@@ -46,7 +46,7 @@ def test_what_is_open_is_5_names_it_and_forgets_nothing(api: FakeApi, momo: Momo
     api.on(*FORGET, ok(waits))
     ran = momo(*PAYER, "--yes", "-o", "table")
     assert ran.code == 5
-    assert "not over yet: 1 orders, 2 webhooks; nothing was forgotten" in ran.err
+    assert "not over yet: 1 order, 2 webhooks; nothing was forgotten" in ran.err
     assert "momo deliveries list --status pending" in ran.err
     assert asked(api) == [{"number": "0244124567", "dry_run": True}]
     # It may have become open between the look and the deed.
@@ -63,6 +63,7 @@ def test_all_about_a_payer_is_json_on_stdout_or_in_a_file_of_the_owner(
     file = tmp_path / "payer.json"
     ran = momo("export", "--payer", "0244124567", "-O", str(file))
     assert (ran.code, json.loads(file.read_text())) == (0, samples.PAYER_DATA)
+    assert (ran.out, ran.err.count(str(file))) == ("", 1)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert momo("export", "--payer", "0244124567", "-O", str(file)).code == 2
     assert momo("export", "--payer", "0244124567", "-O", str(file), "--force").code == 0
