@@ -52,6 +52,16 @@ def blocked(facts: Facts) -> str:
     return f"Nothing may be sent to {_where(facts)}: {why}. It is tried again, and what it is owed waits."
 
 
+def unblocked(facts: Facts) -> str:
+    """Say that its address may be called again."""
+    return f"{_where(facts)} may be called again: what it is owed goes out."
+
+
+def not_called(facts: Facts) -> str:
+    """Say that the address it had is not called any more, by its owner's will."""
+    return f"{_where(facts)} was changed or paused."
+
+
 def given_up(facts: Facts) -> str:
     """Say that a webhook is a dead letter."""
     return f"A webhook to {_where(facts)} was given up: it is a dead letter now.{_last(facts)}"

@@ -2,6 +2,8 @@
 
 A cause is told of at once, then not again within the hour: what else happened by then comes in one digest. When it is
 over, that is told once too. So a night without a network is three messages in the morning, not three hundred.
+
+It is somewhat longer than 300 lines: what is told is one table.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,6 +41,8 @@ class Rule:
         cause: The causes that share an end share this name; empty is the type itself.
         ends: The line ends its cause, and is told only if the cause was.
         closes: Other causes of the same that are over too, without a word.
+        quiet: The owner did it himself: it only closes those others, and nothing is told.
+        changed: Only a line that tells of a change of this.
     """
 
     sentence: Callable[[Facts], str]
@@ -48,6 +52,8 @@ class Rule:
     cause: str = ""
     ends: bool = False
     closes: tuple[str, ...] = ()
+    quiet: bool = False
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class Told:
     urgent: bool
     ends: bool
     closes: tuple[str, ...] = ()
+    quiet: bool = False
 
 
 def _plain(text: str) -> Callable[[Facts], str]:
@@ -104,7 +111,13 @@ RULES: Final[Mapping[str, Rule]] = {
         urgent=True,
         next="momo endpoints resume {endpoint_id}",
         cause="endpoint.paused",
-        closes=("endpoint.failing",),
+        closes=("endpoint.failing", "endpoint.blocked"),
+    ),
+    "endpoint.paused": Rule(
+        endpoint_notices.not_called, closes=("endpoint.failing", "endpoint.blocked"), quiet=True
+    ),
+    "endpoint.updated": Rule(
+        endpoint_notices.not_called, closes=("endpoint.blocked",), quiet=True, changed="url"
     ),
     "endpoint.resumed": Rule(endpoint_notices.resumed, cause="endpoint.paused", ends=True),
     "endpoint.deleted": Rule(
@@ -119,6 +132,7 @@ RULES: Final[Mapping[str, Rule]] = {
         next="momo endpoints show {endpoint_id}",
         cause="endpoint.blocked",
     ),
+    "endpoint.unblocked": Rule(endpoint_notices.unblocked, cause="endpoint.blocked", ends=True),
     "delivery.failed": Rule(endpoint_notices.given_up, next="momo dead-letters list"),
     "link.lost": Rule(
         _plain(
@@ -268,6 +282,8 @@ def tell(event: Event, facts: Facts) -> Told | None:
         return None
     if facts.get("deleted") and not rule.ends:
         return None  # its owner took it away
+    if rule.changed and rule.changed not in facts.get("changed", ()):
+        return None
     known = {"endpoint_id": event.endpoint_id or "", **facts}
     about = [str(known.get(name)) for name in ("endpoint_id", *rule.about) if known.get(name)]
     command = rule.next
@@ -281,6 +297,7 @@ def tell(event: Event, facts: Facts) -> Told | None:
         urgent=rule.urgent,
         ends=rule.ends,
         closes=tuple(":".join((name, *about)) for name in rule.closes),
+        quiet=rule.quiet,
     )
 
 

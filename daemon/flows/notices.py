@@ -129,6 +129,8 @@ def _note(
         return 0
     for cause in told.closes:
         notice_outbox.recover(tx, cause, event.at)
+    if told.quiet:
+        return 0
     if told.ends:
         fresh = notice_outbox.recover(tx, told.cause, event.at)
     else:

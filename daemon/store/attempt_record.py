@@ -78,6 +78,8 @@ def write_all(tx: Tx, ended: Sequence[Ended], new_id: Callable[[], str]) -> list
 
 def _hoped_for(one: Ended) -> Decision | None:
     """Return the decision about a 2xx of an endpoint without a streak; None for all else."""
+    if one.leased.delivery.error_code == DeliveryError.BLOCKED_ADDRESS:
+        return None  # it ends what the owner was told
     decision = _judge(one, failures=0, link_failures=0)
     return decision if decision.event is DeliveryEvent.SUCCEEDED else None
 
@@ -214,18 +216,28 @@ def _tell(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int
 
 
 def _tell_blocked(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
-    """Tell the journal that an address may not be called (any more): once for each delivery that finds out."""
-    blocked = DeliveryError.BLOCKED_ADDRESS
-    if decision.error_code is not blocked or leased.delivery.error_code == blocked:
+    """Tell the journal that an address may not be called (any more), and that it may be again.
+
+    Once for each delivery that finds out, and again after its owner has paused or changed the endpoint.
+    """
+    blocked, before = DeliveryError.BLOCKED_ADDRESS, leased.delivery.error_code
+    is_blocked, was_blocked = decision.error_code is blocked, before == blocked
+    if is_blocked == was_blocked and not (is_blocked and _is_changed(leased.endpoint)):
         return
     events.add(
         tx,
-        type="endpoint.blocked",
+        type="endpoint.blocked" if is_blocked else "endpoint.unblocked",
         mode=leased.endpoint.mode,
         at=now,
         endpoint_id=leased.endpoint.id,
-        data={"why": outcome.error_message},
+        data={"why": outcome.error_message} if is_blocked else {},
     )
+
+
+def _is_changed(endpoint: Endpoint) -> bool:
+    """Say whether its owner has changed the endpoint since it failed last."""
+    # An implicit one is written with each order, and has no owner who could change it.
+    return endpoint.kind == "endpoint" and endpoint.updated_at > (endpoint.last_failure_at or 0)
 
 
 def _line(leased: Leased, outcome: Outcome, kind: str, now: int) -> events.Line:

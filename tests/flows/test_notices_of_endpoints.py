@@ -1,7 +1,11 @@
 """What the owner is told of a receiver that fails: how, since when, what to do, and that it is over."""
 
+import pytest
+
+from daemon.core.delivery import DeliveryError, Outcome
 from daemon.flows import deliver, endpoint_changes
 from daemon.flows.endpoint_changes import Changes
+from daemon.store.attempt_record import Ended
 from tests.fakes.noticed import happens, sent, shown
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.shop import OWNER, FakeShop
@@ -103,6 +107,103 @@ async def test_the_address_of_orders_is_never_said_to_be_paused_and_is_shown_whe
     (body,) = await mails(shop)
     assert "never paused" in body
     assert body.endswith("\n\nmomo deliveries list --kind all --endpoint e1")
+
+
+BLOCKED = Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, "its address is not public", 1000)
+
+
+async def is_blocked(shop: FakeShop) -> None:
+    """Let its first webhook find out that its address may not be called, and the owner hear of it."""
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record(shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY)
+    (body,) = await mails(shop)
+    assert body.startswith("Nothing may be sent to https://shop.example/hook: its address is not")
+    shop.clock.advance(60)
+
+
+async def open_notices(shop: FakeShop) -> list[str]:
+    return [row.kind for row in await shown(shop) if row.recovered_at is None]
+
+
+@pytest.mark.parametrize("answer", [outcome(200), outcome(503), outcome(410)])
+async def test_a_blocked_address_that_may_be_called_again_is_told_once(
+    shop: FakeShop, answer: Outcome
+) -> None:
+    await is_blocked(shop)
+    assert await open_notices(shop) == ["endpoint.blocked"]
+    await deliver.record(shop.env, await lease_one(shop), answer, link=LINK, policy=POLICY)
+    told = await mails(shop)
+    assert told[0] == ("https://shop.example/hook may be called again: what it is owed goes out.")
+    assert "endpoint.blocked" not in await open_notices(shop)
+
+
+async def test_that_is_told_too_when_another_webhook_has_arrived_before(shop: FakeShop) -> None:
+    await is_blocked(shop)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE endpoints SET consecutive_failures = 0"))
+    ended = Ended(
+        await lease_one(shop), outcome(200), LINK, POLICY, now=shop.clock.now_us(), unit=0.5
+    )
+    await deliver.turn(shop.env, ended=[ended])
+    assert len(await mails(shop)) == 1
+    assert await open_notices(shop) == []
+
+
+@pytest.mark.parametrize(
+    "changes", [Changes(is_active=False), Changes(url="https://shop.example/other")]
+)
+async def test_a_pause_or_another_address_ends_a_block_without_a_word(
+    shop: FakeShop, changes: Changes
+) -> None:
+    await is_blocked(shop)
+    await endpoint_changes.update(shop.env, OWNER, "e1", changes)
+    assert await mails(shop) == []
+    assert await open_notices(shop) == []
+
+
+async def test_a_change_of_something_else_does_not_end_it(shop: FakeShop) -> None:
+    await is_blocked(shop)
+    await endpoint_changes.update(shop.env, OWNER, "e1", Changes(description="the till"))
+    assert await mails(shop) == []
+    assert await open_notices(shop) == ["endpoint.blocked"]
+
+
+async def test_an_automatic_pause_ends_it_too(shop: FakeShop) -> None:
+    await is_blocked(shop)
+    await happens(shop, "endpoint.auto_paused", endpoint_id="e1", consecutive_failures=20)
+    await mails(shop)
+    assert await open_notices(shop) == ["endpoint.auto_paused"]
+
+
+async def test_an_address_that_is_still_blocked_after_a_pause_or_a_change_is_told_again(
+    shop: FakeShop,
+) -> None:
+    await is_blocked(shop)
+    for changes in (
+        (Changes(is_active=False), Changes(is_active=True)),
+        (Changes(url="https://shop.example/x"),),
+    ):
+        for change in changes:
+            await endpoint_changes.update(shop.env, OWNER, "e1", change)
+        assert await mails(shop) == []
+        assert await open_notices(shop) == []
+        for _ in range(2):
+            shop.clock.advance(3600)
+            await deliver.record(shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY)
+        assert [body.partition(":")[0] for body in await mails(shop)] == [
+            "Nothing may be sent to https"
+        ]
+        assert await open_notices(shop) == ["endpoint.blocked"]
+        shop.clock.advance(60)
+
+
+async def test_a_streak_is_over_for_the_owner_who_pauses_the_endpoint(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await fails(shop, 14)
+    await mails(shop)
+    await endpoint_changes.update(shop.env, OWNER, "e1", Changes(is_active=False))
+    assert await mails(shop) == []
+    assert await open_notices(shop) == []
 
 
 async def test_a_subject_is_whole_sentences_and_fits_into_an_sms(shop: FakeShop) -> None:
