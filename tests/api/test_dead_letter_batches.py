@@ -10,6 +10,7 @@ from daemon.wire import Mode, Scope
 from tests.api.test_dead_letters import PATH, again, buried, letters
 from tests.api.test_redeliver import NOBODY, code
 from tests.fakes.api import FakeApi, running
+from tests.fakes.refusals import wrong
 
 BATCH = f"{PATH}/replay-batch"
 
@@ -47,7 +48,7 @@ async def test_batch_of_none_or_more_than_100_is_refused(
 ) -> None:
     answer = await api.live.post(BATCH, json={"dead_letter_ids": ids})
     assert code(answer) == (422, "VALIDATION_ERROR")
-    named = [(entry["field"], entry["code"]) for entry in answer.json()["details"]]
+    named = wrong(answer)
     assert named == [("dead_letter_ids[0]" if ids == [1] else "dead_letter_ids", why)]
 
 

@@ -10,6 +10,7 @@ from daemon.wire import Mode, Scope
 from tests.api.test_redeliver import NOBODY, answered, attempt, code, endpoint
 from tests.api.test_replay import DAY, pay
 from tests.fakes.api import FakeApi
+from tests.fakes.refusals import wrong_fields
 
 PATH = "/v1/open-collections/gap"
 ENDPOINTS = "/v1/open-collections/endpoints"
@@ -120,7 +121,7 @@ async def test_each_wrong_query_is_refused_by_name(
 ) -> None:
     answer = await gap(api.live, NOBODY, **changes)
     assert code(answer) == (422, "VALIDATION_ERROR")
-    assert [entry["field"] for entry in answer.json()["details"]] == [named]
+    assert wrong_fields(answer) == [named]
 
 
 async def test_more_than_31_days_are_refused(api: FakeApi) -> None:

@@ -9,6 +9,7 @@ import pytest
 from daemon.core.access import KeyKind
 from daemon.wire import Mode, Scope
 from tests.fakes.api import REQUEST_ID, FakeApi
+from tests.fakes.refusals import wrong
 
 PATH = "/v1/transactions/initialize"
 PLAIN = {"amount": "25.00", "phone_number": "0241234567"}
@@ -190,7 +191,7 @@ async def test_the_smallest_and_the_largest_are_taken(api: FakeApi, field: str, 
 
 async def test_all_wrong_fields_are_named_at_once(api: FakeApi) -> None:
     answer = await post(api.live, {"amount": 1, "meta": "no", "currancy": "GHS"})
-    named = [(entry["field"], entry["code"]) for entry in answer.json()["details"]]
+    named = wrong(answer)
     assert named == [
         ("currancy", "unknown_field"),
         ("amount", "wrong_type"),

@@ -9,6 +9,7 @@ from daemon.core.requests import PhoneIdentity
 from daemon.flows import identify
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
+from tests.fakes.refusals import wrong
 from tests.fakes.shop import METHOD_ID, TELECEL_IMSI
 
 PATH = "/v1/payment-methods"
@@ -118,8 +119,7 @@ async def test_each_wrong_field_is_refused_by_name(
     api: FakeApi, body: Any, named: list[tuple[str, str]]
 ) -> None:
     answer = await post(api.live, body)
-    assert answer.status_code == 422
-    assert [(entry["field"], entry["code"]) for entry in answer.json()["details"]] == named
+    assert wrong(answer) == named
 
 
 async def test_an_unknown_field_is_named(api: FakeApi) -> None:

@@ -14,6 +14,7 @@ from daemon.wire import Mode, Scope
 from tests.api.test_redeliver import NOBODY, answered, attempt, code, endpoint
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import STARTED, mtn
+from tests.fakes.refusals import wrong_fields
 
 PATH = "/v1/open-collections/replay"
 LOG = "/v1/open-collections/deliveries"
@@ -213,7 +214,7 @@ async def test_each_wrong_field_is_refused_by_name(
     target = await endpoint(api.live)
     answer = await api.live.post(PATH, json={"endpoint_id": target, **DAY, **changes})
     assert code(answer) == (422, "VALIDATION_ERROR")
-    assert [entry["field"] for entry in answer.json()["details"]] == [named]
+    assert wrong_fields(answer) == [named]
 
 
 async def test_31_days_are_taken_and_a_moment_more_is_not(api: FakeApi) -> None:

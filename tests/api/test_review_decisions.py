@@ -10,6 +10,7 @@ from daemon.modem.pdu import encode_deliver
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn, mtn_receipt
+from tests.fakes.refusals import wrong
 
 ID = "93214500001"
 PASSWORD = " correct horse "
@@ -96,7 +97,7 @@ async def test_wrong_bodies_decide_nothing(
     path, _reference = await held(api)
     answer = await api.live.post(f"{path}/{verb}", json=body)
     assert code(answer) == (422, "VALIDATION_ERROR")
-    assert [(entry["field"], entry["code"]) for entry in answer.json()["details"]] == named
+    assert wrong(answer) == named
     assert await waiting(api) == path
 
 

@@ -14,6 +14,7 @@ from daemon.core.access import KeyKind
 from daemon.store import webhook_secrets
 from tests.api.test_redeliver import NOBODY, code, endpoint
 from tests.fakes.api import FakeApi, running
+from tests.fakes.refusals import wrong_fields
 
 PASSWORD = "correct horse 42"
 ENDPOINTS = "/v1/open-collections/endpoints"
@@ -226,7 +227,7 @@ async def test_each_wrong_field_is_refused_by_name(
 ) -> None:
     answer = await api.local.post("/v1/webhooks/rotate-secret", json=body)
     assert code(answer) == (422, "VALIDATION_ERROR")
-    assert [entry["field"] for entry in answer.json()["details"]] == [named]
+    assert wrong_fields(answer) == [named]
 
 
 async def test_an_unknown_or_deleted_endpoint_costs_no_attempt(api: FakeApi) -> None:

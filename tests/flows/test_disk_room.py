@@ -8,8 +8,8 @@ import pytest
 from daemon.core.disk_room import BALLAST_BYTES, Room
 from daemon.core.errors import Unavailable
 from daemon.disk import BALLAST
-from daemon.flows import disk_room, notices
-from daemon.store import notice_outbox
+from daemon.flows import disk_room
+from tests.fakes.noticed import told
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -22,15 +22,6 @@ class Disk:
     def __init__(self, shop: FakeShop) -> None:
         self.free = 900 * MB
         shop.env = replace(shop.env, free_bytes=lambda _folder: self.free)
-
-
-async def told(shop: FakeShop) -> list[str]:
-    after = await shop.env.store.read(notice_outbox.cursor)
-    await notices.gather(shop.env, after, ["email"])
-    sends = await notices.due(shop.env)
-    for send in sends:
-        await notices.tried(shop.env, send, None)
-    return [send.body for send in sends]
 
 
 async def test_orders_are_refused_while_money_is_still_taken(shop: FakeShop) -> None:

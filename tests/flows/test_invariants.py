@@ -10,6 +10,7 @@ import pytest
 
 from tests.fakes.invariants import QUESTIONS, broken_invariants
 from tests.fakes.receipts import mtn
+from tests.fakes.reviewing import endpoint
 from tests.fakes.shop import FakeShop
 
 COPY_MESSAGE = (
@@ -118,14 +119,7 @@ def busy(made: Path, tmp_path: Path) -> Path:
 
 async def _make(folder: Path) -> None:
     shop = await FakeShop.make(folder)
-    await shop.env.store.write(
-        lambda tx: tx.run(
-            "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
-            "is_active, consecutive_failures, created_at, updated_at) VALUES ('e', 'endpoint', 'live', "
-            "'https://shop.example/hook', 'https://shop.example/hook', '', '[\"transaction.forwarded\"]', 1, 0, 1, 0, "
-            "0, 0)"
-        )
-    )
+    await endpoint(shop)
     paid = await shop.request()
     await shop.request()
     await shop.read(

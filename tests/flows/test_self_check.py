@@ -9,20 +9,12 @@ from daemon.api import local_status
 from daemon.core.errors import Unavailable
 from daemon.core.requests import CallMeta
 from daemon.core.self_check import EVERY_S, FIRST_S, Soundness
-from daemon.flows import notices, prune, review, self_check
-from daemon.store import backup, notice_outbox
+from daemon.flows import prune, review, self_check
+from daemon.store import backup
 from tests.fakes.falsified import falsify
+from tests.fakes.noticed import told
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
-
-
-async def told(shop: FakeShop) -> list[str]:
-    after = await shop.env.store.read(notice_outbox.cursor)
-    await notices.gather(shop.env, after, ["email"])
-    sends = await notices.due(shop.env)
-    for send in sends:
-        await notices.tried(shop.env, send, None)
-    return [send.body for send in sends]
 
 
 async def look_tomorrow(shop: FakeShop) -> Soundness | None:

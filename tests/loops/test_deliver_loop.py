@@ -49,6 +49,17 @@ async def owe(shop: FakeShop, count: int) -> None:
 
 
 @contextlib.asynccontextmanager
+async def at_work(loop: DeliverLoop) -> AsyncIterator[None]:
+    task = asyncio.create_task(loop.run())
+    try:
+        yield
+    finally:
+        await loop.stop()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
 async def running(
     shop: FakeShop, answer: Callable[[str], Outcome]
 ) -> AsyncIterator[tuple[DeliverLoop, list[str], list[FakeSender]]]:
@@ -60,13 +71,8 @@ async def running(
         return senders[-1]
 
     loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
-    task = asyncio.create_task(loop.run())
-    try:
+    async with at_work(loop):
         yield loop, posts, senders
-    finally:
-        await loop.stop()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
@@ -77,6 +83,15 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 async def statuses(shop: FakeShop) -> list[DeliveryStatus]:
     return [row.status for row in await shop.rows(Delivery, "deliveries")]
+
+
+async def all_delivered(shop: FakeShop) -> None:
+    """Wait until nothing is owed any more."""
+
+    async def delivered() -> bool:
+        return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
+
+    await until(delivered)
 
 
 async def test_a_new_delivery_goes_out_at_once(shop: FakeShop) -> None:
@@ -139,11 +154,7 @@ async def test_each_delivery_is_sent_once_when_all_is_well(shop: FakeShop) -> No
     await add_endpoint(shop, "e2")
     await owe(shop, 30)
     async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
-
-        async def done() -> bool:
-            return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
-
-        await until(done)
+        await all_delivered(shop)
     assert len(posts) == len(set(posts)) == 60
 
 
@@ -163,21 +174,17 @@ async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> N
         return Hanging(lambda url: answered(200), [])
 
     loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
-    task = asyncio.create_task(loop.run())
 
     async def quick_done() -> bool:
         rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'quick'")
         return all(row.status is DeliveryStatus.DELIVERED for row in rows)
 
-    await until(quick_done)
-    rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'slow'")
-    assert (
-        sum(row.leased_until is not None for row in rows) == shop.env.config.webhooks.per_endpoint
-    )
-    never.set()
-    await loop.stop()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with at_work(loop):
+        await until(quick_done)
+        rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'slow'")
+        leased = sum(row.leased_until is not None for row in rows)
+        assert leased == shop.env.config.webhooks.per_endpoint
+        never.set()
 
 
 async def test_what_is_sent_again_in_bulk_has_senders_of_its_own(shop: FakeShop) -> None:
@@ -192,15 +199,8 @@ async def test_what_is_sent_again_in_bulk_has_senders_of_its_own(shop: FakeShop)
         Log(io.StringIO()),
         make_bulk_sender=lambda: FakeSender(lambda url: answered(200), bulk),
     )
-    task = asyncio.create_task(loop.run())
-
-    async def done() -> bool:
-        return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
-
-    await until(done)
-    await loop.stop()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with at_work(loop):
+        await all_delivered(shop)
     rows = await shop.rows(Delivery, "deliveries")
     assert bulk == [row.webhook_id for row in rows[:3]]
     assert live == [rows[3].webhook_id]
@@ -214,15 +214,8 @@ async def test_a_replay_is_one_line_a_turn_in_the_log(shop: FakeShop) -> None:
     loop = DeliverLoop(
         shop.env, lambda: FakeSender(lambda url: answered(200), []), Log(written, as_json=True)
     )
-    task = asyncio.create_task(loop.run())
-
-    async def done() -> bool:
-        return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
-
-    await until(done)
-    await loop.stop()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with at_work(loop):
+        await all_delivered(shop)
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
     assert {line["event"] for line in lines} == {"deliver.sent_again"}
     assert sum(line["delivered"] for line in lines) == 5
@@ -244,11 +237,7 @@ async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_e
         return answered(200)
 
     async with running(shop, answer):
-
-        async def done() -> bool:
-            return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
-
-        await until(done)
+        await all_delivered(shop)
     assert hosts.index("c") < 80
     shop.close()
 
@@ -336,16 +325,13 @@ async def test_what_was_leased_ahead_does_not_begin_once_its_endpoint_is_paused(
     loop = DeliverLoop(
         shop.env, lambda: Pausing(lambda url: answered(200), posts), Log(io.StringIO())
     )
-    task = asyncio.create_task(loop.run())
 
     async def idle() -> bool:
         rows = await shop.rows(Delivery, "deliveries")
         return bool(paused_at) and all(row.leased_until is None for row in rows)
 
-    await until(idle)
-    await loop.stop()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with at_work(loop):
+        await until(idle)
     assert len(posts) == paused_at[0]
     found = await statuses(shop)
     assert (found.count(DeliveryStatus.DELIVERED), found.count(DeliveryStatus.PENDING)) == (
