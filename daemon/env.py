@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from daemon.config import Config, Http
-from daemon.core import checkout
+from daemon.core import checkout, sandbox
 from daemon.core.awake import Wakefulness
 from daemon.core.clock_watch import ClockWatch, Doubt
 from daemon.core.disk_room import DiskWatch
@@ -46,6 +46,7 @@ class Env:
         own: The shop's own wordings, as they are on the disk now.
         pulse: Who of our workers still makes progress.
         precedence: Whether something live is on its way.
+        made_up: What makes each receipt of the sandbox unlike every other.
         http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
     """
 
@@ -66,6 +67,7 @@ class Env:
     live: Live = field(default_factory=Live)
     pulse: Pulse = field(default_factory=Pulse)
     precedence: Precedence = field(default_factory=Precedence)
+    made_up: sandbox.Wheels = field(default_factory=sandbox.Wheels)
 
     @property
     def home(self) -> str:

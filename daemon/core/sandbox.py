@@ -3,7 +3,9 @@
 They pass through the same codec, wordings and rules as a message from a phone, in test mode (decisions.md section 8).
 """
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -21,6 +23,37 @@ PAYER: Final = "KWEKU ANANSE"
 SMSC: Final = "+233240000000"
 WALLET_HELD_MINOR: Final = 10_000
 TELCO_IDS: Final = 10**8
+REFERENCES: Final = 1 << 16
+"""Of the parts of a long SMS (3GPP TS 23.040, 9.2.3.24.8)."""
+
+
+class Wheel:
+    """Numbers below a limit, from one that the dice choose; none comes again before all others have.
+
+    Receipts that begin alike are told apart by the second and by the reference of their parts alone. With a reference
+    thrown for each, two of 300 in one second are the same in half of all seconds, and the later one is taken for the
+    network's repeat of the earlier: so it must be for real ones, and made-up ones must never look so.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Begin anywhere below the limit."""
+        self._limit = limit
+        self._first: int | None = None
+        self._turned = itertools.count()
+
+    def next(self, below: Callable[[int], int]) -> int:
+        """Return the next one; `below` throws the dice for the first."""
+        if self._first is None:
+            self._first = below(self._limit)
+        return (self._first + next(self._turned)) % self._limit
+
+
+@dataclass(frozen=True, slots=True)
+class Wheels:
+    """What makes each made-up receipt unlike every other."""
+
+    telco_ids: Wheel = field(default_factory=lambda: Wheel(TELCO_IDS))
+    references: Wheel = field(default_factory=lambda: Wheel(REFERENCES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +97,7 @@ def telco_id(provider: str, number: int) -> str:
 
     Args:
         provider: Canonical.
-        number: A random number below `TELCO_IDS`.
+        number: One below `TELCO_IDS`, not used before.
     """
     leading = "932" if provider == "momo_mtn" else "152"
     return f"{leading}{number:08d}"

@@ -12,7 +12,7 @@ from daemon.core.requests import ReadPart, Source
 from daemon.env import Env
 from daemon.intake.parts import digest
 from daemon.modem.pdu_encode import encode_deliver
-from daemon.store import expiry, lists, transactions
+from daemon.store import expiry, lists, payments, transactions
 from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 
@@ -83,8 +83,7 @@ async def make_up(env: Env, request: SimulateRequest) -> MadeUp:
             provider=request.provider,
             amount_minor=_amount(request, transaction),
             currency=request.currency if transaction is None else transaction.currency,
-            telco_id=request.transaction_id
-            or sandbox.telco_id(request.provider, env.entropy.below(sandbox.TELCO_IDS)),
+            telco_id=request.transaction_id or await _telco_id(env, request.provider),
             reference_text=_typed(request, transaction),
             payer_name=request.payer_name,
             payer_phone=request.payer_phone,
@@ -122,6 +121,21 @@ def _find(tx: Tx, env: Env, request: SimulateRequest, now: int) -> Transaction:
     return found
 
 
+async def _telco_id(env: Env, provider: str) -> str:
+    """Return an ID that no payment of the sandbox has, of this run or of one before."""
+    while True:
+        number = env.made_up.telco_ids.next(env.entropy.below)
+        found = sandbox.telco_id(provider, number)
+        if not await _has_payment(env, found):
+            return found
+
+
+async def _has_payment(env: Env, telco_id: str) -> bool:
+    return bool(
+        await env.store.read(lambda reader: payments.with_telco_id(reader, Mode.TEST, telco_id))
+    )
+
+
 def _amount(request: SimulateRequest, transaction: Transaction | None) -> int:
     if request.amount_minor is not None:
         return request.amount_minor
@@ -143,7 +157,7 @@ def _parts(env: Env, sender: str, text: str, at: int) -> tuple[ReadPart, ...]:
         text,
         sandbox.sent_at(at),
         smsc=sandbox.SMSC,
-        reference=env.entropy.below(1 << 16),
+        reference=env.made_up.references.next(env.entropy.below),
         width=16,
     )
     found = []
