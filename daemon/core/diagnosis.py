@@ -157,7 +157,7 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
         DeliveryError.HTTP_ERROR,
         DeliveryError.REDIRECT,
     }
-    host = endpoint.url_normalised.split("/")[2]
+    host = _called(endpoint.url_normalised)
     what = f"{host} answered {letter.last_status_code}" if answered else host
     since = letter.failing_since or letter.failed_at
     if letter.reason == DeadLetterReason.PERMANENT_4XX:
@@ -179,6 +179,15 @@ def explain(status_code: int | None, error_code: str | None) -> tuple[str, str]:
     else:
         cause = _ERRORS.get(error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
     return cause.means, cause.mend
+
+
+def _called(url: str) -> str:
+    """Return what people call a receiver: its host; of this machine's own (decision 20) the program or the folder."""
+    _, remote, rest = url.partition("://")
+    if remote:
+        return rest.partition("/")[0]
+    scheme, _, path = url.partition(":")
+    return "the listener" if scheme == "listen" else path
 
 
 def _cause(letter: DeadLetter) -> _Cause:

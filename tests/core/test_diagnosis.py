@@ -47,6 +47,22 @@ def test_a_refusal_says_what_answered_since_when_and_what_to_do() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("url", "called"),
+    [
+        ("listen:e97124b5-d7dd-47fd-a498-df710ca6887f", "the listener"),
+        ("exec:/usr/local/bin/paid", "/usr/local/bin/paid"),
+        ("spool:/paid", "/paid"),
+        ("https://shop.example:8443/hook", "shop.example:8443"),
+    ],
+)
+def test_a_receiver_on_this_machine_has_no_host_and_is_named_all_the_same(
+    url: str, called: str
+) -> None:
+    found = diagnose(refused(410), endpoint(url=url, url_normalised=url))
+    assert found.text.startswith(f"{called} answered 410: ")
+
+
 def test_an_exhausted_schedule_says_how_often_and_from_when() -> None:
     gone = letter(
         DeadLetterReason.RETRIES_EXHAUSTED, DeliveryError.TIMEOUT, None,
