@@ -60,6 +60,7 @@ def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:
     place = f"on SIM {where}" if where else "on no SIM now"
     said = f"{verb} {number} ({name}), {place}" if verb else f"{number} ({name}) is {place}"
     line = f"{terminal.style('✓', 'green')} {said}"
+    typed = number.replace(" ", "") or clean(row.get("id"))
     return Answer(
         document=reply.text,
         rows=[row],
@@ -67,5 +68,5 @@ def changed(reply: Reply, terminal: Terminal, verb: str) -> Answer:
         notes=warnings_of(reply.body),
         next=["momo lines"]
         if where
-        else ["momo sims list", f"momo sims assign DEVICE:SLOT --method {row.get('id')}"],
+        else ["momo sims list", f"momo sims assign DEVICE:SLOT --method {typed}"],
     )

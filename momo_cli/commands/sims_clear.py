@@ -46,7 +46,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     on_it = [row for row in found.data or () if _is_on(row, sim)]
     if not on_it:
         said = f"There is no number on {options.device}:{options.slot}."
-        return Answer(document=dumps({"success": True, "data": None}), lines=[said], empty=said)
+        return Answer(document=dumps({"success": True, "data": None}), empty=said)
     return changed(put_on(client, str(on_it[0].get("id")), None), terminal, "Took off")
 
 

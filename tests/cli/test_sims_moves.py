@@ -65,3 +65,11 @@ def test_clear_of_an_empty_sim_changes_nothing(taken: FakeApi, momo: Momo) -> No
     ran = momo("sims", "clear", "zte-front:1", "--json")
     assert (ran.code, ran.json) == (0, {"success": True, "data": None})
     assert [asked.method for asked in taken.asked] == ["GET", "GET"]
+
+
+def test_a_sim_without_a_number_is_said_to_have_none_once(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([]))
+    ran = momo("sims", "clear", "zte-front:0", "-o", "table")
+    assert ran.code == 0
+    assert (ran.out + ran.err).count("There is no number on zte-front:0.") == 1
