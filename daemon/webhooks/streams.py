@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from daemon.core.delivery import DeliveryError
+from daemon.system import Clock, SystemClock
 
+CLOCK: Clock = SystemClock()
 CHECK_S: Final = 60.0
 """How long the check of an address holds for a connection that stays open."""
 RECEIVED_BYTES_MAX: Final = 256 * 1024
@@ -107,7 +109,7 @@ class TlsStream(asyncio.Protocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
-        self._opened_at = self._loop.time()
+        self._opened_at = CLOCK.boottime()
         self._in = bytearray()
         self._out = bytearray()
         self._ended = False
@@ -199,7 +201,8 @@ class TlsStream(asyncio.Protocol):
         return None if self._transport is None else self._transport.get_extra_info(info)
 
     def _is_stale(self) -> bool:
-        if self._ended or self._in or self._loop.time() - self._opened_at > CHECK_S:
+        # Through a sleep of the machine too: the other end and the routers between have long forgotten it.
+        if self._ended or self._in or CLOCK.boottime() - self._opened_at > CHECK_S:
             return True
         opened = self.get_extra_info("socket")
         # The peer's goodbye may have reached the kernel and not yet us.

@@ -12,6 +12,7 @@ from daemon.core.delivery import DeliveryError, Outcome
 from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
 from daemon.webhooks import dial, streams
 from daemon.webhooks.sender import Sender
+from tests.fakes.clock import FakeClock
 from tests.fakes.posting import BODY, MakeSender, headers, judged, post
 from tests.fakes.receiver import DROP, HANG, Answer, Receiver
 
@@ -82,6 +83,18 @@ async def test_a_connection_whose_check_is_old_is_not_reused(
     for _ in range(2):
         assert (await post(sender, receiver.url())).status_code == 200
     assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+async def test_a_connection_that_slept_with_the_machine_is_not_reused(
+    receiver: Receiver, make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr(streams, "CLOCK", clock)
+    sender = make_sender()
+    for asleep_s in (0.0, 30.0, streams.CHECK_S):
+        clock.sleep(asleep_s)  # the monotonic hand stands still
+        assert (await post(sender, receiver.url())).status_code == 200
+    assert [request.connection for request in receiver.requests] == [1, 1, 2]
 
 
 async def test_posts_at_the_same_time_do_not_mix(
