@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import sqlite3
 import sys
 import time
@@ -24,10 +25,11 @@ def verified(body: bytes, header: str) -> bool:
     """Say whether momo signed these bytes within the last five minutes."""
     fields = [field.partition("=") for field in header.split(",")]
     sent = next((value for name, _, value in fields if name == "t"), "")
-    if not sent.isdigit() or abs(time.time() - int(sent)) > TOLERANCE_S:
+    if not re.fullmatch("[0-9]{1,12}", sent) or abs(time.time() - int(sent)) > TOLERANCE_S:
         return False
-    expected = hmac.digest(SECRET.encode(), sent.encode() + b"." + body, hashlib.sha256).hex()
-    return any(name == "v1" and hmac.compare_digest(value, expected) for name, _, value in fields)
+    mac = hmac.digest(SECRET.encode(), sent.encode() + b"." + body, hashlib.sha256).hex().encode()
+    given = [value.encode() for name, _, value in fields if name == "v1"]
+    return any(hmac.compare_digest(value, mac) for value in given)
 
 
 def store(event: dict) -> bool:

@@ -5,13 +5,15 @@
     flask --app app run
 
 The customer orders, sees the code to type and where to pay, and the page says when the money came. The order is paid when
-momo's webhook says so; the page itself decides nothing.
+momo's webhook says so; the page itself decides nothing. To hear of money that the network takes back, add its address with
+`momo endpoints add https://HOST/momo --event transaction.completed --event transaction.reversed`.
 """
 
 import hashlib
 import hmac
 import json
 import os
+import re
 import sqlite3
 import time
 import urllib.request
@@ -88,7 +90,7 @@ def show(number: str):
 
 @app.post("/momo")
 def webhook():
-    """Take momo's word that an order is paid. It may say so twice, and is believed once."""
+    """Take momo's word that an order is paid, or that its money was taken back: each may be said twice, and in any order."""
     body = request.get_data()
     if not verified(body, request.headers.get("X-Svc-Signature", "")):
         abort(400)
@@ -97,11 +99,16 @@ def webhook():
         new = shop.execute(
             "INSERT INTO seen (webhook_id) VALUES (?) ON CONFLICT DO NOTHING", [event["webhook_id"]]
         ).rowcount
-        paid = event["data"]
-        if new and paid["status"] in ("SUCCESS", "OVERPAID"):
+        told = event["data"]
+        if new and told.get("reversed_at"):
+            shop.execute(
+                "UPDATE orders SET taken_back = ? WHERE reference = ?",
+                [told["reversed_at"], told["reference"]],
+            )
+        elif new and told["status"] in ("SUCCESS", "OVERPAID"):
             shop.execute(
                 "UPDATE orders SET paid = ?, payer = ? WHERE reference = ?",
-                [paid["actual_amount"], paid["payer"]["name"], paid["reference"]],
+                [told["actual_amount"], told["payer"]["name"], told["reference"]],
             )
     return "", 204
 
@@ -110,8 +117,9 @@ def verified(body: bytes, header: str) -> bool:
     """Say whether momo signed these bytes within the last five minutes."""
     fields = [field.partition("=") for field in header.split(",")]
     sent = next((value for name, _, value in fields if name == "t"), "")
-    if not sent.isdigit() or abs(time.time() - int(sent)) > TOLERANCE_S:
+    if not re.fullmatch("[0-9]{1,12}", sent) or abs(time.time() - int(sent)) > TOLERANCE_S:
         return False
     secret = os.environ["MOMO_WEBHOOK_SECRET"].encode()
-    expected = hmac.digest(secret, sent.encode() + b"." + body, hashlib.sha256).hex()
-    return any(name == "v1" and hmac.compare_digest(value, expected) for name, _, value in fields)
+    mac = hmac.digest(secret, sent.encode() + b"." + body, hashlib.sha256).hex().encode()
+    given = [value.encode() for name, _, value in fields if name == "v1"]
+    return any(hmac.compare_digest(value, mac) for value in given)

@@ -81,6 +81,9 @@ def signed(secret: str = SECRET, ago_s: int = 0) -> dict[str, str]:
 
 def test_what_is_genuine_is_taken_and_nothing_else(port: int) -> None:
     assert post(port, signed()) == 204
+    now = int(utc_now().timestamp())
+    assert post(port, {"X-Svc-Signature": f"t={now},v1=\u00e9"}) == 400
+    assert post(port, {"X-Svc-Signature": "t=\u00b2,v1=" + "0" * 64}) == 400
     assert post(port, {}) == 400
     assert post(port, signed(OLD)) == 400
     assert post(port, signed(ago_s=310)) == 400

@@ -94,5 +94,6 @@ def test_receiver_of_the_guide_accepts_our_signatures_and_nothing_else() -> None
     assert not verified(body + b" ", header, secret, now)
     assert not verified(body, header, secret[:-2] + "g=", now)
     assert not verified(body, header, secret, now + 301)
-    for garbage in ("", "t=,v1=", "v1=00", "t=1767225600", "t=x,v1=y", header.replace("t=", "t=-")):
+    garbled = ("t=x,v1=y", "t=\u00b2,v1=y", "t=1767225600,v1=\u00e9", header.replace("t=", "t=-"))
+    for garbage in ("", "t=,v1=", "v1=00", "t=1767225600", "t=" + "1" * 5000, *garbled):
         assert not verified(body, garbage, secret, now)
