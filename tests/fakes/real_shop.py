@@ -258,8 +258,10 @@ class RealShop:
         process, self.process = self.process, None
         if process is None:
             return
-        # The number is the daemon's as long as its starter has not been waited for.
-        for pid in {process.pid, self.pid or process.pid}:
+        pids = {process.pid, self.pid or process.pid}
+        if process.returncode is not None:
+            pids.remove(process.pid)  # it was waited for: its number may be another's by now
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.wait(STOP_S)
