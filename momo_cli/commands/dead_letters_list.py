@@ -10,6 +10,7 @@ from momo_cli import exits
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.dead_letters import VIEW, grouped, next_commands
+from momo_cli.finding import faults
 from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import at
@@ -70,4 +71,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         else [],
         next=next_commands(rows),
         exit_code=exits.FINDINGS if options.fail_if_any and rows else exits.OK,
+        faults=faults(
+            reply, "webhook was given up", "webhooks were given up", wanted=options.fail_if_any
+        ),
     )

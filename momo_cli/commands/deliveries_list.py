@@ -12,6 +12,7 @@ from momo_cli.answer import Answer, Call, Head, Row, View
 from momo_cli.client import Client, Reply
 from momo_cli.deliveries import FIELDS, answered
 from momo_cli.errors import usage
+from momo_cli.finding import faults
 from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -96,12 +97,15 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     reply = client.get(Path.DELIVERIES, **options.query, limit=options.limit, offset=options.offset)
     rows = reply.data or []
     kind = options.query["status"]
+    word = f"{kind} " if kind else ""
     return Answer(
         document=reply.text,
         rows=rows,
         heading=_heading(reply, options),
-        empty="" if rows else f"No {kind} deliveries." if kind else "No deliveries.",
+        empty="" if rows else f"No {word}deliveries.",
+        next=[f"momo deliveries show {rows[0]['id']}"] if options.fail_if_any and rows else [],
         exit_code=exits.FINDINGS if options.fail_if_any and rows else exits.OK,
+        faults=faults(reply, f"{word}delivery", f"{word}deliveries", wanted=options.fail_if_any),
     )
 
 

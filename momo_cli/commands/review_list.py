@@ -9,6 +9,7 @@ from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client, Reply
+from momo_cli.finding import faults
 from momo_cli.reviews import VIEW
 from momo_cli.terminal import Terminal
 from momo_cli.text import at, clean
@@ -61,6 +62,7 @@ def run(client: Client, _terminal: Terminal, options: Options) -> Answer:
         empty="" if rows else "Nothing waits for you.",
         next=[f"momo review show {clean(rows[0].get('id'))}"] if rows else [],
         exit_code=exits.FINDINGS if options.fail_if_any and rows else exits.OK,
+        faults=faults(reply, "payment to review", "payments to review", wanted=options.fail_if_any),
     )
 
 

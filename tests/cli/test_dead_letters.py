@@ -30,8 +30,11 @@ def test_dead_letters_are_told_by_what_went_wrong(api: FakeApi, momo: Momo) -> N
 
 def test_a_list_that_is_not_empty_fails_when_asked_to(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ApiPath.DEAD_LETTERS, ok([samples.DEAD_LETTER]), ok([]))
-    assert momo("dl", "ls", "--fail-if-any", "--quiet").code == 6
-    assert momo("dl", "ls", "--fail-if-any", "--quiet").code == 0
+    ran = momo("dl", "ls", "--fail-if-any", "--quiet")
+    assert (ran.code, ran.out) == (6, "")
+    assert ran.err == (f"error: 1 webhook was given up\nnext:  momo dead-letters replay {LETTER}\n")
+    ran = momo("dl", "ls", "--fail-if-any", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
 def test_one_is_shown_with_its_answer_and_payload(api: FakeApi, momo: Momo) -> None:

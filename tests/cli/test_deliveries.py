@@ -114,3 +114,18 @@ def test_a_long_gap_is_never_cut_off_silently(api: FakeApi, momo: Momo) -> None:
     assert ran.code == 6
     assert [line["type"] for line in documents(ran.out)] == ["item", "item", "summary"]
     assert api.asked[-1].query["cursor"] == "abc"
+
+
+def test_a_list_that_is_to_be_empty_tells_cron_in_two_lines_how_many_there_are(
+    api: FakeApi, momo: Momo
+) -> None:
+    failed = ok([samples.DELIVERY], meta={"limit": 50, "offset": 0, "total": 214})
+    api.on("GET", ApiPath.DELIVERIES, failed, ok([]))
+    words = ("deliveries", "list", "--status", "failed", "--fail-if-any", "--quiet")
+    ran = momo(*words)
+    assert (ran.code, ran.out) == (6, "")
+    assert ran.err == (
+        f"error: 214 failed deliveries\nnext:  momo deliveries show {samples.DELIVERY['id']}\n"
+    )
+    ran = momo(*words)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")

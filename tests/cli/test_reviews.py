@@ -51,7 +51,12 @@ def test_fail_if_any_is_6_when_somebody_is_waited_for(
     rows: list[dict[str, Any]], code: int, api: FakeApi, momo: Momo
 ) -> None:
     api.on("GET", wire.Path.REVIEWS, ok(rows))
-    assert momo("review", "list", "--fail-if-any", "-q").code == code
+    ran = momo("review", "list", "--fail-if-any", "-q")
+    assert (ran.code, ran.out) == (code, "")
+    says = f"error: 1 payment to review\nnext:  momo review show {samples.REVIEW['id']}\n"
+    assert ran.err == (says if rows else "")
+    # Who asks for a form gets it.
+    assert momo("review", "list", "--fail-if-any", "-q", "--json").json["data"] == rows
 
 
 def test_list_in_a_pipe_has_one_column_for_each_field(api: FakeApi, momo: Momo) -> None:
