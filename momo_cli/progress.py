@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from typing import Final
 
 from momo_cli import system
-from momo_cli.terminal import Terminal
+from momo_cli.terminal import ERASE, Terminal
 
 _BAR: Final = 24
 _EVERY_S: Final = 0.1
 """Faster than this nobody reads, and a slow line over SSH would hold the work up."""
-_ERASE: Final = "\r\x1b[K"
 
 
 @contextmanager
@@ -38,15 +37,17 @@ def progress(terminal: Terminal, label: str, total: int) -> Iterator[Callable[[i
         now_s = system.monotonic()
         if now_s - last_s >= _EVERY_S or done == total:
             last_s = now_s
-            terminal.stderr.write(_ERASE + terminal.plain(line(terminal, label, done, total)))
+            terminal.stderr.write(ERASE + terminal.plain(line(terminal, label, done, total)))
             terminal.stderr.flush()
+            terminal.unfinished.open = True
 
     try:
         step(0)
         yield step
     finally:
-        terminal.stderr.write(_ERASE)
+        terminal.stderr.write(ERASE)
         terminal.stderr.flush()
+        terminal.unfinished.open = False
 
 
 def shows(terminal: Terminal) -> bool:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Final, TextIO
 
@@ -31,8 +31,17 @@ _ASCII: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _COMMANDS: Final = ("next:  ", "  next:  ", "       momo ", "         momo ")
 """How lines begin that say what to type."""
+ERASE: Final = "\r\x1b[K"
+"""Back to the beginning of the line, which is emptied."""
 _NO_LIMIT: Final = 10_000
 """Columns of a table that goes to a pipe because `-o table` asked for it: never cut there."""
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """Whether the cursor stands in a line that rewrites itself (`progress`), so that what is said begins a new one."""
+
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,7 @@ class Terminal:
         now: Reads the clock.
         commands: The words of every command, by which hints are known.
         shop_zone: Names the shop's zone, as far as that is known; else empty.
+        unfinished: The line of stderr that the cursor stands in.
     """
 
     flags: Flags
@@ -70,6 +80,7 @@ class Terminal:
     now: Callable[[], datetime] = system.now
     commands: Container[str] = ()
     shop_zone: Callable[[], str] = str
+    unfinished: Unfinished = field(default_factory=Unfinished)
 
     def note(self, text: str) -> None:
         """Say something on stderr, unless `-q`."""
@@ -89,6 +100,9 @@ class Terminal:
             from momo_cli.wrapping import hung  # noqa: PLC0415  # only long lines need it
 
             text = "\n".join(piece for line in text.split("\n") for piece in hung(line, self.width))
+        if self.unfinished.open:
+            self.stderr.write(ERASE)
+            self.unfinished.open = False
         self.stderr.write(text + "\n")
         self.stderr.flush()
 

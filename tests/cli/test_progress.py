@@ -41,6 +41,18 @@ def test_line_rewrites_itself_and_is_gone_at_the_end(terminal: Terminal) -> None
     assert "\n" not in shown
 
 
+def test_what_is_said_meanwhile_stands_on_a_line_of_its_own(terminal: Terminal) -> None:
+    with progress(terminal, "Sending", 4) as step:
+        terminal.note("warning: it is paused")
+        terminal.note("and another")
+        step(4)
+    assert isinstance(terminal.stderr, io.StringIO)
+    shown = terminal.stderr.getvalue()
+    assert "─\r\x1b[Kwarning: it is paused\nand another\n\r\x1b[KSending  4 of 4" in shown
+    terminal.note("done")
+    assert terminal.stderr.getvalue().endswith("\r\x1b[Kdone\n")
+
+
 def test_ascii_where_the_locale_is(terminal: Terminal) -> None:
     assert line(replace(terminal, symbols=False), "Sending", 1, 2) == (
         "Sending  1 of 2  ############------------"
