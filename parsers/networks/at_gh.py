@@ -31,7 +31,7 @@ PLMNS: Final = ("62003", "62006")
 
 _BOOK: Final = Book(NETWORK, GHANA, order="mdy", unverified=True)
 _BALANCE: Final = (
-    r"(?:Your )?(?:(?:[Nn]ew|[Aa]vailable|[Cc]urrent) )?(?:(?:AT|AirtelTigo)[ \-]?Money )?[Bb]alance(?: is~:?|~:)~"
+    r"(?:Your )?(?:(?:[Nn]ew|[Aa]vailable|[Cc]urrent) )?(?:(?:AT|AirtelTigo)(?: |-)?Money )?[Bb]alance(?: is~:?|~:)~"
     rf"{BALANCE}~\.{FEE_AND_LEVY}"
 )
 _NEW_BALANCE: Final = rf"(?:Your )?[Nn]ew (?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."

@@ -15,6 +15,7 @@ from parsers.template import (
     ADVERT,
     AGENT,
     AMOUNT,
+    CEDI,
     DATE,
     FEE,
     FEE_PROVEN,
@@ -51,7 +52,7 @@ _TAX_END: Final = r"(?:\.|(?=\s{1,16}[A-Z]))"
 _ID_LABEL: Final = r"(?:Financial )?(?i:transaction id|txn id)~:"
 _LEVY: Final = r"(?i:(?:your )?(?:e-?levy|vat|tax)(?: charged?)?)(?: is| was)?~:?~"
 # Before the fee, as Telecel and the pushes print it; written twice because a group that repeats may hold no other.
-_LEVIES: Final = rf"(?:{_LEVY}(?:GHS\s{{0,3}})?(?:[\d.,]{{0,11}}\d|-)[.,]?~)?"
+_LEVIES: Final = rf"(?:{_LEVY}(?:{CEDI}\s{{0,3}})?(?:[\d.,]{{0,11}}\d|-)[.,]?~)?"
 _FEE_CLAUSE: Final = rf"(?i:(?:transaction )?fee(?: charged)?(?:~:| is| was))~{FEE_PROVEN}"
 _RECEIPT_TAIL: Final = (
     rf"[.,]~{_ID_LABEL}~{_ID}[.,]?~{_LEVIES}{_LEVIES}{_FEE_CLAUSE}"
@@ -59,7 +60,7 @@ _RECEIPT_TAIL: Final = (
 )
 
 _SECOND_BALANCES: Final = re.compile(
-    r"(?:current|new)\s{1,16}balance\s{0,16}:", re.ASCII | re.IGNORECASE
+    r"(?:current|new)\s{1,16}balance\s{0,16}(?::|gh)", re.ASCII | re.IGNORECASE
 )
 _LABEL: Final = re.compile(
     r"(?:balance|reference|\bref|\bid|\bfee)\s{0,16}(?::|charged\b|is\b|was\b)",
@@ -130,7 +131,7 @@ def _typed_for_payee(found: Found) -> str | None:
 
 def _set_reference(found: Found, typed: str) -> None:
     text = typed.strip()
-    if text and text not in _NOTHING_TYPED:
+    if text and " ".join(text.split()) not in _NOTHING_TYPED:
         found["reference"] = text
     else:
         found.pop("reference", None)
@@ -280,7 +281,7 @@ WORDINGS: Final = (
         "cash_in",
         Kind.CASH_IN,
         ("received for", "Current Balance", "Transaction I", "Fee charged:"),
-        rf"Cash[ \-][Ii]n received for {AMOUNT} from {AGENT}\. Current Balance:?~{_BALANCE}~\.?(?: Available Balance:?~"
+        rf"Cash(?: |-)[Ii]n received for {AMOUNT} from {AGENT}\. Current Balance:?~{_BALANCE}~\.?(?: Available Balance:?~"
         rf"{_AVAILABLE}~\.)? Transaction I[Dd]:~{_ID}[.,] Fee charged:~{FEE}\.{ADVERT}",
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "

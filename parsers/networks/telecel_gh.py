@@ -41,19 +41,22 @@ FOOTERS: Final = (
     "Do more with Telecel Cash!",
     "Sendi k3k3!",
 )
-_FOOTER_START: Final = 10
-"""So many characters of a footer tell it from the payer's text."""
+_FOOTER_STARTS: Final = tuple(
+    re.compile(r"\s{1,16}".join(map(re.escape, footer[:10].split())), re.ASCII)
+    for footer in FOOTERS
+)
+"""Ten characters of a footer tell it from the payer's text."""
 
 _ID: Final = r"(?P<telco_id>\d{10,18})"
 _CONFIRMED: Final = rf"{_ID} (?:[Cc]onfirmed|CONFIRMED)\."
 _RECEIVED: Final = rf"You have [Rr]eceived(?: a payment of)? {AMOUNT}"
 _AT: Final = rf"on {DATE},?(?: at)? {TIME}"
 _NEW_BALANCE: Final = (
-    r"Your (?:new |available |current )?(?:(?:[A-Z][A-Za-z]{1,15}|T)[ \-]Cash )?(?:wallet )?"
+    r"Your (?:new |available |current )?(?:(?:[A-Z][A-Za-z]{1,15}|T)(?: |-)Cash )?(?:wallet )?"
     rf"balance(?: is~:?|~:)~{BALANCE}~\."
 )
 _PHONE_AND_NAME: Final = rf"{PAYER_PHONE}(?:~-~| ){PAYER_NAME}"
-_FOOTER: Final = r"(?P<footer>Stay\salert.{0,400})"
+_FOOTER: Final = r"(?P<footer>Stay alert.{0,400})"
 _REST: Final = r"(?P<rest>.{0,1400})"
 _CHARGES: Final = (
     rf"(?: You were charged {FEE}\.)?(?: (?i:(?:your )?e-?levy(?: charge)?(?: is|:)) {TAX}\.?)?"
@@ -72,7 +75,8 @@ _FIXED: Final = re.compile(
     r"balance|confirmed|received|\bref(?:erence)?\s{0,16}:", re.ASCII | re.IGNORECASE
 )
 _LATER_FOOTER: Final = re.compile(
-    r"(?<=[.\n])\s{0,16}(?:Stay alert|Never share your|Do more with|Download the|Dial \*)", re.ASCII
+    r"(?<=[.\n])\s{0,16}(?:Stay\s{1,16}alert|Never\s{1,16}share\s{1,16}your|Do\s{1,16}more\s{1,16}with|Download\s{1,16}the|Dial\s{1,16}\*)",
+    re.ASCII,
 )
 """How a footer begins whose rest changes; a payer who types the same only shortens his own text."""
 _SECOND_BALANCE: Final = re.compile(
@@ -118,8 +122,8 @@ def _typed_by_us(found: Found) -> str | None:
 def _without_footers(text: str) -> str:
     """Return the text without the known footers at its end, whole or cut."""
     text = text.strip()
-    for footer in FOOTERS:
-        start = text.rfind(footer[:_FOOTER_START])
+    for footer, begins in zip(FOOTERS, _FOOTER_STARTS, strict=True):
+        start = max((found.start() for found in begins.finditer(text)), default=-1)
         if start >= 0:
             end = " ".join(text[start:].split())
             if footer.startswith(end) or end.startswith(footer):
@@ -255,7 +259,7 @@ WORDINGS: Final = (
         "cash_in",
         Kind.CASH_IN,
         ("was made to your account from", "balance"),
-        rf"{_CONFIRMED} On {DATE} at {TIME}, a (?:deposit|cash[ \-]in) of {AMOUNT} was made to your account from {AGENT}\. "
+        rf"{_CONFIRMED} On {DATE} at {TIME}, a (?:deposit|cash(?: |-)in) of {AMOUNT} was made to your account from {AGENT}\. "
         rf"{_NEW_BALANCE}{_ADVERT}",
         "0000014256693557 Confirmed. On 2026-08-10 at 14:19:45, a deposit of GHS30.00 was made to your account from YAW "
         "BEDIAKOH 0244 ENTERPRISE. Your balance is GHS30.67.\nStay alert.",

@@ -252,7 +252,7 @@ async def test_old_messages_are_read_again_once_and_pay_by_the_same_rules(
 ) -> None:
     order = await mtn.request()
     unread = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500101", 92_500))
-    noise = await receive(mtn, MTN_SENDER, "Enjoy 50% bonus today. Dial *138# now.")
+    noise = await receive(mtn, MTN_SENDER, "Your session has ended.")
     assert (unread.state, noise.state) == (MessageState.UNPARSED, MessageState.UNPARSED)
     put_template(mtn, tmp_path)
     dry = await reparse.reparse(mtn.env, reparse.Wanted(dry_run=True))

@@ -180,6 +180,28 @@ def test_a_footer_cut_anywhere_leaves_the_reference_clean() -> None:
         assert reading.reference == CODE
 
 
+@pytest.mark.parametrize("space", ["  ", "\t", "\n", " \r\n "])
+def test_a_footer_whose_spaces_differ_is_no_text_of_the_payer(space: str) -> None:
+    text = TELECEL.format(name=NAME, reference=CODE)
+    for footer in (text, text.replace("Stay alert. Never", "Do more with our app. Never")):
+        start = footer.index("\n") + len(f"\nReference: {CODE}.")
+        reading = read("T-CASH", footer[:start] + footer[start:].replace(" ", space))
+        assert isinstance(reading, Payment)
+        assert reading.reference == CODE
+
+
+def test_two_receipts_in_one_text_are_none() -> None:
+    text = MTN.format(name=NAME, reference=CODE)
+    cash_in = (
+        "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
+        "322.10. Transaction ID: 85098456777. Fee charged: GHS 0."
+    )
+    # The amount of the first with the ID of the second would be a payment that never was.
+    glued = text[: text.index(". Transaction ID")] + cash_in
+    for end in ("", " Cash in (Deposit) is a free transaction on MTN Mobile Money."):
+        assert not isinstance(read("MobileMoney", glued + end), Payment)
+
+
 def test_the_worst_texts_are_read_quickly() -> None:
     worst = [
         ("Payment received for GHS 1.00 from " + "Current Balance: GHS 1.00 . " * 60)[:1600],
@@ -191,6 +213,7 @@ def test_the_worst_texts_are_read_quickly() -> None:
         ("0000014673911819 Confirmed. You have received GH sent to You were charged paid to as payment from " + "1,1" * 500)[:1600],
         "Payment received for GHS " + "1," * 780,
         "a, b from c " * 133,
+        (TELECEL.format(name=NAME, reference=("Stay" + " " * 16) * 80))[:1600],
     ]  # fmt: skip
     for text in worst:
         start = time.thread_time()

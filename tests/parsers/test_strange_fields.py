@@ -1,0 +1,106 @@
+"""What people have for names and type for references: the figures of the receipt stay, and a code is found."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parsers.match import compiled
+from parsers.read import read, wordings
+from parsers.reading import Kind, Payment
+from parsers.svc_code import candidates
+from parsers.template import Wording
+
+NAMED = [
+    (wording, sample)
+    for wording in wordings()
+    if wording.country.region == "GH"
+    and wording.kind in {Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT}
+    and not wording.cut
+    for sample in wording.samples
+]
+
+
+def sums(text: str) -> tuple[object, ...] | None:
+    """Return what says which money it is, None when the text is no payment."""
+    reading = read(None, text)
+    if not isinstance(reading, Payment):
+        return None
+    return (reading.amount, reading.telco_id, reading.balance, reading.network, reading.kind)
+
+
+def with_name(wording: Wording, sample: str, name: str) -> str | None:
+    """Return the sample with another payer, None when it prints none or repeats him elsewhere."""
+    match = compiled(wording.pattern).fullmatch(sample)
+    assert match is not None
+    group = next(
+        (one for one in ("payer_name", "payer_name_first") if match.groupdict().get(one)), ""
+    )
+    if not group or sample.count(match[group].strip()) > 1:
+        return None
+    start = match.start(group)
+    return sample[:start] + name + sample[start + len(match[group].rstrip()) :]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "O'BRIEN KOFI",
+        "KWAME\u2019S 24/7 SHOP",
+        "A. B. MENSAH-OSEI (JNR)",
+        "BigPay 0099",
+        "GHS 100 VENTURES",
+        "PIUS 4 .",
+        "ABENA",
+        "MADE ON TIME AND FROM HOME LTD",
+        "Ng'ang'a \u00c9l\u00e8ve",
+        "233 FOODS, ACCRA",
+    ],
+)
+def test_strange_names_change_nothing_else(name: str) -> None:
+    tried = 0
+    for wording, sample in NAMED:
+        text = with_name(wording, sample, name)
+        # Where the number of the payer stands first, a name that begins with digits could be one.
+        if text is None or (name[0].isdigit() and wording.network != "mtn"):
+            continue
+        assert sums(text) == sums(sample), (wording.network, wording.name)
+        tried += 1
+    assert tried > 7
+
+
+def with_reference(sample: str, typed: str) -> str | None:
+    """Return the sample with another typed text, None when it prints none, or wraps or repeats it."""
+    reading = read(None, sample)
+    assert isinstance(reading, Payment)
+    old = reading.reference
+    if old is None or reading.reference_raw is not None or sample.count(old) > 1:
+        return None
+    return sample.replace(old, typed)
+
+
+@given(
+    st.sampled_from(("K7M2QX", "A7K2M9")),
+    st.sampled_from(("", " ", "-", ".", " - ", "  ")),
+    st.integers(1, 5),
+    st.sampled_from(("", "order ", "pay for ", "Gh Gh ", "No. ", "'", "(")),
+    st.sampled_from(("", " thanks", " for rice", "!", ")", "'", " 2 bags", ", Ama")),
+    st.sampled_from((str.upper, str.lower)),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_code_is_found_however_it_was_typed(
+    code: str, joint: str, at: int, before: str, behind: str, case: Callable[[str], str]
+) -> None:
+    typed = f"{before}{case(code[:at] + joint + code[at:])}{behind}"
+    tried = 0
+    for wording, sample in NAMED:
+        text = with_reference(sample, typed)
+        if text is None:
+            continue
+        reading = read(None, text)
+        assert isinstance(reading, Payment), (wording.network, wording.name, reading)
+        assert reading.reference is not None
+        assert code in candidates(reading.reference), (wording.name, reading.reference)
+        tried += 1
+    assert tried > 7
