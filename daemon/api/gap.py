@@ -96,10 +96,10 @@ def _look(
     entries: list[Json] = []
     looked, delivered, last = 0, 0, window.after
     more = False
-    for candidate, what in fates(
+    for seq, candidate, what in fates(
         reader, window, include_failed=True, include_historical=historical
     ):
-        if what in MISSING:
+        if candidate is not None and what in MISSING:
             if len(entries) >= limit:
                 more = True
                 break
@@ -108,7 +108,7 @@ def _look(
             )
         looked += 1
         delivered += what is Fate.DELIVERED
-        last = candidate.payment.seq
+        last = seq
     cursor = Cursor(window.endpoint.id, window.since, window.until, last).write() if more else None
     return entries, {
         "looked_at": looked,

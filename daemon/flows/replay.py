@@ -119,7 +119,7 @@ def _look(reader: Reader, caller: Caller, asked: ReplayRequest) -> tuple[Endpoin
     send: list[tuple[Candidate, Fate]] = []
     counts: Counter[Fate] = Counter()
     elsewhere, last, more = 0, None, False
-    for candidate, what in fates(
+    for seq, candidate, what in fates(
         reader,
         window,
         include_failed=asked.include_failed,
@@ -128,9 +128,9 @@ def _look(reader: Reader, caller: Caller, asked: ReplayRequest) -> tuple[Endpoin
         if len(send) >= PAYMENTS_MAX:
             more = True
             break
-        last = candidate.payment.seq
+        last = seq
         counts[what] += 1
-        if what in SENT:
+        if candidate is not None and what in SENT:
             send.append((candidate, what))
             elsewhere += candidate.elsewhere
     return endpoint, Plan(tuple(send), counts, elsewhere, last, more)

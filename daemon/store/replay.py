@@ -53,17 +53,19 @@ class Candidate:
     elsewhere: bool
 
 
-def candidates(reader: Reader, window: Window) -> Iterator[Candidate]:
-    """Return the verified payments of a window one by one, oldest first. Rejected ones are none."""
-    after = window.after
-    while True:
-        rows = reader.all(
-            f"SELECT {_PAYMENT_P}, {_TRANSACTION_T}, {columns(Delivery, 'd.')}, "
-            "EXISTS (SELECT 1 FROM deliveries o WHERE o.transaction_id IN (t.id, t.supersedes) "
-            "AND o.endpoint_id <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
-            "FROM payments p JOIN transactions t ON t.payment_id = p.id "
-            "LEFT JOIN deliveries d ON d.endpoint_id = :endpoint AND d.event = :event "
-            "AND d.subject = p.id AND d.revision = 0 "
+_WINDOW = (
+    "FROM payments p JOIN transactions t ON t.payment_id = p.id "
+    "LEFT JOIN deliveries d ON d.endpoint_id = :endpoint AND d.event = :event "
+    "AND d.subject = p.id AND d.revision = 0 "
+)
+
+
+def _looked_at(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
+    """Return the next verified payments of a window, by seq, and whether the endpoint has had each. Rejected ones are none."""
+    return [
+        (seq, bool(had))
+        for seq, had in reader.all(
+            f"SELECT p.seq, d.delivered_at IS NOT NULL {_WINDOW}"
             "WHERE p.seq IN (SELECT seq FROM payments WHERE mode = :mode AND stored_at >= :since "
             "AND stored_at < :until UNION SELECT seq FROM payments WHERE mode = :mode "
             "AND telco_at >= :since AND telco_at < :until) "
@@ -78,17 +80,30 @@ def candidates(reader: Reader, window: Window) -> Iterator[Candidate]:
                 "limit": BATCH,
             },
         )
-        for row in rows:
-            found = row[_TO_DELIVERY:-1]
-            yield Candidate(
-                load(Payment, row[:_TO_TRANSACTION]),
-                load(Transaction, row[_TO_TRANSACTION:_TO_DELIVERY]),
-                load_optional(Delivery, None if found[0] is None else found),
-                bool(row[-1]),
-            )
-        if len(rows) < BATCH:
-            return
-        after = rows[-1][0]
+    ]
+
+
+def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict[int, Candidate]:
+    """Return payments whole, by seq."""
+    if not seqs:
+        return {}
+    rows = reader.all(
+        f"SELECT {_PAYMENT_P}, {_TRANSACTION_T}, {columns(Delivery, 'd.')}, "
+        "EXISTS (SELECT 1 FROM deliveries o WHERE o.transaction_id IN (t.id, t.supersedes) "
+        "AND o.endpoint_id <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
+        # The numbers are our own, and SQLite finds the name of each place by going through those before it.
+        f"{_WINDOW}WHERE p.seq IN ({', '.join(map(str, seqs))}) AND t.rejected = 0",
+        {"endpoint": endpoint.id, "event": EventKind.FORWARDED},
+    )
+    return {
+        row[0]: Candidate(
+            load(Payment, row[:_TO_TRANSACTION]),
+            load(Transaction, row[_TO_TRANSACTION:_TO_DELIVERY]),
+            load_optional(Delivery, None if row[_TO_DELIVERY] is None else row[_TO_DELIVERY:-1]),
+            bool(row[-1]),
+        )
+        for row in rows
+    }
 
 
 def gone_since(reader: Reader, found: Sequence[Candidate]) -> dict[str, Fate]:
@@ -114,23 +129,38 @@ def gone_since(reader: Reader, found: Sequence[Candidate]) -> dict[str, Fate]:
 
 def fates(
     reader: Reader, window: Window, *, include_failed: bool, include_historical: bool
-) -> Iterator[tuple[Candidate, Fate]]:
-    """Go through a window and say of each payment what a replay would do with it, by the rules of today."""
+) -> Iterator[tuple[int, Candidate | None, Fate]]:
+    """Go through a window, oldest first, and say of each payment what a replay would do with it, by the rules of today.
+
+    What the endpoint has had already, which is most of a window that is replayed again, is only counted: of that there
+    is the seq and no candidate.
+    """
     receivers = routings.receivers(reader, window.endpoint.mode)
     methods = {method.id: method for method in payment_methods.ever(reader)}
-    for candidate in candidates(reader, window):
-        payment, method_id = candidate.payment, candidate.payment.payment_method_id
-        facts = PaymentFacts(
-            candidate.transaction, payment, None if method_id is None else methods.get(method_id)
-        )
-        claims = routing.claims(receivers, facts, placed=payment.placed)
-        yield (
-            candidate,
-            fate(
+    after = window.after
+    while True:
+        found = _looked_at(reader, window, after)
+        whole = _candidates(reader, window.endpoint, [seq for seq, had in found if not had])
+        for seq, _had in found:
+            candidate = whole.get(seq)
+            if candidate is None:
+                yield seq, None, Fate.DELIVERED
+                continue
+            payment, method_id = candidate.payment, candidate.payment.payment_method_id
+            facts = PaymentFacts(
+                candidate.transaction,
+                payment,
+                None if method_id is None else methods.get(method_id),
+            )
+            claims = routing.claims(receivers, facts, placed=payment.placed)
+            what = fate(
                 payment,
                 candidate.delivery,
                 claimed=any(claim.endpoint.id == window.endpoint.id for claim in claims),
                 include_failed=include_failed,
                 include_historical=include_historical,
-            ),
-        )
+            )
+            yield seq, candidate, what
+        if len(found) < BATCH:
+            return
+        after = found[-1][0]
