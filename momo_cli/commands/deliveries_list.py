@@ -9,13 +9,14 @@ import typer
 from daemon.wire import DeliveryStatus, Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call, Head, Row, View
-from momo_cli.client import Client, Reply
+from momo_cli.client import Client
 from momo_cli.deliveries import FIELDS, answered
 from momo_cli.errors import usage
 from momo_cli.finding import faults
+from momo_cli.headings import showing
 from momo_cli.naming import endpoint_id
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean
 from momo_cli.words import ago, state
 
 EXAMPLES: Final = """\
@@ -101,7 +102,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     return Answer(
         document=reply.text,
         rows=rows,
-        heading=_heading(reply, options),
+        heading=showing(reply, "deliveries", offset=options.offset, kind=kind),
         empty="" if rows else f"No {word}deliveries.",
         next=[f"momo deliveries show {rows[0]['id']}"] if options.fail_if_any and rows else [],
         exit_code=exits.FINDINGS if options.fail_if_any and rows else exits.OK,
@@ -116,13 +117,3 @@ def _all(client: Client, query: dict[str, Any], offset: int) -> Iterator[Row]:
         if len(rows) < _LIMIT_MAX:
             return
         offset += len(rows)
-
-
-def _heading(reply: Reply, options: Options) -> str:
-    shown, total = len(reply.data or ()), at(reply.body, "meta.total")
-    kind = f" ({options.query['status']})" if options.query["status"] else ""
-    if not isinstance(total, int):
-        return f"Showing {shown} deliveries{kind}"
-    more = options.offset + shown
-    hint = f", next: --offset {more}" if more < total else ""
-    return f"Showing {shown} of {total} deliveries{kind}{hint}"

@@ -9,6 +9,7 @@ from daemon.wire import MessageState, Path
 from momo_cli.answer import Answer, Call, Field, View
 from momo_cli.client import Client
 from momo_cli.errors import usage
+from momo_cli.headings import showing
 from momo_cli.messages import VIEW
 from momo_cli.terminal import Terminal
 from momo_cli.times import moment
@@ -31,10 +32,11 @@ class Options:
     sender: str | None
     since: str | None
     limit: int
+    offset: int
     show_body: bool
 
 
-def command(
+def command(  # noqa: PLR0913, PLR0917 -- each is a flag
     state: Annotated[
         str | None,
         typer.Option(help="payment, not_payment, unparsed, held, historical ..."),
@@ -45,6 +47,7 @@ def command(
     ] = None,
     since: Annotated[str | None, typer.Option(help="1h, 24h, today, 2026-01-31.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many first.")] = 0,
     show_body: Annotated[
         bool,
         typer.Option(
@@ -55,7 +58,8 @@ def command(
     """Read the flags."""
     if state is not None and state.lower() not in set(MessageState):
         raise usage(f"--state: {state!r} is not one of {', '.join(MessageState)}")
-    options = Options(state.lower() if state else None, line, sender, since, limit, show_body)
+    kind = state.lower() if state else None
+    options = Options(kind, line, sender, since, limit, offset, show_body)
     return Call(run, options, _WITH_BODY if show_body else VIEW)
 
 
@@ -64,6 +68,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     since = options.since
     query: dict[str, Any] = {
         "limit": options.limit,
+        "offset": options.offset,
         "state": options.state,
         "line": options.line,
         "sender": options.sender,
@@ -76,6 +81,6 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     return Answer(
         document=reply.text,
         rows=rows,
-        heading=f"Showing {len(rows)} {kind}messages",
+        heading=showing(reply, "messages", offset=options.offset, kind=options.state),
         empty="" if rows else f"No {kind}messages.",
     )

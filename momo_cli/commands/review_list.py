@@ -8,11 +8,12 @@ import typer
 from daemon.wire import Path
 from momo_cli import exits
 from momo_cli.answer import Answer, Call
-from momo_cli.client import Client, Reply
+from momo_cli.client import Client
 from momo_cli.finding import faults
+from momo_cli.headings import showing
 from momo_cli.reviews import VIEW
 from momo_cli.terminal import Terminal
-from momo_cli.text import at, clean
+from momo_cli.text import clean
 
 EXAMPLES: Final = """\
   momo review list
@@ -58,17 +59,9 @@ def run(client: Client, _terminal: Terminal, options: Options) -> Answer:
     return Answer(
         document=reply.text,
         rows=rows,
-        heading=_heading(reply, options),
+        heading=showing(reply, "reviews", offset=options.offset),
         empty="" if rows else "Nothing waits for you.",
         next=[f"momo review show {clean(rows[0].get('id'))}"] if rows else [],
         exit_code=exits.FINDINGS if options.fail_if_any and rows else exits.OK,
         faults=faults(reply, "payment to review", "payments to review", wanted=options.fail_if_any),
     )
-
-
-def _heading(reply: Reply, options: Options) -> str:
-    shown, total = len(reply.data or ()), at(reply.body, "meta.total")
-    of = f" of {total}" if isinstance(total, int) else ""
-    more = options.offset + shown
-    hint = f", next: --offset {more}" if isinstance(total, int) and more < total else ""
-    return f"Showing {shown}{of} reviews{hint}"

@@ -157,7 +157,8 @@ def _all(client: Client, query: dict[str, Any]) -> Iterator[Row]:
 def _heading(reply: Reply, options: Options) -> str:
     total = at(reply.body, "pagination.total")
     of = f" of {total}" if isinstance(total, int) else ""
-    return f"Showing {len(reply.data or ())}{of} {_kind(options)}, page {options.page}"
+    more = f", next: --page {options.page + 1}" if at(reply.body, "pagination.has_next") else ""
+    return f"Showing {len(reply.data or ())}{of} {_kind(options)}, page {options.page}{more}"
 
 
 def _kind(options: Options) -> str:
