@@ -1,6 +1,7 @@
 """The codec reads published and synthetic PDUs.
 
-`tests/corpus/pdu_vectors.jsonl` gives per PDU what it must read as. Two of its conventions are
+`tests/corpus/pdu_vectors.jsonl` gives per PDU what it must read as, and `pdu_found.jsonl` the same
+of PDUs that people posted, with other people's numbers replaced. Two of their conventions are
 spelled differently here: a text of null (8-bit data, half a surrogate pair) is "" or holds U+FFFD
 in a `Deliver`, whose `user_data` then has the octets.
 """
@@ -24,9 +25,11 @@ from daemon.modem.pdu import (
     encode_submit,
 )
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "pdu_vectors.jsonl"
+CORPUS = Path(__file__).parent.parent / "corpus"
 VECTORS: list[dict[str, Any]] = [
-    json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()
+    json.loads(line)
+    for name in ("pdu_vectors.jsonl", "pdu_found.jsonl")
+    for line in (CORPUS / name).read_text("utf-8").splitlines()
 ]
 READABLE = [vector for vector in VECTORS if not vector.get("expect_error")]
 DAMAGED = [vector for vector in VECTORS if vector.get("expect_error")]
