@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from daemon.store import events, notice_outbox
 from daemon.store.engine import Tx
 from daemon.wire import Mode
 from tests.fakes.shop import FakeShop
+from tests.fakes.waiting import until
 
 
 @dataclass
@@ -40,12 +40,6 @@ async def happens(shop: FakeShop, kind: str, **facts: Any) -> None:
         events.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts)
 
     await shop.env.store.write(job)
-
-
-async def until(ready: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not ready():  # noqa: ASYNC110 -- what is waited for is a plain list
-            await asyncio.sleep(0.01)
 
 
 async def test_what_happens_while_it_runs_goes_out_over_every_channel(

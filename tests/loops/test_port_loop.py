@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from daemon.loops.modems import PortLoop
 from daemon.modem import session_values as said
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, FakeShop
+from tests.fakes.waiting import until
 
 FIRST = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001").pdus[0]
 OTHER = mtn(900, "KOFI ANTWI BADU", 90_900, "food", "93214500002").pdus[0]
@@ -25,12 +26,6 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
     made = await FakeShop.make(tmp_path)
     yield made
     made.close()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - what changes is a list
-            await asyncio.sleep(0.005)
 
 
 class Listening:

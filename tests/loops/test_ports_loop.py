@@ -17,6 +17,7 @@ from daemon.modem.emulated_pty import PhonePort
 from daemon.system import SystemClock
 from tests.fakes.clock import FakeClock
 from tests.fakes.shop import FakeShop
+from tests.fakes.waiting import until
 
 QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=0.3))
 
@@ -28,12 +29,6 @@ class SleepyClock(SystemClock):
 
     def boottime(self) -> float:
         return super().boottime() + self.asleep_s
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 -- the loop tells nobody
-            await asyncio.sleep(0.01)
 
 
 @contextlib.asynccontextmanager

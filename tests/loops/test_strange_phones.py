@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from daemon.modem.pdu import encode_deliver
 from daemon.system import SystemClock
 from tests.fakes.receipts import STARTED
 from tests.fakes.shop import FakeShop
+from tests.fakes.waiting import until
 
 QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.5, command_timeout_s=1))
 STRANGE = '^NEVERSEEN: 4,"of your business"'
@@ -28,12 +29,6 @@ BUSY_S = 1.5
 def sms(number: int) -> str:
     [pdu] = encode_deliver("MTN", f"Message {number}", STARTED)
     return pdu
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 -- the loop tells nobody
-            await asyncio.sleep(0.01)
 
 
 class Watched:

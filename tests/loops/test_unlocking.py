@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,11 @@ from daemon.modem.emulated_pty import PhonePort
 from daemon.store import sim_pins
 from daemon.system import SystemClock
 from tests.fakes.shop import OWNER, FakeShop
+from tests.fakes.waiting import until
 
 QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=1))
 FAMILY = FAMILIES["generic"]
 LOCKED = FAMILY.identity(imei="356938035643817", iccid="8923301000000000038")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(15):
-        while not condition():  # noqa: ASYNC110 -- the loop tells nobody
-            await asyncio.sleep(0.01)
 
 
 def locked(identity: Identity = LOCKED, pin: str = "4321") -> Phone:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from daemon.webhooks.sending_process import Settings
 from tests.fakes.posting import BODY, headers, post
 from tests.fakes.receiver import HANG, Answer, Receiver
 from tests.fakes.sender import FakeSender, answered
+from tests.fakes.waiting import until
 
 Failures = list[str]
 PATIENCE_S = 30.0
@@ -73,12 +74,6 @@ async def gone(pid: int) -> bool:
                     return True
                 await asyncio.sleep(0.01)
     return False
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 -- nobody tells
-            await asyncio.sleep(0.005)
 
 
 async def test_a_post_arrives_byte_for_byte_and_signed_from_another_process(
