@@ -16,7 +16,7 @@ RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo man picture check test test-slow simulate bench format docs constraints clean
+.PHONY: help demo man picture check test test-slow simulate soak bench format docs constraints clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -57,6 +57,10 @@ test-slow: $(DEV) ## The full figures of the promises
 SEEDS ?= 1000
 simulate: $(DEV) ## Play SEEDS mornings of a simulated shop (make simulate SEEDS=10000)
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+PAYMENTS ?= 20000
+soak: $(DEV) ## Let PAYMENTS come in to a real daemon, and see that nothing grows (make soak PAYMENTS=100000)
+	@$(BIN)/python -m tests.acceptance.soak --payments $(PAYMENTS)
 
 bench: $(DEV) ## Measure what docs/performance.md quotes
 	@set -e; for script in bench/*.py; do \

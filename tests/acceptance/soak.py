@@ -1,0 +1,186 @@
+"""A year of payments in minutes: what the daemon holds (memory, descriptors, threads, log of the database) must not grow with them.
+
+    python -m tests.acceptance.soak --payments 100000        # make soak PAYMENTS=100000
+
+A real daemon, an emulated phone, a receiver over TLS. Each round is a small shop's day: orders are made and paid, others
+pay without an order, somebody looks at lists, at the status and at the doctor, and a webhook is refused now and then. After each
+round the daemon is measured from outside, by /proc; what is judged is how it grows from the middle of the run to its end.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from daemon import wire
+from daemon.system import SystemClock
+from tests.acceptance.conftest import Scene
+from tests.fakes.phone import PhoneProcess
+from tests.fakes.real_shop import RealShop, Settings, wait_until
+from tests.fakes.receipts import mtn
+from tests.fakes.receiver import Answer, Receiver
+
+ROUND: Final = 50
+"""Payments between two looks; two in five pay an order."""
+ORDERS: Final = 20
+AMOUNT_MINOR: Final = 2_500
+SETTINGS: Final[Settings] = {
+    "limits": {"live_per_min": 0},
+    "transactions": {"code_sms_at": "never"},
+}
+ROUND_S: Final = 60.0
+RSS_MB_MAX: Final = 150.0
+"""operations.md 2.11."""
+RSS_GROWTH_MB_MAX: Final = 4.0
+"""From the middle to the end, of the medians of a fifth of the rounds each: an allocator breathes by a megabyte or two."""
+FDS_GROWTH_MAX: Final = 2
+"""A connection that is kept for the next webhook comes and goes."""
+WAL_MB_MAX: Final = 16.0
+"""SQLite moves it into the file at 4 MB; a long read may put that off a few times."""
+ROW_BYTES_MAX: Final = 8_000
+"""Of the file, for all that is kept of a payment, its order and its webhooks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The daemon after one round."""
+
+    payments: int
+    rss_mb: float
+    fds: int
+    threads: int
+    wal_mb: float
+    db_mb: float
+
+    @classmethod
+    def at(cls, shop: RealShop, payments: int) -> "Look":
+        """Measure it."""
+        status = dict(
+            line.split(":", 1) for line in Path(f"/proc/{shop.pid}/status").read_text().splitlines()
+        )
+        database = Path(shop.places.database)
+        wal = Path(f"{database}-wal")
+        return cls(
+            payments,
+            int(status["VmRSS"].split()[0]) * 1024 / 1e6,
+            len(list(Path(f"/proc/{shop.pid}/fd").iterdir())),
+            int(status["Threads"]),
+            wal.stat().st_size / 1e6 if wal.exists() else 0.0,
+            database.stat().st_size / 1e6,
+        )
+
+
+@dataclass
+class Soak:
+    """One run. `looks` is what was measured."""
+
+    scene: Scene
+    looks: list[Look] = field(default_factory=list)
+    _number: "count[int]" = field(default_factory=lambda: count(1))
+
+    def run(self, payments: int) -> None:
+        """Let so many payments come in; every one of them must be booked."""
+        self.scene.open_for_business()
+        shop = self.scene.shop
+        for done in range(ROUND, payments + 1, ROUND):
+            self._day(done)
+            self.looks.append(Look.at(shop, done))
+        (booked,) = shop.rows("SELECT COUNT(*) FROM payments")
+        assert booked == (len(self.looks) * ROUND,)
+
+    def _day(self, booked: int) -> None:
+        shop, phone, receiver = self.scene.shop, self.scene.phone, self.scene.receiver
+        receiver.script(Answer(503), Answer(500))
+        codes = [str(shop.request("25.00")["svc_code"]) for _ in range(ORDERS)]
+        for reference in [*codes, *["food"] * (ROUND - ORDERS)]:
+            number = next(self._number)
+            receipt = mtn(
+                AMOUNT_MINOR, "KWABENA KONADU DANKWA-EBO", 50_000 + number * AMOUNT_MINOR, reference,
+                str(86_100_000_000 + number), sent_at=datetime.now(UTC),  # noqa: TID251 -- the network's clock
+                concatenation=number % 256,
+            )  # fmt: skip
+            # The phone has few places: what finds none waits at the network.
+            phone.deliver(receipt.pdus)
+        wait_until(lambda: self._over(booked), ROUND_S, f"{booked} payments and their webhooks")
+        for path in (wire.Path.TRANSACTIONS, wire.Path.DELIVERIES, wire.Path.LOCAL_STATUS):
+            shop.ask("GET", path)
+        shop.ask("GET", f"{wire.Path.LOCAL_DOCTOR}?area=db,ledger,backup")
+        receiver.requests.clear()
+
+    def _over(self, booked: int) -> bool:
+        (found,) = self.scene.shop.rows(
+            "SELECT (SELECT COUNT(*) FROM payments), "
+            "(SELECT COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL)"
+        )
+        return found == (booked, 0)
+
+
+def growth(looks: Sequence[Look], what: str) -> float:
+    """Return how much something grew from the middle of the run to its end: medians of a fifth of the looks each."""
+    values: list[float] = [getattr(look, what) for look in looks]
+    part = max(1, len(values) // 5)
+    early = len(values) // 2 - part // 2
+    return median(values[-part:]) - median(values[early : early + part])
+
+
+def faults(looks: Sequence[Look], rss_growth_mb_max: float = RSS_GROWTH_MB_MAX) -> list[str]:
+    """Return what grew that must not, or is larger than was promised."""
+    found = []
+    grown = {what: growth(looks, what) for what in ("rss_mb", "fds", "threads")}
+    if grown["rss_mb"] > rss_growth_mb_max:
+        found.append(f"memory grew by {grown['rss_mb']:.1f} MB")
+    if grown["fds"] > FDS_GROWTH_MAX:
+        found.append(f"{grown['fds']:.0f} descriptors more")
+    if grown["threads"] > 0:
+        found.append(f"{grown['threads']:.0f} threads more")
+    if (most := max(look.rss_mb for look in looks)) > RSS_MB_MAX:
+        found.append(f"{most:.0f} MB of memory")
+    if (most := max(look.wal_mb for look in looks)) > WAL_MB_MAX:
+        found.append(f"a log of {most:.1f} MB")
+    first, last = looks[len(looks) // 2], looks[-1]
+    each = (last.db_mb - first.db_mb) * 1e6 / max(1, last.payments - first.payments)
+    if each > ROW_BYTES_MAX:
+        found.append(f"{each:.0f} bytes of the file a payment")
+    return found
+
+
+def main() -> int:
+    """Run it for so many payments; return 1 when something grew."""
+    parser = argparse.ArgumentParser(prog="python -m tests.acceptance.soak")
+    parser.add_argument("--payments", type=int, default=20_000, help="how many")
+    asked = parser.parse_args()
+    clock = SystemClock()
+    began = clock.monotonic()
+    with tempfile.TemporaryDirectory(prefix="momo-soak-") as place:
+        folder = Path(place)
+        with (
+            Receiver(folder / "receiver") as receiver,
+            PhoneProcess(folder / "tty", max_seconds=24 * 3600) as phone,
+            RealShop(
+                folder / "shop", phone=phone.link, ca_file=receiver.ca_file, short_schedule=True,
+                settings=SETTINGS,
+            ) as shop,
+        ):  # fmt: skip
+            soak = Soak(Scene(shop, phone, receiver))
+            soak.run(asked.payments)
+    print("payments  memory MB  descriptors  threads  log MB  file MB")
+    for look in soak.looks[:: max(1, len(soak.looks) // 20)]:
+        print(
+            f"{look.payments:>8}  {look.rss_mb:>9.1f}  {look.fds:>11}  {look.threads:>7}  "
+            f"{look.wal_mb:>6.1f}  {look.db_mb:>7.1f}"
+        )
+    problems = faults(soak.looks)
+    print(
+        f"{asked.payments} payments in {clock.monotonic() - began:.0f} s: {problems or 'nothing grew'}"
+    )
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
