@@ -5,13 +5,13 @@ out again under the same `webhook_id`: at least once (decisions.md section 7).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from daemon.core.delivery import Decision, Link, Outcome, RetryPolicy
 from daemon.core.limits import MINUTE_US, SECOND_US
-from daemon.core.pacing import Running
+from daemon.core.pacing import Key, Running
 from daemon.core.webhook_headers import Sent, headers
 from daemon.env import Env
 from daemon.secrets import SecretsLocked
@@ -44,6 +44,7 @@ async def turn(  # noqa: PLR0913 -- one commit does it all
     per_endpoint: int = 0,
     running: Running = MappingProxyType({}),
     backlog: int = 0,
+    served: Mapping[Key, int] = MappingProxyType({}),
     held: Held = lambda _url: False,
     ahead: Ahead = ONE_EACH,
 ) -> Written:
@@ -61,6 +62,7 @@ async def turn(  # noqa: PLR0913 -- one commit does it all
         per_endpoint: How many attempts one endpoint may have at the same time.
         running: What runs already.
         backlog: How many of these, not in bulk, are of a backlog.
+        served: Who had a place lately: the higher the number the later.
         held: Addresses to which nothing is sent now.
         ahead: How many are leased in one go.
 
@@ -69,7 +71,9 @@ async def turn(  # noqa: PLR0913 -- one commit does it all
     """
     now = env.clock.now_us()
     workers = limit + sum(running.values())
-    choice = Turn(now, limit, per_endpoint, workers, Counter(running), held, ahead, backlog)
+    choice = Turn(
+        now, limit, per_endpoint, workers, Counter(running), held, ahead, backlog, dict(served)
+    )
     back = [(leased.delivery, leased.number) for leased in unsent]
 
     def job(tx: Tx) -> Written:

@@ -48,6 +48,9 @@ FAULT_S: Final = 1.0
 PLACE_S: Final = 0.1
 """When every worker is busy one gives its place up after so long, however much its endpoint is owed."""
 
+SERVED_MAX: Final = 1_000
+"""Of so many lanes it is known when each had a place; the others wait longest."""
+
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than any attempt may take."""
 
@@ -97,6 +100,7 @@ class DeliverLoop:
         )
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], Place] = {}
+        self._served: dict[Key, int] = {}
         self._lanes = Lanes()
         self._ended: list[Ended] = []
         self._unsent: list[Leased] = []
@@ -215,6 +219,7 @@ class DeliverLoop:
                 per_endpoint=self._per_endpoint,
                 running=self._busy(),
                 backlog=self._behind(in_bulk=False),
+                served=self._served,
                 held=self._link.is_held(),
                 ahead=ahead,
             )
@@ -259,6 +264,12 @@ class DeliverLoop:
         place = Place(key, self._lanes.is_behind(key))
         task = asyncio.create_task(self._work(place))
         self._running[task] = place
+        # The last is the one that had a place latest.
+        latest = next(reversed(self._served.values()), 0)
+        self._served.pop(key, None)
+        self._served[key] = latest + 1
+        if len(self._served) > SERVED_MAX:
+            del self._served[next(iter(self._served))]
         task.add_done_callback(self._finished)
 
     def _tell(self) -> None:

@@ -66,6 +66,7 @@ class Turn:
     held: Held
     ahead: Ahead
     backlog: int = 0
+    served: dict[Key, int] = field(default_factory=dict)
     found: list[Delivery] = field(default_factory=list)
     places: list[Key] = field(default_factory=list)
 
@@ -165,9 +166,15 @@ class Turn:
             self._look_again(tx, ready, [key])
         return None
 
-    def _order(self, queue: Queue) -> tuple[int, int, int]:
-        """Of what is due now, what is live comes before what waits behind it; then the oldest."""
-        return (int(queue.is_behind) if self._is_due(queue) else 2, *queue.place)
+    def _order(self, queue: Queue) -> tuple[int, int, int, int]:
+        """Of what is due now, what is live comes before what waits behind it; then whoever had a place longest ago.
+
+        So that a long queue, which is the oldest for hours, does not get back each place that it gives up.
+        """
+        if not self._is_due(queue):
+            return (2, 0, *queue.place)
+        served = self.served.get((queue.endpoint_id, bool(queue.bulk)), 0)
+        return (int(queue.is_behind), served, *queue.place)
 
     def _is_due(self, queue: Queue) -> bool:
         return queue.next_at is not None and queue.next_at <= self.now
@@ -188,6 +195,7 @@ class Turn:
     def _place(self, key: Key) -> None:
         self.places.append(key)
         self.running[key] += 1
+        self.served[key] = max(self.served.values(), default=0) + 1
 
     def _begun(self, tx: Tx) -> list[Leased]:
         """Record that what was leased begins, with what each is signed with."""

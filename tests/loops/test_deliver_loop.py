@@ -242,6 +242,35 @@ async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_e
     shop.close()
 
 
+@pytest.mark.parametrize(
+    "behind", ["UPDATE deliveries SET bulk = 1", "UPDATE endpoints SET backlog_seq = 999"]
+)
+async def test_the_longest_and_oldest_queues_do_not_keep_all_places(
+    tmp_path: Path, behind: str
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=4)))  # two for these
+    for endpoint_id in ("a", "b", "c", "d"):
+        await add_endpoint(shop, endpoint_id)
+    await owe(shop, 60)
+    older = "UPDATE deliveries SET next_attempt_at = seq WHERE endpoint_id IN ('a', 'b')"
+    await shop.env.store.write(lambda tx: tx.run(behind) + tx.run(older))
+    hosts: list[str] = []
+
+    def answer(url: str) -> Outcome:
+        hosts.append(url.removeprefix("https://")[0])
+        shop.clock.advance(0.02)
+        return answered(200)
+
+    async with running(shop, answer):
+
+        async def done() -> bool:
+            return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}
+
+        await until(done)
+    assert max(hosts.index(endpoint_id) for endpoint_id in "abcd") < 60
+    shop.close()
+
+
 async def test_a_graceful_stop_lets_attempts_in_flight_finish(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
     await owe(shop, 1)
