@@ -108,7 +108,8 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
         terminal.note(f"Wrote {told}. Look through it before you send it.")
     checks: list[dict[str, Any]] = data.get("checks") or []
     counts = {name: sum(c.get("status") == name for c in checks) for name in _NAMES}
-    bad = counts["fail"] or (options.strict and counts["warn"])
+    wrong = ("fail", "warn") if options.strict else ("fail",)
+    bad = [check for check in checks if check.get("status") in wrong]
     code = exits.FINDINGS if bad else exits.OK
     return Answer(
         document=dumps({**body, "data": data}),
@@ -119,7 +120,15 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             _summary(counts),
         ],
         exit_code=code if said else exits.CANCELLED,
+        faults=[clean(check.get("detail")) for check in bad] if options.bundle is None else None,
+        next=_again(bad) if terminal.flags.quiet else (),
     )
+
+
+def _again(bad: list[dict[str, Any]]) -> list[str]:
+    """Return what shows more of what is wrong to whoever got only a line of it."""
+    areas = dict.fromkeys(clean(check.get("area")) for check in bad)
+    return [" ".join(["momo doctor", *areas])] if bad else []
 
 
 def _pack(terminal: Terminal, options: Options) -> tuple[dict[str, Any] | None, bool]:

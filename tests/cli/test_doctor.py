@@ -74,6 +74,22 @@ def test_an_error_is_6_and_a_warning_only_when_it_is_asked_for(
     assert momo("doctor", *flags).code == code
 
 
+def test_cron_hears_nothing_of_what_is_well_and_two_lines_of_what_is_not(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD, WEAK))
+    ran = momo("doctor", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD, WEAK, BUSY, check("db.sound", "fail")))
+    ran = momo("doctor", "--quiet")
+    assert (ran.code, ran.out) == (6, "")
+    assert ran.err == ("error: modem.busy is so; db.sound is so\nnext:  momo doctor modem db\n")
+    strict = momo("doctor", "--quiet", "--strict")
+    assert strict.err.startswith("error: modem.signal is so; modem.busy is so; ")
+    # Who asks for a form gets it.
+    assert len(momo("doctor", "--quiet", "--plain").out.splitlines()) == 4
+
+
 def test_all_well_is_said(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_DOCTOR, says(GOOD))
     assert momo("doctor", "-o", "table").out.splitlines()[-1] == "All is well."
