@@ -15,7 +15,7 @@ _NETWORK: Final = frozenset(
 """SQLite's locks do not hold there (sqlite.org/howtocorrupt.html, 2.1)."""
 _STICKS: Final = frozenset({"vfat", "exfat", "msdos", "fuseblk", "ntfs", "ntfs3"})
 """What sticks and cards are formatted with: they lie about what is on the disk, and FAT knows no rights."""
-_RESTORE: Final = "momo daemon stop, then momo restore"
+_RESTORE: Final = "momo restore --stop"
 
 
 def checks(patient: Patient) -> Iterator[Check]:
@@ -35,7 +35,7 @@ def checks(patient: Patient) -> Iterator[Check]:
     if wrong:
         yield Check(
             "db.sound", Status.FAIL,
-            f"the database is damaged ({wrong}); copy {path}* away before anything else", _RESTORE,
+            f"the database is damaged ({wrong}); a restore keeps it as it is beside the copy", _RESTORE,
         )  # fmt: skip
     else:
         yield Check("db.sound", Status.OK, f"integrity_check ok, {path.stat().st_size:,} bytes")

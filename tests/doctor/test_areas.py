@@ -169,7 +169,7 @@ def test_a_damaged_database_is_said_and_left(patient: Patient, home: Path, shop:
     file.write_bytes(whole[:4096] + b"\xff" * 4096 + whole[8192:])
     before = file.read_bytes()
     assert bad(patient, "db", "ledger", "endpoints") == {"db.sound": "fail"}
-    assert found(patient, "db")["db.sound"][2] == "momo daemon stop, then momo restore"
+    assert found(patient, "db")["db.sound"][2] == "momo restore --stop"
     assert file.read_bytes() == before
 
 
