@@ -16,7 +16,11 @@ TELECEL = (
     "0000014673911819 Confirmed. You have received GHS45.00 from 233209000543 - KOJO ANSAH BEKOE on 2026-09-07 at "
     "11:02:51. Your Telecel Cash balance is GHS135.25.\n\nReference: K7M2QX.\nStay alert."
 )
-CORPUS = Path(__file__).parent.parent / "corpus" / "sms_corpus.jsonl"
+CORPUS = [
+    json.loads(line)
+    for name in ("sms_corpus.jsonl", "sms_found.jsonl")
+    for line in (Path(__file__).parent.parent / "corpus" / name).read_text("utf-8").splitlines()
+]
 
 
 @pytest.fixture
@@ -84,15 +88,14 @@ def test_country_and_network_choose_the_wordings(momo: Momo, pasted: Path) -> No
 
 
 def test_jsonl_answers_one_line_for_each_line(momo: Momo, tmp_path: Path) -> None:
-    entries = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
     given = tmp_path / "corpus.jsonl"
     given.write_text(
-        "\n".join(json.dumps({"sender": e["sender"], "text": e["text"]}) for e in entries)
+        "\n".join(json.dumps({"sender": e["sender"], "text": e["text"]}) for e in CORPUS)
     )
     ran = momo("parse", str(given), "--jsonl")
     told = [json.loads(line) for line in ran.out.splitlines()]
-    assert len(told) == len(entries)
-    for entry, one in zip(entries, told, strict=True):
+    assert len(told) == len(CORPUS)
+    for entry, one in zip(CORPUS, told, strict=True):
         assert set(one) == {"kind", "fields", "why"}
         if entry["kind"] == "scam":
             assert (one["kind"], set(one["fields"].values())) == ("other", {None})

@@ -12,7 +12,11 @@ from parsers.reading import Unreadable
 from privacy.redact import _vocabulary, redact
 
 KEY = b"k" * 32
-CORPUS = Path(__file__).parent.parent / "corpus" / "sms_corpus.jsonl"
+CORPUS = [
+    json.loads(line)
+    for name in ("sms_corpus.jsonl", "sms_found.jsonl")
+    for line in (Path(__file__).parent.parent / "corpus" / name).read_text("utf-8").splitlines()
+]
 MTN = (
     "Payment received for GHS {amount} from {name}  Current Balance: GHS {balance} . Available Balance: GHS {balance}. "
     "Reference: {reference}. Transaction ID: {telco_id}. TRANSACTION FEE: 0.00"
@@ -76,8 +80,7 @@ def test_equal_pieces_stay_equal_and_another_key_gives_others() -> None:
 
 
 def test_every_sample_and_every_corpus_message_keeps_its_wording() -> None:
-    entries = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
-    texts = [(entry["sender"], entry["text"]) for entry in entries]
+    texts = [(entry["sender"], entry["text"]) for entry in CORPUS]
     texts += [(None, sample) for wording in wordings() for sample in wording.samples]
     lost = []
     for sender, text in texts:
@@ -88,6 +91,20 @@ def test_every_sample_and_every_corpus_message_keeps_its_wording() -> None:
             lost.append(text)
     # Where the network varies with what the fields hold, the form may be another one.
     assert len(lost) <= len(texts) // 10, lost
+
+
+def test_no_payer_and_no_transaction_of_the_corpus_is_told() -> None:
+    tried = 0
+    for entry in CORPUS:
+        redacted = redact(entry["text"], KEY, sender=entry["sender"])
+        for field in ("payer_phone", "transaction_id"):
+            told = entry["fields"][field]
+            digits = re.sub(r"\D", "", told or "")[-9:]
+            # Of a number, the subscriber's nine digits: texts print it with and without its country.
+            if len(digits) == 9 and digits in entry["text"]:
+                assert digits not in redacted, entry["id"]
+                tried += 1
+    assert tried > 200
 
 
 @given(st.text(max_size=300))
