@@ -75,8 +75,9 @@ class Network:
 
     def __init__(self, phone: PhoneProcess, memory: Memory) -> None:
         self._phone, self._memory = phone, memory
-        self._wanted: queue.Queue[tuple[str, int] | None] = queue.Queue(maxsize=200)
+        self._wanted: queue.Queue[tuple[str, int]] = queue.Queue(maxsize=200)
         self._wallet_minor = 50_000
+        self._over = threading.Event()
         self.delivered: dict[str, tuple[str, int]] = {}
         """The network's ID -> what was typed, and the amount."""
         self._thread = threading.Thread(target=self._run)
@@ -90,13 +91,18 @@ class Network:
             return
 
     def close(self) -> None:
-        """Deliver what waits, and end."""
-        self._wanted.put(None)
+        """End; who has not paid by now does not."""
+        self._over.set()
         self._thread.join(60)
+        assert not self._thread.is_alive()
 
     def _run(self) -> None:
         count = 0
-        while (wanted := self._wanted.get()) is not None:
+        while not self._over.is_set():
+            try:
+                wanted = self._wanted.get(timeout=0.1)
+            except queue.Empty:
+                continue
             typed, amount_minor = wanted
             count += 1
             telco_id = str(FIRST_ID + count)
@@ -106,9 +112,13 @@ class Network:
                 sent_at=utc_now(), concatenation=count % 256,
             )  # fmt: skip
             self.delivered[telco_id] = wanted
-            self._phone.deliver(receipt.pdus)
+            has_room = all(self._phone.deliver(receipt.pdus))
             self._memory.paid_ids.append(telco_id)
             pause(0.01)  # a network takes its time, and a phone has few slots
+            while not (has_room or self._over.is_set() or self._phone.is_empty()):
+                pause(
+                    0.05
+                )  # it fills up faster than it is read: what more is sent waits in the network
 
 
 class Caller:
@@ -124,7 +134,7 @@ class Caller:
         self._live, self._test = keys
         self._memory, self._network = memory, network
         host, _, port = address.rpartition(":")
-        self._line = http.client.HTTPConnection(host, int(port), timeout=30)
+        self._line = http.client.HTTPConnection(host, int(port), timeout=60)
         self._count = 0
         self._mine: list[tuple[dict[str, Any], str, bytes]] = []
         self._seen: dict[str, str] = {}

@@ -107,9 +107,8 @@ def _run(scene: Scene, *, callers: int, lasts_s: float) -> None:
 
 def _wait_until_quiet(scene: Scene) -> None:
     def quiet() -> bool:
-        state = scene.phone.state(0, 0)
         waiting = "SELECT COUNT(*) FROM deliveries WHERE status <> 'delivered'"
-        return not (state["stored"] or state["held"]) and scene.shop.rows(waiting) == [(0,)]
+        return scene.phone.is_empty() and scene.shop.rows(waiting) == [(0,)]
 
     wait_until(quiet, 120, "the phone is empty and all is delivered")
 

@@ -13,7 +13,7 @@ import pytest
 
 from daemon import wire
 from tests.fakes.invariants import check_invariants
-from tests.fakes.real_shop import RealShop, wait_until
+from tests.fakes.real_shop import RealShop, pause, wait_until
 from tests.fakes.receiver import HANG, Answer, Receiver, Request
 from tests.fakes.seed import seed
 
@@ -120,11 +120,11 @@ def _make_and_kill(shop: RealShop, to_make: list[int], count: int, dice: random.
     shop.spawn()
     # Now and then it dies while it starts; mostly while it sends.
     if dice.random() < 0.1:
-        threading.Event().wait(dice.uniform(0.05, 0.7))
+        pause(dice.uniform(0.05, 0.7) * shop.slowness)
         shop.kill()
         return
     shop.wait_ready()
-    killer = threading.Timer(dice.uniform(0.02, 0.4), shop.kill)
+    killer = threading.Timer(dice.uniform(0.02, 0.4) * shop.slowness, shop.kill)
     killer.start()
     with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
         for _ in range(count):

@@ -86,9 +86,10 @@ def _uuid(reference: str) -> str:
 
 
 def _all_deleted(scene: Scene, count: int) -> list[dict[str, Any]] | None:
-    state = scene.phone.state(0, 0)
-    deleted: list[dict[str, Any]] = state["deleted"]
-    return deleted if len(deleted) >= count and not state["stored"] else None
+    if not scene.phone.is_empty():
+        return None
+    deleted: list[dict[str, Any]] = scene.phone.state(0, 0)["deleted"]
+    return deleted if len(deleted) >= count else None
 
 
 def _ended(log: Path) -> bool:

@@ -142,7 +142,7 @@ def test_gammu_identifies_reads_sends_and_deletes(tmp_path: Path, phone: PhonePr
     assert phone.state()["stored"] == []
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("phone", READABLE, indirect=True)
 def test_gnokii_identifies_reads_and_sends(tmp_path: Path, phone: PhoneProcess) -> None:
     gnokii = [program("gnokii", "gnokii-cli"), "--config", str(tmp_path / "gnokiirc")]
@@ -216,7 +216,7 @@ class Smsd:
         return [path.read_text("latin-1") for path in (self._home / folder).iterdir()]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("phone", ["generic", "sim800"], indirect=True)
 def test_smsd_receives_one_message_and_sends_one(tmp_path: Path, phone: PhoneProcess) -> None:
     smsd = Smsd(tmp_path, phone)

@@ -81,7 +81,7 @@ def test_a_full_disk_loses_nothing_and_heals(
 
         for path in ballast:
             path.unlink()
-        wait_until(lambda: not phone.state()["stored"], 60, "the phone is read to the end")
+        wait_until(phone.is_empty, 60, "the phone is read to the end")
         assert shop.rows("SELECT telco_transaction_id FROM payments ORDER BY 1") == [
             (receipt.telco_id,) for receipt in receipts
         ]

@@ -16,7 +16,9 @@ import pytest
 from daemon import wire
 from tests.house.markdown import GUIDES, ROOT, blocks
 
-GUIDE_S = 110
+GUIDE_S = 240
+
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def put_away(clone: Path, home: Path) -> None:
     for shop in home.glob("momo-*/run"):
         stop = [str(clone / ".venv/bin/momo"), "daemon", "stop"]
         environ = {"HOME": str(home), "MOMO_HOME": str(shop.parent)}
-        subprocess.run(stop, env=environ, check=False, timeout=30)
+        subprocess.run(stop, env=environ, check=False, timeout=60)
 
 
 def run(guide: str, clone: Path, home: Path) -> subprocess.CompletedProcess[str]:

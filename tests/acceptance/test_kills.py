@@ -86,9 +86,9 @@ def _play_and_kill(scene: Scene, parts: Sequence[str], dice: random.Random) -> N
     # Now and then it dies while it starts; mostly while it works.
     if dice.random() < 0.8:
         scene.shop.wait_ready()
-        lasts_s = dice.uniform(0.02, 0.6)
+        lasts_s = dice.uniform(0.02, 0.6) * scene.shop.slowness
     else:
-        lasts_s = dice.uniform(0.1, 0.9)
+        lasts_s = dice.uniform(0.1, 0.9) * scene.shop.slowness
     moments = sorted(dice.uniform(0, lasts_s) for _ in parts)
     passed_s = 0.0
     for moment_s, pdu in zip(moments, parts, strict=True):
@@ -116,8 +116,7 @@ class _Deletions:
 
 def _wait_until_quiet(scene: Scene, deliveries: int) -> None:
     def quiet() -> bool:
-        state = scene.phone.state(0, 0)
-        if state["stored"] or state["held"]:
+        if not scene.phone.is_empty():
             return False
         found = scene.shop.rows("SELECT status, COUNT(*) FROM deliveries GROUP BY status")
         return found == [("delivered", deliveries)]

@@ -52,7 +52,7 @@ def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
     assert tested["answered"] is True
     assert tested["signal"] == phone["signal"]
     scene.receiver.wait_for(5)
-    wait_until(lambda: not scene.phone.state()["stored"], SOON_S, "the phone is empty")
+    wait_until(scene.phone.is_empty, SOON_S, "the phone is empty")
     assert said(scene.shop, "modems", "show", "front desk")["last_sms_at"] is not None
     checks = {check["id"]: check for check in said(scene.shop, "doctor", "modem")["checks"]}
     assert checks["modem.answers"]["detail"] == "front desk is ready"

@@ -8,12 +8,13 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fakes.real_shop import ROOT, RealShop, pause
+from tests.fakes.real_shop import ROOT, STOP_S, RealShop, pause
 
 PAY = ("simulate", "payment", "--amount", "5")
 
@@ -48,6 +49,8 @@ def test_a_copy_of_the_open_shop_is_put_back_and_the_old_one_is_kept(shop: RealS
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert [entry["id"] for entry in momo(shop, "backup", "list")["data"]] == [made["id"]]
     assert momo(shop, "backup", "verify")["data"]["id"] == made["id"]
+    assert momo(shop, "backup", "verify", "--latest")["data"]["id"] == made["id"]
+    momo(shop, "backup", "verify", made["id"], "--latest", code=2)
     momo(shop, *PAY)
     refused = momo(shop, "restore", "--yes", code=75)
     assert refused["error"]["code"] == "LOCKED"
@@ -135,12 +138,15 @@ def test_a_kill_in_the_middle_leaves_no_half_copy(shop: RealShop) -> None:
     shop.start()
     momo(shop, *PAY)
     folder = Path(shop.home) / "backups"
-    for after_ms in (150, 250, 350, 450):
+    began_s = time.perf_counter()
+    assert shop.program("backup", "create", "--json").returncode == 0
+    whole_s = time.perf_counter() - began_s
+    for part in (0.35, 0.55, 0.75, 0.95):
         process = subprocess.Popen(
             [sys.executable, "-m", "daemon", "backup", "create", "--json"],
             cwd=ROOT, env=shop.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        pause(after_ms / 1000)
+        pause(part * whole_s)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         momo(shop, *PAY)
@@ -163,11 +169,9 @@ def test_a_copy_made_under_load_holds_all_that_was_acknowledged_before(shop: Rea
     for seller in sellers:
         seller.start()
     try:
-        for _ in range(3):
+        for number in range(3):
             before = list(acknowledged)
-            made = momo(shop, "backup", "create", "--to", str(shop.home / f"{len(before)}.db"))[
-                "data"
-            ]
+            made = momo(shop, "backup", "create", "--to", str(shop.home / f"{number}.db"))["data"]
             assert made["verified"] is True
             with sqlite3.connect(made["path"]) as base:
                 held = {
@@ -214,5 +218,5 @@ def test_restore_stops_the_daemon_when_told_to(shop: RealShop) -> None:
     assert Path(done["kept"]).is_file()
     # It has let go of the shop, or nothing could have been put back; the process may take a moment more.
     assert shop.process is not None
-    assert shop.process.wait(timeout=10) == 0
+    assert shop.process.wait(STOP_S) == 0
     shop.process = None

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-ANSWER_TIMEOUT_S = 20.0
+ANSWER_TIMEOUT_S = 60.0
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -158,6 +158,11 @@ class PhoneProcess:
         answer = self.ask("state", deleted_from=deleted_from, commands=commands)
         state: dict[str, Any] = answer["state"]
         return state
+
+    def is_empty(self) -> bool:
+        """Say whether no SMS is stored and none waits for room. May be asked all the time: the answer is short."""
+        state = self.state(deleted_from=sys.maxsize, commands=0)
+        return not (state["stored"] or state["held"])
 
     def deleted_pdus(self) -> list[str]:
         """Return every PDU that was deleted, in order."""

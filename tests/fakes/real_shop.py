@@ -45,6 +45,8 @@ ANSWER_S = 60.0
 """These end what hangs and measure nothing: a start takes a second of a processor, which others may want too."""
 SOON_S = 25.0
 """What must come comes within this on a busy machine too, and before a loop looks by itself for what nobody told it of."""
+QUIET_START_S = 1.0
+"""A start takes so long where nothing else runs."""
 SHORT_SCHEDULE_S = (0.2, 0.2, 0.5, 0.5, *([1.0] * 60))
 """Retries for tests in which the receiver or the daemon is often away."""
 
@@ -100,6 +102,9 @@ class RealShop:
         self.phone = phone
         self.log = folder / "daemon.log"
         self._begin = 0
+        self._spawned_s = 0.0
+        self.slowness = 1.0
+        """How many times longer the last start took than on a quiet machine; kills that are to fall into work need it."""
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
         """The daemon itself, also when it runs under another program."""
@@ -221,6 +226,7 @@ class RealShop:
         flags = [] if self.phone is None else ["--modem", str(self.phone)]
         with self.log.open("ab") as log:
             self._begin = log.tell()
+            self._spawned_s = _now()
             self.process = subprocess.Popen(
                 [*prefix, sys.executable, "-m", "daemon", "run", "--http", http, *flags, *arguments],
                 cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -248,6 +254,7 @@ class RealShop:
             if _now() > until:
                 self.kill()
                 raise NotStarted(f"not ready in {START_S} s: {self.said_now()}")
+        self.slowness = max(1.0, (_now() - self._spawned_s) / QUIET_START_S)
         words = dict(word.split("=", 1) for word in ready.split()[1:])
         self.pid = int(words["pid"])
         self.http = words["http"]

@@ -213,7 +213,7 @@ class Receiver:
 
         self._thread = threading.Thread(target=run, name="receiver", daemon=True)
         self._thread.start()
-        assert ready.wait(10), "the receiver did not start"
+        assert ready.wait(60), "the receiver did not start"
 
     def stop(self) -> None:
         if self._thread is not None and self._loop is not None:
