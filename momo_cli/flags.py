@@ -101,6 +101,9 @@ _WATCH_EVERY: Final = "2s"
 _PROFILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 """It becomes the name of a folder."""
 
+_SAME: Final = {"--password-stdin": "--password-file=-"}
+"""Flags that are another spelling."""
+
 _SHOP_ZONE_COMMAND: Final = "setup"
 """`momo setup --tz` is the shop's zone, not the display's; setup reads it itself."""
 
@@ -133,7 +136,7 @@ def lift(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[Flags, list[s
         if word == "--":
             words.rest += [word, *queue]
             break
-        _take(words, word, queue)
+        _take(words, _SAME.get(word, word), queue)
     return Flags(**words.found, problem=words.problem), words.rest  # type: ignore[arg-type]  # keys and values come from the tables above
 
 

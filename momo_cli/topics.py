@@ -45,6 +45,7 @@ What goes to stdout is what you asked for; messages, hints and questions go to s
                           masked; and the trace of a fault
   --no-color              no colour (also NO_COLOR, TERM=dumb)
   --no-input, -y          never ask; answer yes
+  --password-stdin        where there is --password-file: the same as --password-file -
   --socket PATH, --profile NAME    another daemon, another shop
   --ping URL              tell a watcher of cron jobs: URL/start, then URL or URL/fail
   --wait-lock TIME        wait for another run of the same bulk command, instead of exit 10

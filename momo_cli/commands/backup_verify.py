@@ -12,11 +12,12 @@ import typer
 from momo_cli import backups
 from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
+from momo_cli.errors import usage
 from momo_cli.terminal import Terminal
 
 EXAMPLES: Final = """\
   momo backup verify
-  momo backup verify --drill
+  momo backup verify --latest --drill
   momo backup verify /media/stick/momo-20261121T080000Z.db
 """
 
@@ -31,11 +32,16 @@ class Options:
 
 def command(
     name: Annotated[str | None, typer.Argument(metavar="[ID|FILE]", help="The copy.")] = None,
+    latest: Annotated[
+        bool, typer.Option("--latest", help="The newest, as without a name.")
+    ] = False,
     drill: Annotated[
         bool, typer.Option("--drill", help="Put it back somewhere else and open it, for practice.")
     ] = False,
 ) -> Call:
     """Read the flags."""
+    if latest and name is not None:
+        raise usage("give a copy or --latest, not both")
     return Call(run, Options(name, drill), backups.VIEW)
 
 

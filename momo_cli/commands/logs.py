@@ -30,6 +30,7 @@ _STYLES: Final = {"warning": "yellow", "error": "red"}
 _OWN: Final = ("type", "ts", "level", "component", "event", "facts")
 _AGAIN_S: Final = 0.5
 _DOWN_S: Final = 2.0
+_FIRST: Final = ("ts", "level", "component", "event")
 _LINES_MAX: Final = 10_000
 
 
@@ -129,7 +130,8 @@ def _read(client: Client, terminal: Terminal, query: dict[str, str]) -> tuple[li
 
 
 def _shown(terminal: Terminal, rows: Iterable[Row]) -> Iterator[Row]:
-    """Add the facts as one text for the forms that have columns."""
+    """Add the facts as one text for the forms that have columns; in JSON, begin with what every line has."""
     whole = terminal.output in (Output.JSON, Output.NDJSON)
     for row in rows:
-        yield row if whole else {**row, "facts": _facts(row)}
+        first = {name: row[name] for name in _FIRST if name in row}
+        yield {**first, **row} if whole else {**row, "facts": _facts(row)}

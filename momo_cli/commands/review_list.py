@@ -11,7 +11,7 @@ from momo_cli.answer import Answer, Call
 from momo_cli.client import Client
 from momo_cli.finding import faults
 from momo_cli.headings import showing
-from momo_cli.reviews import VIEW
+from momo_cli.reviews import OPEN, VIEW
 from momo_cli.terminal import Terminal
 from momo_cli.text import clean
 
@@ -56,12 +56,13 @@ def run(client: Client, _terminal: Terminal, options: Options) -> Answer:
         offset=options.offset,
     )
     rows = reply.data or []
+    open_ = [clean(row.get("id")) for row in rows if row.get("state") == OPEN]
     return Answer(
         document=reply.text,
         rows=rows,
         heading=showing(reply, "reviews", offset=options.offset),
         empty="" if rows else "Nothing waits for you.",
-        next=[f"momo review show {clean(rows[0].get('id'))}"] if rows else [],
+        next=[f"momo review show {each}" for each in open_[:1]],
         exit_code=exits.FINDINGS if options.fail_if_any and rows else exits.OK,
         faults=faults(reply, "payment to review", "payments to review", wanted=options.fail_if_any),
     )

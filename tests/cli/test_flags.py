@@ -36,6 +36,11 @@ from tests.fakes.fake_api import FakeApi, ok
         (["init", "12", "--wait", "5m"], Flags(), ["init", "12", "--wait=5m"]),
         (["init", "--wait", "12"], Flags(), ["init", "--wait=10m", "12"]),
         (["-o", "json", "sims", "list", "--wait"], Flags(output=Output.JSON), None),
+        (
+            ["password", "set", "--password-stdin"],
+            Flags(),
+            ["password", "set", "--password-file=-"],
+        ),
         (["daemon", "start", "--wait", "5s"], Flags(), ["daemon", "start", "--wait", "5s"]),
     ],
 )

@@ -43,6 +43,7 @@ def test_a_long_line_goes_on_below_itself_between_its_facts(api: FakeApi, momo: 
 def test_json_is_one_document_a_line(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_LOGS, ok([ROW, ROW], meta={"cursor": "7:9"}))
     rows = [json.loads(line) for line in momo("logs", "--json").out.splitlines()]
+    assert list(rows[0])[:5] == ["type", "ts", "level", "component", "event"]
     assert [row["event"] for row in rows] == ["modem.lost", "modem.lost"]
     assert rows[0]["type"] == "item"
 

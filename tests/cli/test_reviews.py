@@ -59,6 +59,14 @@ def test_fail_if_any_is_6_when_somebody_is_waited_for(
     assert momo("review", "list", "--fail-if-any", "-q", "--json").json["data"] == rows
 
 
+def test_what_to_type_next_is_about_one_that_still_waits(api: FakeApi, momo: Momo) -> None:
+    decided = {**samples.REVIEW, "id": samples.METHOD, "state": "approved"}
+    api.on("GET", wire.Path.REVIEWS, ok([decided, samples.REVIEW]), ok([decided]))
+    ran = momo("review", "list", "--all", "-o", "table")
+    assert f"next:  momo review show {samples.REVIEW['id']}\n" in ran.err
+    assert "next:" not in momo("review", "list", "--all", "-o", "table").err
+
+
 def test_list_in_a_pipe_has_one_column_for_each_field(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.REVIEWS, ok([samples.REVIEW]))
     ran = momo("review", "list", "--fields", "reason,amount,sender,line,svc_code")
