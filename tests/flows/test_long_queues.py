@@ -181,9 +181,7 @@ def lay(tx: Tx, rows: list[Row], now: int) -> None:
         )
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, piece=st.integers(1, 4))
 async def test_in_pieces_it_comes_to_what_it_comes_to_in_one(
     shop: FakeShop, rows: list[Row], piece: int
@@ -208,9 +206,7 @@ async def test_in_pieces_it_comes_to_what_it_comes_to_in_one(
     assert came[0] == came[1]
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tries=st.lists(st.integers(1, 5), max_size=12), due=st.lists(st.booleans(), min_size=5))
 async def test_a_probe_is_the_due_one_that_was_tried_least_recently(
     shop: FakeShop, tries: list[int], due: list[bool]
