@@ -88,6 +88,7 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             ama.is_asked("again: ", PASSWORD)
             ama.is_asked("public https address", "")
             ama.is_asked("Start momo with this machine", "n")
+            ama.is_asked("Keep it awake", "n")
             ama.is_asked("The SIM's PIN (Enter: later) ", "9999")
             # A wrong one is said, and costs one try: nothing is tried again by itself.
             ama.reads("2 tries are left")

@@ -209,6 +209,17 @@ def test_first_payment_says_whether_this_sim_is_read(
     assert "send GHS 0.10 to 024 412 4567" in ran.err
 
 
+def test_a_first_payment_that_is_there_before_anybody_looked_again_counts(
+    settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("momo_cli.setup_phone.PERSON_S", 0.5)
+    old = {"id": "m1", "state": "unparsed", "sender": "MobileMoney", "fields": {}}
+    new = {**old, "id": "m2", "state": "payment", "fields": {"amount": "0.10"}}
+    api.on("GET", wire.Path.LOCAL_MESSAGES, ok([old]), ok([new, old]))
+    ran = momo("setup", "--no-input", "--first-payment", "--json")
+    assert statuses(ran)["first_payment"] == "done"
+
+
 def test_place_for_backups_is_set_and_gets_a_copy_at_once(
     settled: list[Any], momo: Momo, tmp_path: Path
 ) -> None:
