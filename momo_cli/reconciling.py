@@ -25,6 +25,8 @@ FILE_VIEW: Final = View(
     ),
     id="reference",
 )
+_OF_ITS_LINE: Final = (ErrorCode.USAGE, ErrorCode.TRANSACTION_NOT_FOUND)
+"""What we find wrong with one line ourselves, without an answer of the daemon's."""
 _DIGITS_WITH_LETTERS: Final = re.compile(r"(?=.*\d)(?=.*[OoIl])[\dOoIl]+", re.ASCII)
 
 
@@ -91,7 +93,7 @@ def _not_done(failure: Failure, line: Line, row: dict[str, Any]) -> dict[str, An
     Raises:
         Failure: There was no answer; the other lines would fare alike.
     """
-    if not failure.http_status and failure.code != ErrorCode.USAGE:
+    if not failure.http_status and failure.code not in _OF_ITS_LINE:
         raise failure
     by = at(failure.body, "error.verified_by_transaction_id")
     if failure.code == ErrorCode.ALREADY_VERIFIED and by == line.body["transaction_id"]:

@@ -179,3 +179,18 @@ def test_order_is_found_by_the_shop_s_own_reference(api: FakeApi, momo: Momo) ->
 )
 def test_flags_that_do_not_go_together_are_exit_2(argv: tuple[str, ...], momo: Momo) -> None:
     assert momo("reconcile", *argv).code == 2
+
+
+def test_an_order_that_nothing_is_meant_by_fails_alone(
+    three: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", "/v1/transactions", ok([], pagination=samples.PAGE))
+    with Path(three).open("a", encoding="utf-8") as file:
+        file.write(f"svc_trx_zzzz,5,\n{order(1)},0000000001,\n")
+    ran = momo("reconcile", "--from-file", three, "--json")
+    lines = items(ran.out)
+    assert (ran.code, [each.get("ok") for each in lines]) == (
+        9,
+        [True, False, True, False, True, None],
+    )
+    assert lines[3]["error"]["code"] == "TRANSACTION_NOT_FOUND"
