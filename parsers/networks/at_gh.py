@@ -1,8 +1,8 @@
 """AT (formerly AirtelTigo), Ghana. No verbatim receipt of its present AT Money could be found.
 
 The present wordings are built on the sister platforms', so they are marked unverified, and no sender is listed: what
-they read is shown to a person, and nothing of it pays by itself until a genuine message has been seen. The wordings of
-Airtel Ghana (2013) and Tigo Cash (2015) are real, and gone.
+they read is shown to a person, and nothing of it pays by itself until a genuine message has been seen (one program takes
+`ATMoney` for the sender, too little to believe it). The wordings of Airtel Ghana (2013) and Tigo Cash (2015) are real, and gone.
 """
 
 from typing import Final
