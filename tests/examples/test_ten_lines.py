@@ -1,5 +1,6 @@
 """The short receivers of docs/webhooks.md, cut out of the page and run: they take what is genuine and nothing else."""
 
+import contextlib
 import http.client
 import os
 import re
@@ -43,8 +44,7 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     name, argv = LANGUAGES[request.param]
     if shutil.which(argv[0]) is None:
         pytest.skip(f"{argv[0]} is not installed")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    port = own_port()
     file = tmp_path_factory.mktemp("receiver") / name
     file.write_text(blocks()[request.param], encoding="utf-8")
     process = subprocess.Popen(
@@ -58,6 +58,15 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     finally:
         process.kill()
         process.wait(10)
+
+
+def own_port() -> int:
+    """Return a free port below those that the system hands out: nobody is given it before our program takes it."""
+    for port in range(20_000 + os.getpid() % 1_000 * 10, 32_000):
+        with socket.socket() as asked, contextlib.suppress(OSError):
+            asked.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def listens(port: int) -> bool:

@@ -146,9 +146,9 @@ async def test_a_hanging_look_up_is_a_dns_error(
 
 
 async def test_a_closed_port_is_refused(make_sender: MakeSender) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    outcome = await post(make_sender(), f"https://localhost:{port}/")
+    with socket.socket() as unheard:  # bound, so that nobody else takes it; not listening
+        unheard.bind(("127.0.0.1", 0))
+        outcome = await post(make_sender(), f"https://localhost:{unheard.getsockname()[1]}/")
     assert judged(outcome) == (None, DeliveryError.CONNECTION_REFUSED, False)
     assert outcome.error_message == "localhost refused the connection"
 

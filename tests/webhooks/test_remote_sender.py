@@ -109,9 +109,9 @@ async def test_what_the_far_end_does_is_told_as_it_is(
     assert busy.error_code is DeliveryError.HTTP_ERROR
     blocked = await post(sender, "https://169.254.169.254/latest")
     assert (blocked.error_code, blocked.connected) == (DeliveryError.BLOCKED_ADDRESS, False)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    refused = await post(sender, f"https://localhost:{port}/")
+    with socket.socket() as unheard:  # bound, so that nobody else takes it; not listening
+        unheard.bind(("127.0.0.1", 0))
+        refused = await post(sender, f"https://localhost:{unheard.getsockname()[1]}/")
     assert refused.error_code is DeliveryError.CONNECTION_REFUSED
     assert failures == []
 
