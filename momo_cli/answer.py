@@ -101,6 +101,11 @@ class Answer:
     ended: Callable[[], int] | None = None
     faults: Sequence[str] | None = None
 
+    def next_lines(self) -> list[str]:
+        """Return what to type next as people see it, each command once."""
+        commands = dict.fromkeys(self.next)
+        return [("next:  " if i == 0 else "       ") + each for i, each in enumerate(commands)]
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

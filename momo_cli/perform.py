@@ -58,6 +58,6 @@ def _show(terminal: Terminal, call: Call, answer: Answer) -> int:
     for note in answer.notes:
         terminal.note(note)
     if terminal.human:
-        for i, command in enumerate(answer.next):
-            terminal.note(("next:  " if i == 0 else "       ") + command)
+        for line in answer.next_lines():
+            terminal.note(line)
     return exit_code

@@ -145,6 +145,5 @@ def _drawn(answer: Answer | None, terminal: Terminal, view: View) -> list[str]:
         return [head, "", terminal.style("The daemon is away; trying again.", "red")]
     out = io.StringIO()
     render.write(replace(terminal, stdout=out), view, answer)
-    after = [f"next:  {command}" for command in answer.next]
-    told = [part for part in (answer.empty, *answer.notes, *after) if part]
+    told = [part for part in (answer.empty, *answer.notes, *answer.next_lines()) if part]
     return [head, "", *out.getvalue().splitlines(), *map(terminal.plain, told)]

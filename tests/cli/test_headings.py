@@ -1,8 +1,9 @@
-"""The line above a list says how much of it is shown, and what to type for the rest."""
+"""What stands around a list: how much of it is shown, and what to type for the rest."""
 
 import pytest
 
 from daemon.wire import Path
+from momo_cli.answer import Answer
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok
@@ -45,3 +46,8 @@ def test_a_page_of_orders_names_the_next_page(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.TRANSACTIONS, ok([samples.PAID], pagination=page))
     ran = momo("tx", "list", "-o", "table")
     assert ran.out.splitlines()[0] == "Showing 1 of 3 orders, page 1, next: --page 2"
+
+
+def test_what_to_type_next_is_told_once_and_in_one_column() -> None:
+    answer = Answer(next=["momo setup", "momo setup", "momo daemon start", "momo setup"])
+    assert answer.next_lines() == ["next:  momo setup", "       momo daemon start"]
