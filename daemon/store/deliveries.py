@@ -124,19 +124,23 @@ def put_back(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
         tx: The transaction.
         unsent: Each delivery as leased, and the number of its attempt.
     """
-    for delivery, number in unsent:
-        params = {"id": delivery.id, "run": delivery.run, "number": number}
-        tx.run(
-            "UPDATE deliveries SET leased_until = NULL WHERE id = :id AND run = :run "
-            # What was given up meanwhile, because its endpoint was deleted, is leased to nobody.
-            "AND next_attempt_at IS NOT NULL",
-            params,
-        )
-        tx.run(
-            "DELETE FROM attempts WHERE delivery_id = :id AND run = :run AND number = :number "
-            "AND finished_at IS NULL",
-            params,
-        )
+    if not unsent:
+        return
+    # Two statements for all: a worker that gives its place up may have 64 of them.
+    leases = [(delivery.id, delivery.run, number) for delivery, number in unsent]
+    rows, params = table(leases), values(leases)
+    tx.run(
+        f"UPDATE deliveries SET leased_until = NULL FROM (VALUES {rows}) AS v "
+        "WHERE deliveries.id = v.column1 AND deliveries.run = v.column2 "
+        # What was given up meanwhile, because its endpoint was deleted, is leased to nobody.
+        "AND deliveries.next_attempt_at IS NOT NULL",
+        params,
+    )
+    tx.run(
+        f"DELETE FROM attempts WHERE seq IN (SELECT a.seq FROM (VALUES {rows}) AS v JOIN attempts a "
+        "ON a.delivery_id = v.column1 AND a.run = v.column2 AND a.number = v.column3 AND a.finished_at IS NULL)",
+        params,
+    )
 
 
 def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> None:

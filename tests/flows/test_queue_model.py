@@ -170,7 +170,7 @@ async def test_all_that_is_owed_arrives_in_the_end(
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(steps=STEPS)
 async def test_all_that_is_owed_arrives_after_many_more_mishaps(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
