@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.fakes import no_network
-from tests.fakes.real_shop import ROOT, RealShop, wait_until
+from tests.fakes.real_shop import ANSWER_S, ROOT, RealShop, wait_until
 from tests.fakes.receiver import Answer, Receiver
 from tests.fakes.seed import seed
 
@@ -50,7 +50,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         receiver.script(Answer(404))
         real.environ["PYTHONPATH"] = no_network.install(tmp_path / "hook")
         real.start()
-        with httpx.Client(base_url=f"http://{real.http}") as client:
+        with httpx.Client(base_url=f"http://{real.http}", timeout=ANSWER_S) as client:
             token = ask(client, "POST", "/v1/auth/login", {"password": PASSWORD})["data"]["token"]
             client.headers["Authorization"] = f"Bearer {token}"
             known = furnish(client, receiver.url())

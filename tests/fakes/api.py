@@ -31,6 +31,8 @@ from tests.fakes.shop import FakeShop
 PUBLIC = "93.184.215.14"
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """One for all: httpx makes one for each client, and that takes longer than the test."""
+ANSWER_S = 30.0
+"""Only so that a test ends: the usual five seconds are few on a busy machine."""
 REQUEST_ID = r"req_[0-9a-f]{32}"
 
 
@@ -102,6 +104,7 @@ class FakeApi:
             httpx.AsyncClient(
                 transport=httpx.AsyncHTTPTransport(uds=self.socket_path, verify=NO_TLS),
                 base_url=f"http://{wire.SOCKET_HOST}",
+                timeout=ANSWER_S,
             )
         )
 
@@ -117,7 +120,9 @@ class FakeApi:
         """Return a caller over TCP."""
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         return await self._enter(
-            httpx.AsyncClient(base_url=self.base_url, headers=headers, verify=NO_TLS)
+            httpx.AsyncClient(
+                base_url=self.base_url, headers=headers, verify=NO_TLS, timeout=ANSWER_S
+            )
         )
 
     async def _enter(self, client: httpx.AsyncClient) -> httpx.AsyncClient:
