@@ -10,7 +10,7 @@ round the daemon is measured from outside, by /proc; what is judged is how it gr
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -28,6 +28,8 @@ from tests.fakes.receiver import Answer, Receiver
 
 ROUND: Final = 50
 """Payments between two looks; two in five pay an order."""
+TOLD_EVERY: Final = 10
+"""Rounds between two lines."""
 ORDERS: Final = 20
 AMOUNT_MINOR: Final = 2_500
 SETTINGS: Final[Settings] = {
@@ -78,9 +80,10 @@ class Look:
 
 @dataclass
 class Soak:
-    """One run. `looks` is what was measured."""
+    """One run. `looks` is what was measured; `tell` hears of each look at once."""
 
     scene: Scene
+    tell: Callable[[Look], object] = lambda _look: None
     looks: list[Look] = field(default_factory=list)
     _number: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -91,6 +94,7 @@ class Soak:
         for done in range(ROUND, payments + 1, ROUND):
             self._day(done)
             self.looks.append(Look.at(shop, done))
+            self.tell(self.looks[-1])
         (booked,) = shop.rows("SELECT COUNT(*) FROM payments")
         assert booked == (len(self.looks) * ROUND,)
 
@@ -167,19 +171,23 @@ def main() -> int:
                 settings=SETTINGS,
             ) as shop,
         ):  # fmt: skip
-            soak = Soak(Scene(shop, phone, receiver))
+            print("payments  memory MB  descriptors  threads  log MB  file MB")
+            soak = Soak(Scene(shop, phone, receiver), _print)
             soak.run(asked.payments)
-    print("payments  memory MB  descriptors  threads  log MB  file MB")
-    for look in soak.looks[:: max(1, len(soak.looks) // 20)]:
-        print(
-            f"{look.payments:>8}  {look.rss_mb:>9.1f}  {look.fds:>11}  {look.threads:>7}  "
-            f"{look.wal_mb:>6.1f}  {look.db_mb:>7.1f}"
-        )
     problems = faults(soak.looks)
     print(
         f"{asked.payments} payments in {clock.monotonic() - began:.0f} s: {problems or 'nothing grew'}"
     )
     return 1 if problems else 0
+
+
+def _print(look: Look) -> None:
+    if look.payments % (ROUND * TOLD_EVERY) == 0:
+        print(
+            f"{look.payments:>8}  {look.rss_mb:>9.1f}  {look.fds:>11}  {look.threads:>7}  "
+            f"{look.wal_mb:>6.1f}  {look.db_mb:>7.1f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
