@@ -63,6 +63,7 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
                 document=seen.text,
                 rows=[{"id": options.endpoint, "deleted": False, "undelivered": None}],
                 lines=["Nothing was deleted."],
+                notes=[f"Its host is {clean(host)}, not {clean(typed)}."],
                 exit_code=exits.CANCELLED,
             )
     reply = client.call("DELETE", path)

@@ -2,7 +2,7 @@
 
 What came in after the copy was made is not in it: SMS that are still on the SIM are read again, webhooks that were
 sent since may be sent again, under the same ids; how many of both is said. Type the shop's name to confirm, or give it
-with --confirm. --to puts a checked copy elsewhere and leaves the shop as it is.
+with --confirm; -y is not enough. --to puts a checked copy elsewhere and leaves the shop as it is.
 """
 
 from collections.abc import Iterator
@@ -81,19 +81,19 @@ def run(client: Client, terminal: Terminal, options: Options) -> Answer:
             *backups.lines(row, terminal),
         ]
         return Answer(document=seen.text, rows=[row], lines=said, next=["momo daemon stop"])
-    if not terminal.flags.yes:
-        typed = options.confirm
-        if typed is None:
-            for line in backups.lines(row, terminal):
-                terminal.complain(line)
-            typed = terminal.ask(f"Type {clean(row['shop'])} to put it back: ", "--confirm")
-        if typed.strip() != row["shop"]:
-            return Answer(
-                document=seen.text,
-                rows=[row],
-                lines=["Nothing was changed."],
-                exit_code=exits.CANCELLED,
-            )
+    typed = options.confirm
+    if typed is None:  # --yes is not enough: what came after the copy is given up
+        for line in backups.lines(row, terminal):
+            terminal.complain(line)
+        typed = terminal.ask(f"Type {clean(row['shop'])} to put it back: ", "--confirm")
+    if typed.strip() != row["shop"]:
+        return Answer(
+            document=seen.text,
+            rows=[row],
+            lines=["Nothing was changed."],
+            notes=[f"The shop is called {clean(row['shop'])}, not {clean(typed)}."],
+            exit_code=exits.CANCELLED,
+        )
     if options.stop and client.alive():
         stop(client, terminal, STOP_S)
     done = backups.run(terminal, "restore", *named)

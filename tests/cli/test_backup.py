@@ -17,6 +17,7 @@ import pytest
 from tests.fakes.real_shop import ROOT, STOP_S, RealShop, pause
 
 PAY = ("simulate", "payment", "--amount", "5")
+CONFIRMED = ("--confirm", "Ama Provisions")
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_copy_of_the_open_shop_is_put_back_and_the_old_one_is_kept(shop: RealS
     assert momo(shop, "backup", "verify", "--latest")["data"]["id"] == made["id"]
     momo(shop, "backup", "verify", made["id"], "--latest", code=2)
     momo(shop, *PAY)
-    refused = momo(shop, "restore", "--yes", code=75)
+    refused = momo(shop, "restore", *CONFIRMED, code=75)
     assert refused["error"]["code"] == "LOCKED"
     assert refused["error"]["next"] == ["momo daemon stop"]
     shop.stop()
@@ -77,7 +78,7 @@ def test_a_shop_is_moved_to_another_machine_by_its_copy(shop: RealShop, tmp_path
     other = tmp_path / "other"
     environ = {**shop.environ, "MOMO_HOME": str(other)}
     done = subprocess.run(
-        [sys.executable, "-m", "momo_cli", "restore", made["path"], "--yes", "--json"],
+        [sys.executable, "-m", "momo_cli", "restore", made["path"], *CONFIRMED, "--json"],
         cwd=ROOT, env=environ, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -99,7 +100,7 @@ def test_a_copy_that_is_not_sound_is_named_and_never_put_back(shop: RealShop) ->
         copy.write_bytes(broken)
         refused = momo(shop, "backup", "verify", code=6)
         assert refused["error"]["code"] == "BACKUP_FAILED"
-    momo(shop, "restore", "--yes", code=6)
+    momo(shop, "restore", *CONFIRMED, code=6)
     assert Path(shop.places.database).read_bytes() == before
 
 
@@ -109,7 +110,7 @@ def test_a_copy_of_nothing_and_over_something_is_refused(shop: RealShop, tmp_pat
     taken.write_text("mine")
     momo(shop, "backup", "create", "--to", str(taken), code=6)
     assert taken.read_text() == "mine"
-    refused = momo(shop, "restore", "nowhere.db", "--yes", code=3)
+    refused = momo(shop, "restore", "nowhere.db", *CONFIRMED, code=3)
     assert refused["error"]["code"] == "BACKUP_NOT_FOUND"
 
 
@@ -214,7 +215,7 @@ def test_a_shop_with_a_finding_is_backed_up_and_exits_with_6(shop: RealShop) -> 
 def test_restore_stops_the_daemon_when_told_to(shop: RealShop) -> None:
     shop.start()
     momo(shop, "backup", "create")
-    done = momo(shop, "restore", "--stop", "--yes")["data"]
+    done = momo(shop, "restore", "--stop", *CONFIRMED)["data"]
     assert Path(done["kept"]).is_file()
     # It has let go of the shop, or nothing could have been put back; the process may take a moment more.
     assert shop.process is not None

@@ -45,3 +45,13 @@ def test_nothing_is_changed_unless_the_shop_is_named(
     put_back(monkeypatch, payments_since=1)
     ran = momo("restore", "--confirm", "Esi", "-o", "table")
     assert (ran.code, ran.out) == (10, "Nothing was changed.\n")
+    assert "The shop is called Ama, not Esi." in ran.err
+
+
+def test_yes_to_everything_is_not_the_name_of_the_shop(
+    momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_back(monkeypatch, payments_since=1)
+    ran = momo("restore", "--yes", "--json")
+    assert ran.code == 2
+    assert "--confirm is missing" in ran.json["error"]["message"]
