@@ -229,14 +229,21 @@ class DeliverLoop:
             raise
         except Exception as error:  # noqa: BLE001 -- one delivery that cannot be judged must not hold up the others
             self._log.error("deliver.fault", error=fault(error))
-            await self._write_singly(ended)
+            await self._write_singly(ended, unsent)
             return None
         self._told += zip(ended, written.decisions, strict=True)
         asyncio.get_running_loop().call_soon(self._tell)
         return written.due
 
-    async def _write_singly(self, ended: list[Ended]) -> None:
+    async def _write_singly(self, ended: list[Ended], unsent: list[Leased]) -> None:
         """Write down what can be written of what could not be together; the leases of the rest run out."""
+        for leased in unsent:
+            try:
+                await deliver.turn(self._env, unsent=[leased])
+            except Unavailable:
+                self._unsent.append(leased)
+            except Exception as error:  # noqa: BLE001 -- as above
+                self._log.error("deliver.fault", delivery=leased.delivery.id, error=fault(error))
         for one in ended:
             try:
                 written = await deliver.turn(self._env, ended=[one])

@@ -215,11 +215,15 @@ def probe(reader: Reader, endpoint_id: str, now: int) -> int | None:
         )
         if seq is not None:
             return int(seq)
-    seq = reader.value(
-        f"SELECT d.seq FROM deliveries d WHERE {due} AND d.tried IS NOT NULL ORDER BY d.tried LIMIT 1",
-        params,
-    )
-    return None if seq is None else int(seq)
+    for which in (
+        "AND d.tried IS NOT NULL ORDER BY d.tried LIMIT 1",
+        # A retry whose attempts were cleared away: an endpoint that nothing is sent to would be out for ever.
+        "LIMIT 1",
+    ):
+        seq = reader.value(f"SELECT d.seq FROM deliveries d WHERE {due} {which}", params)
+        if seq is not None:
+            return int(seq)
+    return None
 
 
 def addresses(reader: Reader) -> list[str]:

@@ -9,6 +9,7 @@ from daemon.store.outbox import Outbox
 
 _WAITS: Final = (
     ("deliveries", "next_attempt_at"),
+    ("flushes", "next_at"),
     ("sms_outbox", "next_try_at"),
     ("notice_sends", "due_at"),
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from daemon.core.model import Delivery
 from daemon.core.probing import FLUSH_GAP_US
-from daemon.flows import deliver, endpoint_changes
+from daemon.flows import clock, deliver, endpoint_changes
 from daemon.flows.endpoint_changes import Changes
 from daemon.store import delivery_queue, flush
 from daemon.store.attempt_record import Leased
@@ -155,6 +155,39 @@ async def test_a_deletion_in_the_middle_of_it_leaves_nothing_to_do(ended: FakeSh
     assert await endpoint_changes.delete(ended.env, OWNER, "e1") == 6
     due = await deliver.lease(ended.env, limit=6, per_endpoint=6, running={})
     assert (due.leased, due.next_at) == ((), None)
+
+
+async def test_a_clock_that_is_set_back_in_the_middle_of_it_moves_the_other_times_too(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flush, "PIECE", 2)
+    await add_endpoint(shop)
+    for number in range(5):
+        await owe(shop, f"9321450000{number}")
+    await clock.watch(shop.env)
+    shop.clock.jump(400 * 86_400.0)
+    for leased in await lease(shop, limit=5):
+        await fail(shop, leased)
+    await write(shop, lambda tx: flush.begin(tx, "e1", shop.clock.now_us()))
+    await run(shop, "UPDATE endpoints SET consecutive_failures = 0")
+    await clock.watch(shop.env)
+    shop.clock.jump(-400 * 86_400.0)
+    await clock.watch(shop.env)
+    for _ in range(2):
+        await deliver.lease(shop.env, limit=1, per_endpoint=0, running={})
+    latest = max(row.next_attempt_at or 0 for row in await owed(shop))
+    assert latest <= shop.clock.now_us() + 5 * FLUSH_GAP_US
+
+
+async def test_a_retry_whose_attempts_are_gone_is_a_probe_too(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await fail(shop, await lease_one(shop))
+    await run(shop, "DELETE FROM attempts")
+    await run(shop, "UPDATE deliveries SET tried = NULL")
+    await run(shop, "UPDATE endpoints SET consecutive_failures = 3")
+    shop.clock.advance(60)
+    assert len(await lease(shop)) == 1
 
 
 Row = tuple[str, int, bool]

@@ -21,6 +21,8 @@ from daemon.core.precedence import Precedence
 from daemon.log import Log
 from daemon.loops.deliver import DeliverLoop
 from daemon.store import endpoints
+from daemon.store.attempt_record import Ended
+from daemon.store.leasing import ONE_EACH
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn
@@ -455,3 +457,18 @@ async def test_a_stop_begins_nothing_more_in_bulk(shop: FakeShop) -> None:
         assert posts == []
     (row,) = await shop.rows(Delivery, "deliveries")
     assert (row.status, row.leased_until) == (DeliveryStatus.PENDING, None)
+
+
+async def test_what_did_not_begin_is_due_again_also_when_something_else_cannot_be_written(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop, "e1")
+    await owe(shop, 2)
+    poison, good = await outbox.lease(shop)
+    loop = DeliverLoop(shop.env, lambda: FakeSender(lambda url: answered(200), []), Log(io.StringIO()))  # fmt: skip
+    broken: Any = None
+    loop._ended = [Ended(poison, broken, outbox.LINK, outbox.POLICY, shop.clock.now_us(), 0.5)]
+    loop._unsent = [good]
+    await loop._write(0, ONE_EACH)
+    leases = [row.leased_until is None for row in await shop.rows(Delivery, "deliveries")]
+    assert leases == [False, True]
