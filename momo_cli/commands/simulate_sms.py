@@ -13,6 +13,7 @@ from momo_cli.input_file import text_of
 from momo_cli.naming import METHODS, one_of
 from momo_cli.simulated import VIEW, ask, lines, next_commands
 from momo_cli.terminal import Terminal
+from momo_cli.text import clean
 
 EXAMPLES: Final = """\
   momo simulate sms --file receipt.txt
@@ -54,7 +55,10 @@ def command(
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Send it."""
-    body = {**options.body, "text": text_of(terminal, options.file)}
+    text = text_of(terminal, options.file)
+    if not text.strip():
+        raise usage(f"--file: {clean(options.file)} is empty; it holds the text of one SMS")
+    body = {**options.body, "text": text}
     if options.line is not None:
         rows = client.get(Path.PAYMENT_METHODS).data or ()
         body["provider"] = one_of(options.line, rows, METHODS)["provider"]

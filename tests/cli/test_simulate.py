@@ -95,6 +95,14 @@ def test_a_text_is_sent_as_it_stands(api: FakeApi, momo: Momo, tmp_path: Path) -
     assert momo("simulate", "sms", "--file", str(tmp_path / "none")).code == 2
 
 
+def test_a_file_without_a_text_is_named(api: FakeApi, momo: Momo, tmp_path: Path) -> None:
+    (tmp_path / "sms.txt").write_text(" \n")
+    ran = momo("simulate", "sms", "--file", str(tmp_path / "sms.txt"))
+    assert ran.code == 2
+    assert "sms.txt is empty; it holds the text of one SMS" in ran.err
+    assert api.asked == []
+
+
 def test_an_order_of_the_sandbox_says_how_it_is_paid(api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.INITIALIZE, Says({"success": True, "data": samples.CREATED}, 201))
     ran = momo("init", "5", "--phone", "0244000111", "--sandbox", "-o", "table")
