@@ -331,6 +331,7 @@ class Failure(Exception):  # a refusal is an outcome, not a defect
         next: Next commands that fit better than the dictionary's.
         exit_code: An exit code that fits better than the dictionary's.
         streamed: Rows were written before it, a JSON document a line: it is one line more.
+        shown: What was asked for all the same, and goes to stdout where no document of the failure does.
     """
 
     code: str
@@ -341,6 +342,7 @@ class Failure(Exception):  # a refusal is an outcome, not a defect
     next: tuple[str, ...] = ()
     exit_code: int | None = None
     streamed: bool = False
+    shown: str = ""
 
 
 def usage(message: str, *next_commands: str) -> Failure:

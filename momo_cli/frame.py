@@ -160,6 +160,9 @@ def fail(terminal: Terminal, failure: Failure) -> int:
         terminal.stdout.write(dumps(body) + "\n")
         if terminal.flags.quiet:
             return code
+    elif failure.shown and terminal.flags.get is None:
+        terminal.stdout.write(failure.shown + "\n")
+        terminal.stdout.flush()
     lines = _told(terminal, failure)
     if terminal.flags.quiet:
         lines = [lines[0], *[line for line in lines if line.startswith("  next:")][:1]]

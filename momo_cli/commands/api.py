@@ -1,8 +1,8 @@
 """Make any call of the API, as the shop itself: the raw way in, for what has no command.
 
 PATH is what docs/api.md lists, with its query. -d sends a JSON body: as it is, from a file after @,
-or from stdin with @-. --include shows the status and the headers first. The answer comes as it is,
-and an answer that is not success exits as any command would.
+or from stdin with @-. --include shows the status and the headers first, of an answer that is success. The answer
+comes as it is, and one that is not success exits as any command would.
 """
 
 import json
@@ -14,7 +14,7 @@ import typer
 from momo_cli.amounts import read_json
 from momo_cli.answer import Answer, Call, View
 from momo_cli.client import Client
-from momo_cli.errors import usage
+from momo_cli.errors import Failure, usage
 from momo_cli.terminal import Terminal
 from momo_cli.values import dumps
 
@@ -78,13 +78,22 @@ def _header(text: str) -> tuple[str, str]:
 
 def run(client: Client, terminal: Terminal, options: Options) -> Answer:
     """Make the call."""
-    reply = client.raw(options.method, options.path, options.body, options.headers)
+    try:
+        reply = client.raw(options.method, options.path, options.body, options.headers)
+    except Failure as failure:
+        if failure.body:
+            failure.shown = _for_people(failure.body) if terminal.human else dumps(failure.body)
+        raise
     head = [f"HTTP/1.1 {reply.status}", *(f"{n}: {v}" for n, v in reply.headers), ""]
     text = reply.text.rstrip("\n")
     if terminal.human and reply.body:
-        text = json.dumps(reply.body, ensure_ascii=False, indent=2)
+        text = _for_people(reply.body)
     shown = [*(head if options.include else ()), *text.splitlines()]
     document = reply.text or dumps({"success": True, "data": None})
     if not reply.body and reply.text:
         document = dumps({"success": True, "data": reply.text})
     return Answer(document=document, verbatim=shown, plain="\n".join(shown))
+
+
+def _for_people(body: object) -> str:
+    return json.dumps(body, ensure_ascii=False, indent=2)

@@ -1,6 +1,7 @@
 """`momo api`: any call, as it was typed."""
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,18 @@ def test_refusal_exits_as_any_command_would(api: FakeApi, momo: Momo) -> None:
     api.on("DELETE", "/v1/x", refusal(409, "ALREADY_VERIFIED"))
     assert momo("api", "DELETE", "/v1/x").code == 5
     assert momo("api", "GET", "/v1/nothing").code == 3
+
+
+def test_the_answer_comes_as_it_is_when_it_is_no_success_too(api: FakeApi, momo: Momo) -> None:
+    said = refusal(409, "ALREADY_VERIFIED", transaction_status="SUCCESS")
+    api.on("DELETE", "/v1/x", said)
+    ran = momo("api", "DELETE", "/v1/x")
+    assert json.loads(ran.out) == said.body
+    assert ran.err.startswith("error: this order is already paid  [ALREADY_VERIFIED]\n")
+    assert '  "success": false,\n' in momo("api", "DELETE", "/v1/x", "-o", "table").out
+    document = momo("api", "DELETE", "/v1/x", "--json").json
+    assert document["exit_code"] == 5, "one document, which says what any command says"
+    assert momo("api", "DELETE", "/v1/x", "--get", "data").out == ""
 
 
 @pytest.mark.parametrize(
