@@ -79,7 +79,7 @@ def test_a_daemon_whose_commits_do_not_last_is_caught(
         if store.kill_chance and store.dice.random() < 0.03:
             store._writer.execute("BEGIN")
             for job in group:
-                store._run(job, alone=True)
+                store._run(job, [], alone=True)
             store._writer.execute("ROLLBACK")
         else:
             commit(store, group)
