@@ -577,7 +577,9 @@ SHAPES: Final[dict[str, Schema]] = {
             "expires_at": maybe(TIME, shown=False),
             "revoked_at": maybe(TIME, shown=False),
             "last_used_at": maybe(TIME),
-            "last_used_from": maybe(text("102.176.10.7", "the address that used it last, or `socket`")),
+            "last_used_from": maybe(
+                text("102.176.10.7", "the address that used it last, or `socket`")
+            ),
         }
     ),
     "Review": shape(REVIEW),
