@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from daemon.api.auth import needs_live
 from daemon.api.described import described, nothing
 from daemon.api.endpoints import needs_open_collections
 from daemon.api.fields import Fields, Query, ignored, read_uuid
 from daemon.api.idempotency import claim
+from daemon.api.permission import needs_live
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import collection_shapes

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from daemon.api.auth import needs_live
 from daemon.api.described import described
 from daemon.api.fields import Query, read_uuid
+from daemon.api.permission import needs_live
 from daemon.api.service import Call, Reply, ok
 from daemon.core import collection_shapes
 from daemon.core.errors import Refusal

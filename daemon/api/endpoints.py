@@ -3,10 +3,10 @@
 from typing import Final
 
 from daemon.api import webhook_url
-from daemon.api.auth import needs_live
 from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
+from daemon.api.permission import needs_live
 from daemon.api.read_json import read_object
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core import collection_shapes

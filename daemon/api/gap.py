@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from daemon.api.auth import needs_live
 from daemon.api.described import described
 from daemon.api.fields import Query
+from daemon.api.permission import needs_live
 from daemon.api.service import Call, Reply, ok
 from daemon.core import gap_shapes
 from daemon.core.errors import Refusal

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from daemon.api.auth import needs_person
 from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
+from daemon.api.permission import needs_person
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core.access import KEY_SCOPES, KeyKind

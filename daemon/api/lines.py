@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.api.auth import needs_live
 from daemon.api.described import described
+from daemon.api.permission import needs_live
 from daemon.api.service import Call, Reply, ok
 from daemon.core.balance import unaccounted
 from daemon.core.lines import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US, line_status, with_troubles

@@ -1,7 +1,7 @@
 """POST /local/v1/deliveries/{id}/signed: a delivery with a fresh signature; on the Unix socket only."""
 
-from daemon.api.auth import needs_owner
 from daemon.api.fields import read_uuid
+from daemon.api.permission import needs_owner
 from daemon.api.service import Call, Reply, ok
 from daemon.core.errors import Refusal
 from daemon.flows.sign_again import sign_again

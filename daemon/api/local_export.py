@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from daemon.api.auth import needs_owner
+from daemon.api.permission import needs_owner
 from daemon.api.service import Call, Reply, ok
 from daemon.core import export_shapes
 from daemon.core.errors import Refusal

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from daemon.api.auth import needs_owner
 from daemon.api.fields import Fields
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.flows.import_messages import BATCH, Entry, import_messages

@@ -15,9 +15,9 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from daemon import sse
-from daemon.api.auth import needs_owner
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.fields import Fields
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import NO_STORE, Call, Reply, finished, ok
 from daemon.core import shapes

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from daemon.api.auth import needs_owner
 from daemon.api.fields import Fields
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, ok
 from daemon.core.errors import Refusal

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daemon.api.auth import needs_owner
+from daemon.api.permission import needs_owner
 from daemon.api.service import Call, Reply, ok
 from daemon.flows import prune as flow
 from daemon.flows.prune import Pruned

@@ -8,8 +8,8 @@ from datetime import UTC, date, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from daemon.api.auth import needs_owner
 from daemon.api.fields import Fields, Query
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core import day_sheet, transaction_shapes

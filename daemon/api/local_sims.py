@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from daemon.api.auth import needs_owner
 from daemon.api.fields import Fields
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core.shapes import timestamp

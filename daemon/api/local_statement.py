@@ -6,8 +6,8 @@ It changes nothing but the journal, and that only when the comparison is over (`
 import re
 from typing import Any, Final
 
-from daemon.api.auth import needs_owner
 from daemon.api.fields import Fields
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core.ids import reference_of

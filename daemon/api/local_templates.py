@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from daemon.api.auth import needs_owner
 from daemon.api.fields import Fields, read_uuid
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object
 from daemon.api.service import Call, Reply, ok
 from daemon.core.errors import Refusal

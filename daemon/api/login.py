@@ -1,8 +1,8 @@
 """POST /v1/auth/login and /v1/auth/password: dashboard sessions (decisions.md section 8)."""
 
-from daemon.api.auth import needs_owner
 from daemon.api.described import described
 from daemon.api.fields import Fields
+from daemon.api.permission import needs_owner
 from daemon.api.read_json import read_object
 from daemon.api.service import NO_STORE, Call, Reply, ok
 from daemon.core.shapes import timestamp

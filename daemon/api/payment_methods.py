@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from daemon.api.auth import needs_live
 from daemon.api.described import described
 from daemon.api.fields import Fields, ignored, read_uuid
 from daemon.api.idempotency import claim
+from daemon.api.permission import needs_live
 from daemon.api.read_json import read_object, read_object_if_any
 from daemon.api.service import Call, Reply, finished, ok
 from daemon.core import line_shapes

@@ -7,8 +7,9 @@ from urllib.parse import parse_qsl
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from daemon.api.auth import Doorkeeper, needs, needs_person
+from daemon.api.auth import Doorkeeper
 from daemon.api.fields import Query
+from daemon.api.permission import needs, needs_person
 from daemon.api.service import Call, Handler, Reply, Service
 from daemon.core.access import NOBODY, Caller
 from daemon.core.errors import Refusal

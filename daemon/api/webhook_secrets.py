@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from daemon.api.auth import needs_person
 from daemon.api.described import described
 from daemon.api.endpoints import find, needs_open_collections
 from daemon.api.fields import Fields, ignored
+from daemon.api.permission import needs_person
 from daemon.api.read_json import read_object
 from daemon.api.service import NO_STORE, Call, Reply
 from daemon.core import collection_shapes, shapes

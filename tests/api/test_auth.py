@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from daemon import wire
-from daemon.api.auth import LocalUsers, needs
+from daemon.api.auth import LocalUsers
+from daemon.api.permission import needs
 from daemon.config import Access, Config
 from daemon.core.access import Caller, CallerKind
 from daemon.core.errors import Refusal
