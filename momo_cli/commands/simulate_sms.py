@@ -17,7 +17,7 @@ from momo_cli.text import clean
 
 EXAMPLES: Final = """\
   momo simulate sms --file receipt.txt
-  momo simulate sms --file - --network telecel --sender T-CASH
+  momo simulate sms --file - --network telecel --sender T-CASH < receipt.txt
   momo simulate sms --line 0244124567 --file receipt.txt
 """
 

@@ -167,6 +167,7 @@ def test_init_sends_the_name_that_is_expected(api: FakeApi, momo: Momo) -> None:
 def test_approved_names_are_listed_and_revoked(api: FakeApi, momo: Momo) -> None:
     payer = samples.PAYER
     api.on("GET", wire.Path.APPROVED_PAYERS, ok([payer]))
+    api.on("GET", f"/v1/approved-payers/{payer['id']}", ok(payer))
     api.on("DELETE", f"/v1/approved-payers/{payer['id']}", ok({**payer, "state": "revoked"}))
     ran = momo("payers", "list", "--phone", "0244124567", "--all", "-o", "table", COLUMNS="120")
     assert api.asked[-1].query == {
