@@ -113,14 +113,14 @@ def _read(
     done: "_Done",
 ) -> None:
     """Read the stream, over as many connections as it takes: what was missed comes with the next."""
-    patience, first, lost = _RECONNECTS_MAX, True, False
+    patience, first, opened, lost = _RECONNECTS_MAX, True, False, False
     working: list[threading.Thread] = []
     while True:
         try:
             for event in client.stream(path, method="POST"):
-                if first:
+                if not opened:
                     done.put(None)
-                patience, first = _RECONNECTS_MAX, False
+                patience, first, opened = _RECONNECTS_MAX, False, True
                 if lost:
                     client.warn("connected again; what was missed comes now")
                 lost = False
@@ -129,6 +129,9 @@ def _read(
                     working = [each for each in working if each.is_alive()]
                     working.append(threading.Thread(target=_work, args=work, daemon=True))
                     working[-1].start()
+            first = (
+                False  # somebody took the call, also where the connection broke before the answer
+            )
         except Failure as failure:
             gone = 400 <= failure.http_status < 500
             if first or gone or patience == 0:

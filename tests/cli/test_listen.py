@@ -133,6 +133,18 @@ def test_a_lost_connection_is_told_and_so_is_its_return(
     assert "try 2" in ran.out
 
 
+def test_a_daemon_that_dies_before_it_answers_is_waited_for_like_any_other(
+    api: FakeApi, momo: Momo, naps: list[float]
+) -> None:
+    here = f"{wire.Path.LOCAL_LISTEN}/{samples.ENDPOINT['id']}"
+    starting = refusal(503, "UNAVAILABLE")
+    api.on("POST", here, Says(drop=True), starting, EVENT, refusal(404, "ENDPOINT_NOT_FOUND"))
+    api.on("POST", f"{here}/outcomes", ok({}))
+    ran = momo("listen", "--print", "--endpoint", samples.ENDPOINT["id"], "-o", "table")
+    assert ran.code == 3
+    assert "try 2" in ran.out
+
+
 def test_what_came_is_told_before_the_end_is(api: FakeApi, momo: Momo, naps: list[float]) -> None:
     gone = threading.Event()
 
