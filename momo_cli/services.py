@@ -181,7 +181,7 @@ def read(path: str) -> str:
 
 
 def write(file: UnitFile) -> None:
-    """Write a file whole or not at all, readable for all: a unit holds no secret.
+    """Write a file whole or not at all.
 
     Raises:
         Failure: It cannot be written.
@@ -191,7 +191,7 @@ def write(file: UnitFile) -> None:
         os.makedirs(os.path.dirname(file.path), exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib here
         with open(draft, "w", encoding="utf-8") as out:  # noqa: PTH123 -- pathlib is not needed here
             out.write(file.text)
-        os.chmod(draft, 0o644)  # noqa: PTH101 -- pathlib is not needed here
+        os.chmod(draft, file.mode)  # noqa: PTH101 -- pathlib is not needed here
         os.replace(draft, file.path)  # noqa: PTH105 -- pathlib is not needed here
     except OSError as problem:
         raise _denied(file.path, problem) from None

@@ -90,11 +90,12 @@ class Shop:
 
 @dataclass(frozen=True, slots=True)
 class UnitFile:
-    """One file to write; `what` says in a line what a small one does."""
+    """One file to write; `what` says in a line what a small one does. A unit holds no secret, so all may read it."""
 
     path: str
     text: str
     what: str = ""
+    mode: int = 0o644
 
 
 def user_service(shop: Shop, folder: str) -> UnitFile:
@@ -158,7 +159,8 @@ def launch_agent(shop: Shop, folder: str, label: str) -> UnitFile:
         ),
         log=escape(shop.log),
     )
-    return UnitFile(f"{folder}/{label}.plist", text)
+    # What launchd starts for one user is no other's affair.
+    return UnitFile(f"{folder}/{label}.plist", text, mode=0o600)
 
 
 def shop_of(text: str) -> str:

@@ -6,6 +6,7 @@ Longer than 300 lines because the programs of the machine, which all of its test
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -295,7 +296,7 @@ def test_logs_become_the_journal_s_program(
 
 
 def test_mac_gets_an_agent_that_says_it_is_untried(
-    machine: Machine, shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     import plistlib
@@ -305,6 +306,13 @@ def test_mac_gets_an_agent_that_says_it_is_untried(
     assert agent["ProgramArguments"] == [sys.executable, "-P", "-m", "daemon", "run"]
     assert agent["EnvironmentVariables"] == {"MOMO_HOME": str(shop.home)}
     assert "Untried" in text
+    launchctl = tmp_path / "machine" / "launchctl"
+    launchctl.write_text("#!/bin/sh\n")
+    launchctl.chmod(0o755)
+    ran = momo("service", "install", "--yes", "--json")
+    assert ran.code == 0, ran.err
+    (written,) = (tmp_path / "machine").rglob("*.plist")
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
 
 
 def test_system_service_that_could_not_see_its_program_is_refused(
