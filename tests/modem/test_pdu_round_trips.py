@@ -88,6 +88,7 @@ def test_decoding_garbage_never_raises(line: str, length: int | None, direction:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # half a minute of work, on a machine that may be busy or slow
 @settings(max_examples=20_000, deadline=None)
 @given(lines, lengths, directions)
 def test_decoding_much_garbage_never_raises(

@@ -125,6 +125,7 @@ def test_neither_changes_a_telecel_receipt_from_mtn(name: str, reference: str) -
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # half a minute of work, on a machine that may be busy or slow
 @given(typed, typed)
 @settings(max_examples=20_000, deadline=None)
 def test_neither_changes_any_receipt_in_many_tries(name: str, reference: str) -> None:
