@@ -47,6 +47,7 @@ SOON_S = 25.0
 """What must come comes within this on a busy machine too, and before a loop looks by itself for what nobody told it of."""
 QUIET_START_S = 1.0
 """A start takes so long where nothing else runs."""
+SLOWNESS_MAX = 4.0
 SHORT_SCHEDULE_S = (0.2, 0.2, 0.5, 0.5, *([1.0] * 60))
 """Retries for tests in which the receiver or the daemon is often away."""
 
@@ -104,7 +105,8 @@ class RealShop:
         self._begin = 0
         self._spawned_s = 0.0
         self.slowness = 1.0
-        """How many times longer the last start took than on a quiet machine; kills that are to fall into work need it."""
+        """How many times longer the last start took than on a quiet machine, up to a limit: kills that are to fall into
+        work come so much later."""
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
         """The daemon itself, also when it runs under another program."""
@@ -254,7 +256,8 @@ class RealShop:
             if _now() > until:
                 self.kill()
                 raise NotStarted(f"not ready in {START_S} s: {self.said_now()}")
-        self.slowness = max(1.0, (_now() - self._spawned_s) / QUIET_START_S)
+        started_s = _now() - self._spawned_s
+        self.slowness = min(max(1.0, started_s / QUIET_START_S), SLOWNESS_MAX)
         words = dict(word.split("=", 1) for word in ready.split()[1:])
         self.pid = int(words["pid"])
         self.http = words["http"]
