@@ -223,7 +223,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         ("momo init --help",),
     ),
     _E.TOO_MANY_ATTEMPTS: Row(exits.AUTH, "too many attempts; wait a while", _STATUS),
-    _E.RATE_LIMITED: Row(exits.AUTH, "too many calls; wait a moment", _STATUS),
+    _E.RATE_LIMITED: Row(exits.AUTH, "that is too often; wait a while", _STATUS),
     _E.INTERNAL_ERROR: Row(exits.FAILED, "something went wrong on our side", _STATUS),
     _E.UNAVAILABLE: Row(exits.DAEMON, "the daemon cannot take this right now", _STATUS),
     _E.NOT_SET_UP: Row(exits.NOT_SET_UP, "no shop yet on this machine", ("momo setup",)),

@@ -85,6 +85,15 @@ def _wait(said: _Said, terminal: Terminal) -> str:
     return f"It is locked until {until.astimezone(terminal.zone):%H:%M:%S}, for {seconds} s."
 
 
+def _too_many(said: _Said, terminal: Terminal) -> str:
+    """Say what there were too many of, in the daemon's words, and when there may be more."""
+    seconds, what = said.get("retry_after"), clean(said.get("message"))
+    if not isinstance(seconds, int):
+        return what
+    after = (terminal.now() + timedelta(seconds=seconds)).astimezone(terminal.zone)
+    return f"{what} Try again after {after:%H:%M:%S}.".strip()
+
+
 def _still_tried(said: _Said, _: Terminal) -> str:
     status = clean(said.get("delivery_status"))
     return f"It is {status}." if status else ""
@@ -121,7 +130,7 @@ _PROOFS: Final[Mapping[str, Callable[[_Said, Terminal], str]]] = {
     _E.SIM_ALREADY_ASSIGNED: _sim_taken,
     _E.INVALID_PASSWORD: _wrong_password,
     _E.TOO_MANY_ATTEMPTS: _wait,
-    _E.RATE_LIMITED: _wait,
+    _E.RATE_LIMITED: _too_many,
     _E.DELIVERY_NOT_REDELIVERABLE: _still_tried,
     _E.INSUFFICIENT_SCOPE: _scopes,
     _E.AMBIGUOUS_TRANSACTION_ID: _networks,

@@ -99,3 +99,14 @@ def test_a_sim_that_is_taken_leads_to_both_ways_out(api: FakeApi, momo: Momo) ->
         f"momo sims assign zte-front:0 --method {samples.METHOD} --move",
         f"momo methods update {holder} --sim none",
     ]
+
+
+def test_too_many_of_something_is_told_in_the_daemons_words(api: FakeApi, momo: Momo) -> None:
+    many = refusal(429, "RATE_LIMITED", "This SIM has sent as many SMS as it may.", retry_after=90)
+    api.on("GET", wire.Path.LINES, many)
+    ran = momo("lines", "--utc")
+    assert ran.code == 4
+    assert ran.err.splitlines()[:2] == [
+        "error: that is too often; wait a while  [RATE_LIMITED]",
+        "    This SIM has sent as many SMS as it may. Try again after 09:19:30.",
+    ]
