@@ -37,7 +37,10 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
         data = _do(options, places)
     except keep.KeepInvalid as error:
         raise StartError(
-            wire.ErrorCode.USAGE, EXIT_USAGE, f"--keep: {error}", f"--keep {keep.DEFAULT}"
+            wire.ErrorCode.USAGE,
+            EXIT_USAGE,
+            f"--keep: {error}",
+            f"momo backup prune --keep {keep.DEFAULT} --dry-run",
         ) from error
     except NoRoom as error:
         raise StartError(
@@ -57,7 +60,7 @@ def run(options: argparse.Namespace, places: wire.Places) -> int:
         ) from error
     except (MomoError, OSError) as error:
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), f"check {places.home}"
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo doctor disk permissions"
         ) from error
     print_json({"success": True, "data": data})
     return EXIT_FINDINGS if options.what in {"create", "verify"} and _wanting(data) else EXIT_OK

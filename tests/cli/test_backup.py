@@ -131,7 +131,8 @@ def test_old_copies_are_thinned_out(shop: RealShop) -> None:
         "9T080000Z",
     ]
     assert (folder / "momo-mine.db").exists()
-    assert shop.momo("backup", "prune", "--keep", "0d").returncode == 2
+    refused = momo(shop, "backup", "prune", "--keep", "0d", code=2)
+    assert refused["error"]["next"] == ["momo backup prune --keep 7d,4w,12m --dry-run"]
 
 
 @pytest.mark.slow
