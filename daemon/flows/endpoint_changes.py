@@ -67,9 +67,11 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
             queued = backlog.resume(tx, endpoint_id, now=now, later=now + PROBE_US)
             # The probe's 2xx ends an outage: it brings forward what waits behind it. Where nothing waits there is none.
             columns["link_failures"] = STREAK_MIN if queued else 0
+            backlog.note(tx, endpoint_id)
         elif changes.is_active and before.consecutive_failures >= STREAK_MIN:
             # Its streak is forgotten and its outage goes on: the 2xx that ends it brings forward what waits.
             columns["link_failures"] = max(before.link_failures, STREAK_MIN)
+            backlog.note(tx, endpoint_id)
         after = endpoints.change(tx, endpoint_id, {**columns, "updated_at": now})
         events.add(
             tx,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from daemon.core.delivery import (
     AUTO_PAUSE_AT,
     FAILING_NOTICES_AT,
+    STREAK_MIN,
     DeadLetterReason,
     Decision,
     DeliveryError,
@@ -18,7 +19,7 @@ from daemon.core.delivery import (
     next_status,
 )
 from daemon.core.model import Delivery, Endpoint
-from daemon.store import dead_letters, deliveries, endpoints, events, flush
+from daemon.store import backlog, dead_letters, deliveries, endpoints, events, flush
 from daemon.store.engine import Tx
 from daemon.wire import DeliveryStatus
 
@@ -153,6 +154,8 @@ def write(tx: Tx, ended: Ended, new_id: Callable[[], str]) -> Decision:
         )
     if decision.flush_endpoint:
         flush.begin(tx, endpoint.id, now)
+        if failures >= STREAK_MIN:
+            backlog.note(tx, endpoint.id)
     if not deleted:
         _watch_streak(tx, endpoint, failures, decision, now, active=active)
         _tell_blocked(tx, leased, ended.outcome, decision, now)

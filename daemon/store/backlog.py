@@ -42,6 +42,14 @@ def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
     return waiting
 
 
+def note(tx: Tx, endpoint_id: str) -> None:
+    """Let all that an endpoint is owed until now go behind what is live (`Endpoint.backlog_seq`): its outage or pause ends."""
+    tx.run(
+        "UPDATE endpoints SET backlog_seq = (SELECT COALESCE(MAX(seq), 0) FROM deliveries) WHERE id = :id",
+        {"id": endpoint_id},
+    )
+
+
 def owed_to_deleted(reader: Reader) -> list[str]:
     """Return the deleted endpoints to which something is still owed: a crash cut their deletion off."""
     rows = reader.all(

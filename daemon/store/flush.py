@@ -22,8 +22,7 @@ def begin(tx: Tx, endpoint_id: str, now: int) -> None:
     """Make everything that waits for an endpoint due now, oldest first.
 
     Retries go 5 a second; one that is brought forward is extra: if it fails it has used up no step of its schedule.
-    First attempts are not paced; most of them are due already, and are not written. All of it is a backlog from now on,
-    behind what is live (`Endpoint.backlog_seq`).
+    First attempts are not paced; most of them are due already, and are not written.
     """
     params = {"id": endpoint_id, "now": now}
     tx.run(
@@ -31,10 +30,6 @@ def begin(tx: Tx, endpoint_id: str, now: int) -> None:
         "UPDATE deliveries SET next_attempt_at = CASE WHEN created_at < :now THEN created_at ELSE :now END "
         "WHERE endpoint_id = :id AND bulk IN (0, 1) AND status = 'pending' AND next_attempt_at > :now "
         "AND leased_until IS NULL",
-        params,
-    )
-    tx.run(
-        "UPDATE endpoints SET backlog_seq = (SELECT COALESCE(MAX(seq), 0) FROM deliveries) WHERE id = :id",
         params,
     )
     tx.run(
@@ -83,7 +78,10 @@ def stop(tx: Tx, endpoint_id: str) -> None:
 
 
 def link_returned(tx: Tx, now: int) -> int:
-    """Our own link is back: what it held up at any endpoint is due now; returns at how many endpoints."""
+    """Our own link is back: what it held up at any endpoint is due now; returns at how many endpoints.
+
+    None of it is a backlog: every endpoint waited as long, and what is live waited with them.
+    """
     rows = tx.all("SELECT id FROM endpoints WHERE link_failures > 0")
     for (endpoint_id,) in rows:
         begin(tx, endpoint_id, now)

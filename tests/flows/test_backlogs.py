@@ -1,10 +1,12 @@
 """What an outage or a pause has left goes out behind what is live elsewhere, and in its own order."""
 
+from dataclasses import replace
 from typing import Any
 
+from daemon.core.delivery import DeliveryError, Link
 from daemon.flows import deliver, endpoint_changes
 from daemon.flows.endpoint_changes import Changes
-from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
+from tests.fakes.outbox import LINK, POLICY, add_endpoint, fail, lease, lease_one, outcome, owe
 from tests.fakes.sender import FakeSender, answered
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -65,3 +67,33 @@ async def test_a_backlog_is_not_said_to_be_a_replay(shop: FakeShop) -> None:
     assert leased.is_behind
     await deliver.attempt(shop.env, sender, leased)
     assert "X-Svc-Replay" not in sender.headers
+
+
+async def test_what_our_own_link_held_up_is_no_backlog(shop: FakeShop) -> None:
+    down = Link(other_host_answered=False, other_host_known=True)
+    unreached = replace(outcome(None, DeliveryError.NETWORK_UNREACHABLE), connected=False)
+    await add_endpoint(shop)
+    for number in range(4):
+        await owe(shop, f"9321450000{number}")
+    for leased in await lease(shop, limit=3):
+        await deliver.record(shop.env, leased, unreached, link=down, policy=POLICY)
+    assert await deliver.link_returned(shop.env) == 1
+    shop.clock.advance(60)
+    found = await lease(shop, limit=20)
+    assert found
+    assert [one.is_behind for one in found] == [False] * len(found)
+
+
+async def test_what_an_outage_of_the_endpoint_leaves_is_a_backlog(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for number in range(5):
+        await owe(shop, f"9321450000{number}")
+    for leased in await lease(shop, limit=3):
+        await fail(shop, leased)
+    shop.clock.advance(30)
+    (probe,) = await lease(shop)
+    await deliver.record(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
+    shop.clock.advance(60)
+    found = await lease(shop, limit=20)
+    assert found
+    assert [one.is_behind for one in found] == [True] * len(found)
