@@ -11,6 +11,9 @@ from typing import Final
 PROBES: Final = 2
 """Endpoints that are out are tried by one in so many of the workers at most: a dead one may take 15 s to say nothing."""
 
+SERVED_MAX: Final = 1_000
+"""Of so many lanes it is known when each had a place; the others wait longest."""
+
 Key = tuple[str, bool]
 """An endpoint's id, and whether it is about what is sent again in bulk."""
 
@@ -61,3 +64,12 @@ def full(running: Running, *, backlog: int = 0, per_endpoint: int, workers: int)
         tuple(key for key, count in bulk.items() if count >= share),
         bulk.total() + backlog >= places_behind(workers),
     )
+
+
+def serve(served: dict[Key, int], key: Key) -> None:
+    """Note that a lane has a place now: `served` holds the lanes in the order in which they had theirs, numbered by it."""
+    latest = next(reversed(served.values()), 0)
+    served.pop(key, None)
+    served[key] = latest + 1
+    if len(served) > SERVED_MAX:
+        del served[next(iter(served))]

@@ -17,7 +17,7 @@ from typing import Final
 from daemon.core.delivery import AttemptResult, Decision, RetryPolicy, classify
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
-from daemon.core.pacing import Key, places_behind
+from daemon.core.pacing import Key, places_behind, serve
 from daemon.env import Env
 from daemon.flows import deliver, own_link
 from daemon.log import Log
@@ -47,9 +47,6 @@ FAULT_S: Final = 1.0
 
 PLACE_S: Final = 0.1
 """When every worker is busy one gives its place up after so long, however much its endpoint is owed."""
-
-SERVED_MAX: Final = 1_000
-"""Of so many lanes it is known when each had a place; the others wait longest."""
 
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than any attempt may take."""
@@ -271,12 +268,7 @@ class DeliverLoop:
         place = Place(key, self._lanes.is_behind(key))
         task = asyncio.create_task(self._work(place))
         self._running[task] = place
-        # The last is the one that had a place latest.
-        latest = next(reversed(self._served.values()), 0)
-        self._served.pop(key, None)
-        self._served[key] = latest + 1
-        if len(self._served) > SERVED_MAX:
-            del self._served[next(iter(self._served))]
+        serve(self._served, key)
         task.add_done_callback(self._finished)
 
     def _tell(self) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from daemon.core.limits import LEASE_US
 from daemon.core.model import Delivery
-from daemon.core.pacing import PROBES, Key, full
+from daemon.core.pacing import PROBES, Key, full, serve
 from daemon.core.probing import probe_at
 from daemon.store import delivery_queue, flush, webhook_secrets
 from daemon.store.attempt_record import Leased
@@ -195,7 +195,7 @@ class Turn:
     def _place(self, key: Key) -> None:
         self.places.append(key)
         self.running[key] += 1
-        self.served[key] = max(self.served.values(), default=0) + 1
+        serve(self.served, key)
 
     def _begun(self, tx: Tx) -> list[Leased]:
         """Record that what was leased begins, with what each is signed with."""

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from daemon.core.pacing import Full, full
+from daemon.core.pacing import SERVED_MAX, Full, Key, full, serve
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,15 @@ def test_a_backlog_has_all_places_of_its_endpoint_and_with_what_is_in_bulk_half_
     who = full(running, backlog=backlog, per_endpoint=2, workers=10)
     assert who.behind is behind
     assert who.endpoints[:2] == ("a", "b")
+
+
+def test_whoever_had_a_place_last_has_the_highest_number_and_the_oldest_is_forgotten() -> None:
+    served: dict[Key, int] = {}
+    for name in ("a", "b", "a"):
+        serve(served, (name, False))
+    assert served[("a", False)] > served[("b", False)]
+    for number in range(SERVED_MAX - 1):
+        serve(served, (f"e{number}", False))
+    assert len(served) == SERVED_MAX
+    assert ("b", False) not in served
+    assert list(served.values()) == sorted(served.values())
