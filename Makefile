@@ -1,24 +1,23 @@
-# Every target makes what it needs. `make demo` needs only Python 3.11+ and its venv module.
+# Every target installs its own requirements. `make demo` needs only Python 3.11+ and its venv module.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-deps --require-hashes --no-compile
-SOURCES := momo_cli daemon privacy parsers tests
+SOURCES := momo_cli daemon parsers tests
 
-# Python may keep what it has compiled: the tests and the demo start it hundreds of times.
+# Let Python keep compiled files: the tests and the demo start it hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-# A stamp stands for "these requirements are installed"; it is older than the file it was made from
-# exactly when they have changed.
+# A stamp marks the requirements as installed; it is older than its requirements file if they changed since.
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo man picture check test test-slow simulate soak bench format docs constraints clean
+.PHONY: help demo man picture check test test-slow test-long simulate soak bench format docs constraints clean
 
-help: ## Say what there is to make
+help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 $(BIN)/python:
@@ -28,47 +27,50 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(RUNTIME): requirements/runtime.txt pyproject.toml | $(BIN)/python
-	@echo "installing what momo needs to run (about 40 packages, versions and hashes pinned)"
+	@echo "installing the packages that momo needs (about 40 packages, with pinned versions and hashes)"
 	@$(INSTALL) -r requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(DEV): requirements/dev.txt $(RUNTIME)
-	@echo "installing what the tests and checks need"
+	@echo "installing the packages for tests and checks"
 	@$(INSTALL) -r requirements/dev.txt
 	@touch $@
 
-demo: $(RUNTIME) ## Watch a payment arrive: a throw-away shop with an emulated phone
+demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 	@$(BIN)/momo demo
 
-check: $(DEV) ## Format, lint, types, floors, dependencies
+check: $(DEV) ## Check format, lint, types, layers and dependencies
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
 
-test: $(DEV) ## Everything that is quick (under three minutes on two cores)
+test: $(DEV) ## Run the quick tests (under three minutes on two cores)
 	$(BIN)/python -m pytest -m "not slow" -n 3 --dist worksteal
 
-test-slow: $(DEV) ## The full figures of the promises
-	$(BIN)/python -m pytest -m slow
+test-slow: $(DEV) ## Run a tenth of the seeds, kills and combinations
+	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+
+test-long: $(DEV) ## Run all seeds, kills and combinations, as the issues and documents state them
+	MOMO_TEST_LONG=1 $(BIN)/python -m pytest -m slow
 
 SEEDS ?= 1000
-simulate: $(DEV) ## Play SEEDS mornings of a simulated shop (make simulate SEEDS=10000)
+simulate: $(DEV) ## Simulate SEEDS mornings of a shop (make simulate SEEDS=10000)
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 
 PAYMENTS ?= 20000
-soak: $(DEV) ## Let PAYMENTS come in to a real daemon, and see that nothing grows (make soak PAYMENTS=100000)
+soak: $(DEV) ## Send PAYMENTS to a real daemon and check that its resources do not grow (make soak PAYMENTS=100000)
 	@$(BIN)/python -m tests.acceptance.soak --payments $(PAYMENTS)
 
-bench: $(DEV) ## Measure what docs/performance.md quotes
+bench: $(DEV) ## Run the benchmarks of docs/performance.md
 	@set -e; for script in bench/*.py; do \
 	  case $$script in */_*) continue ;; esac; \
 	  echo "== $$script"; $(BIN)/python $$script; \
 	done
 
-format: $(DEV) ## Let ruff write the format and the easy mends
+format: $(DEV) ## Format the code and apply ruff's automatic fixes
 	$(BIN)/ruff check --fix --exit-zero
 	$(BIN)/ruff format
 
@@ -78,12 +80,13 @@ docs: $(DEV) ## Write the tables of the documents from the code
 man: $(RUNTIME) ## Write the man pages into build/man
 	@$(BIN)/momo help --man build/man --quiet > /dev/null
 
-picture: $(DEV) ## Draw docs/img/*.svg from real runs: the demo, lines, today, watch
+picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from real runs, and the map of the packages
 	@mkdir -p docs/img
 	@$(BIN)/python -m daemon demo --picture docs/img/demo.svg
 	@$(BIN)/python -m tests.house.pictures
+	@$(BIN)/python -m tests.house.architecture_map
 
-# The hashes are of every platform's files; which index they came from is left out, it is not part of the pin.
+# Pin the hashes of all platforms' files, without the index that they came from.
 COMPILE := uv pip compile pyproject.toml --quiet --generate-hashes --no-header --annotation-style=line \
   --no-emit-index-url --no-emit-find-links --universal --python-version 3.11 --group build
 
@@ -91,6 +94,6 @@ constraints: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	$(COMPILE) --upgrade --output-file requirements/runtime.txt
 	$(COMPILE) --upgrade --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
 
-clean: ## Remove everything that was made
+clean: ## Remove all generated files
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,9 +1,9 @@
-"""The least that Starlette can do: one insert under the same group commit, and one look-up. What `api.py` compares with.
+"""A minimal Starlette server for comparison in `api.py`: one insert under the same group commit, and one look-up.
 
     python bench/_bare.py DATABASE
 
-Prints `ready PORT`. It stands on the same uvicorn, uvloop, httptools and writer thread; it knows no keys, no rules and
-no answers of its own, only JSON in and JSON out.
+Prints `ready PORT`. It uses the same uvicorn, uvloop, httptools and writer thread, without keys, rules or an envelope
+of its own: JSON in, JSON out.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from daemon.runtime.system import SystemEntropy
 from daemon.store.engine import Reader, Store, Tx
-from daemon.system import SystemEntropy
 
 ENTROPY = SystemEntropy()
 TABLE = (
@@ -31,7 +31,7 @@ SELECT = "SELECT id, amount, phone_number FROM bare WHERE id = :id"
 
 
 def application(store: Store) -> Starlette:
-    """Make it."""
+    """Make the application."""
 
     async def create(request: Request) -> Response:
         row = {"id": ENTROPY.bytes(16).hex(), **await request.json()}

@@ -1,4 +1,4 @@
-"""A shop with payments, a receiver and endpoints at it, for the benchmarks of deliveries; and the bare loop beside it."""
+"""A shop with payments, a receiver and endpoints, for the benchmarks of deliveries; and a bare loop for comparison."""
 
 import asyncio
 import itertools
@@ -15,9 +15,9 @@ from _figures import pause, until
 from _receiver import ReceiverProcess
 
 from daemon import wire
-from daemon.core.webhook_headers import Sent, headers
-from daemon.webhooks.addresses import AddressPolicy
-from daemon.webhooks.sender import Sender
+from daemon.core.webhooks.signing import AttemptMetadata, headers
+from daemon.sender.address_guard import AddressPolicy
+from daemon.sender.https import Sender
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop
 from tests.fakes.receipts import mtn_receipts
@@ -26,17 +26,17 @@ TIMEOUT_S = 180.0
 NUMBER = "0244124567"
 NO_LIMIT = {"limits": {"live_per_min": 0}}
 LIVE_MAX = 1_000
-"""Payments that may come in later."""
+"""Number of payments that may come in later."""
 APART_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """One replay, or one bare loop.
+    """The speed of one replay, or of one bare loop.
 
     Attributes:
         rate: Deliveries a second.
-        connections: How many were used.
+        connections: Number of connections used.
     """
 
     rate: float
@@ -44,10 +44,10 @@ class Speed:
 
 
 class Shop:
-    """A shop with payments, a receiver, and endpoints at it."""
+    """A shop with payments, a receiver, and endpoints for it."""
 
     def __init__(self, folder: Path, payments: int, settings: dict[str, Any] | None = None) -> None:
-        """Take the payments in; no endpoint is registered yet."""
+        """Receive the payments; no endpoint is registered yet."""
         self._stack = ExitStack()
         self.payments = payments
         self.receiver = ReceiverProcess(folder / "receiver")
@@ -68,18 +68,18 @@ class Shop:
         self._live = 0
         self.shop.start()
         self.shop.assign(NUMBER)
-        # What is older than the line would be history.
+        # An older payment would be historical.
         now = datetime.now(UTC)  # noqa: TID251 - the network's clock
         total = payments + LIVE_MAX
         self._receipts = mtn_receipts(total, started=now, references=["food"] * total)
         for receipt in itertools.islice(self._receipts, payments):
             self.phone.deliver(receipt.pdus)
         until(lambda: self.count("payments") == payments, TIMEOUT_S, "the payments", 0.1)
-        # The daemon reads each part again and deletes it: that is not to be measured too.
+        # The daemon reads each part again and deletes it; that is not part of the measurement.
         until(lambda: not self.phone.state(1 << 30, 0)["stored"], TIMEOUT_S, "an empty phone", 0.2)
 
     def add_endpoints(self, count: int) -> None:
-        """Register endpoints at the receiver and start it."""
+        """Register endpoints for the receiver and start it."""
         for number in range(count):
             status, answer = self.shop.api(
                 "POST", wire.Path.ENDPOINTS, {"url": f"{self.receiver.url}/{number}"}
@@ -90,7 +90,7 @@ class Shop:
         self.receiver.start(*self.secrets, output=self._output)
 
     def live(self, count: int) -> list[float]:
-        """Let payments come in, `APART_S` apart; return the milliseconds from each SMS to its webhook at the first endpoint."""
+        """Deliver payments, `APART_S` apart; return the milliseconds from SMS to webhook at the first endpoint."""
         before = self.count("payments")
         given = []
         for receipt in itertools.islice(self._receipts, count):
@@ -98,24 +98,24 @@ class Shop:
             given.append(time.monotonic_ns())
             pause(APART_S)
         until(lambda: self.count("payments") == before + count, TIMEOUT_S, "the payments", 0.1)
-        owed = (
+        query = (
             "SELECT d.id FROM deliveries d JOIN payments p ON p.id = d.subject "
             "WHERE d.endpoint_id = ? AND d.bulk = 0 {0} ORDER BY p.seq LIMIT ? OFFSET ?"
         )
         which = (self.endpoints[0], count, self._live)
-        done = owed.format("AND d.status = 'delivered'")
+        done = query.format("AND d.status = 'delivered'")
         until(lambda: len(self.shop.rows(done, which)) == count, TIMEOUT_S, "the webhooks", 0.1)
         self._live += count
         came = {request["delivery"]: request["at_ns"] for request in reversed(self.requests())}
-        ids = [row[0] for row in self.shop.rows(owed.format(""), which)]
+        ids = [row[0] for row in self.shop.rows(query.format(""), which)]
         return [(came[each] - at) / 1e6 for each, at in zip(ids, given, strict=True)]
 
     def is_replaying(self) -> bool:
-        """Say whether something that was replayed waits."""
+        """Return whether a replayed delivery is pending."""
         return self.count("deliveries WHERE bulk = 1 AND next_attempt_at IS NOT NULL") > 0
 
     def replay(self, endpoints: list[str]) -> Speed:
-        """Replay everything to some endpoints at once and wait until all is on record."""
+        """Replay all payments to some endpoints at once and wait until all attempts are recorded."""
         self._output.write_bytes(b"")
         before = self.count("attempts WHERE status_code IS NOT NULL")
         for endpoint in endpoints:
@@ -136,7 +136,7 @@ class Shop:
         return Speed(len(requests) / ((end_ns - requests[0]["at_ns"]) / 1e9), len(used))
 
     def ask_replay(self, endpoint: str) -> None:
-        """Queue everything of the last days for an endpoint."""
+        """Queue all payments of the last days for an endpoint."""
         now = datetime.now(UTC)  # noqa: TID251 - the daemon's clock
         window = {"from": now - timedelta(days=2), "to": now + timedelta(hours=1)}
         body = {name: at.isoformat().replace("+00:00", "Z") for name, at in window.items()}
@@ -147,11 +147,11 @@ class Shop:
             raise RuntimeError(f"{status}: {answer}")
 
     def requests(self) -> list[dict[str, Any]]:
-        """Return what the receiver has recorded."""
+        """Return the receiver's recorded requests."""
         return [json.loads(line) for line in self._output.read_text().splitlines()]
 
     def bare(self, count: int, connections: int) -> Speed:
-        """Post as many bodies to the same receiver, in a loop that does nothing else."""
+        """Post `count` bodies to the same receiver, in a loop without other work."""
         return uvloop.run(_bare(self.receiver, self.secrets, count, connections))
 
     def count(self, what: str) -> int:
@@ -170,11 +170,13 @@ async def _bare(
     body = json.dumps({"event": "transaction.forwarded", "padding": "x" * 900}).encode()
     policy = AddressPolicy.from_settings(hosts=["localhost"], cidrs=[])
     senders = [Sender(policy, receiver.ca_file) for _ in range(connections)]
-    sent = Sent("ocl_" + "0" * 24, "transaction.forwarded", "0" * 36, 1, 1, replay=True, test=False)
+    sent = AttemptMetadata(
+        "ocl_" + "0" * 24, "transaction.forwarded", "0" * 36, 1, 1, replay=True, test=False
+    )
     stamp = time.time_ns() // 10**9
 
     async def work(number: int, share: int) -> None:
-        # The same headers and the same work for the receiver as with the daemon's.
+        # The same headers and the same work for the receiver as with the daemon.
         secret = secrets[number % len(secrets)]
         signed = headers([secret], sent, timestamp=stamp, body=body)
         for _ in range(share):

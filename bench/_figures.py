@@ -1,4 +1,4 @@
-"""What the benchmarks share: medians and spread, the table they print, and the machine it was on."""
+"""Shared code of the benchmarks: medians and spread, the result table, and the machine's description."""
 
 import math
 import os
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# `python bench/x.py` puts this folder on the path, and the fakes are found from its parent.
+# `python bench/x.py` puts this folder on the path; the fakes are found from its parent.
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 
@@ -22,8 +22,8 @@ class Row:
         what: The figure's name.
         figure: Its value as text, with the unit.
         spread: Lowest and highest of the rounds, as text.
-        goal: The promise as text, empty for a line that only informs.
-        held: Whether the promise held; None where there is none.
+        goal: The goal as text; empty for an informative line.
+        held: Whether the goal was met; None without one.
     """
 
     what: str
@@ -50,7 +50,7 @@ def spread(values: Sequence[float], unit: str = "", digits: int = 1) -> str:
 
 
 def report(title: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> int:
-    """Print the table; return 0 when every promise held, else 1."""
+    """Print the table; return 0 if every goal was met, else 1."""
     print(f"{title}\n{machine()}\n")
     table = [("what", "figure", "spread", "goal", "")]
     for row in rows:
@@ -67,7 +67,7 @@ def report(title: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> int:
 
 
 def machine() -> str:
-    """Say what this ran on."""
+    """Return date, machine and versions."""
     model = ""
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
@@ -81,10 +81,10 @@ def machine() -> str:
 
 
 def until(ready: Callable[[], bool], timeout_s: float, what: str, every_s: float = 0.005) -> None:
-    """Wait until something is so.
+    """Wait until a condition holds.
 
     Raises:
-        TimeoutError: It did not come; `what` is the text.
+        TimeoutError: It did not hold in time; `what` is the text.
     """
     end = time.perf_counter() + timeout_s
     while not ready():
@@ -94,10 +94,10 @@ def until(ready: Callable[[], bool], timeout_s: float, what: str, every_s: float
 
 
 def pause(seconds: float) -> None:
-    """Do nothing for so long."""
+    """Sleep for `seconds`."""
     time.sleep(seconds)  # noqa: TID251 - a benchmark waits for other programs
 
 
 def progress(text: str) -> None:
-    """Tell whoever watches; not part of the figures."""
+    """Print progress to stderr; not part of the figures."""
     print(text, file=sys.stderr, flush=True)

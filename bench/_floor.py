@@ -1,8 +1,8 @@
-"""What cannot be left out between a notice and a webhook, and nothing else. Started by `path.py`.
+"""The unavoidable work between a notice and a webhook. Started by `path.py`.
 
-One thread, no queue, no decision. For each number that comes on standard input it waits for that many notices, asks
-the same commands for each part (read, read again, delete), makes three bare commits, posts one signed body with the
-daemon's own client, and says so.
+One thread, no queue, no decision. For each number on standard input it waits for that many notices, sends the same
+commands for each part (read, read again, delete), makes three bare commits, posts one signed body with the daemon's own
+client, and prints `done`.
 """
 
 import argparse
@@ -16,20 +16,20 @@ from collections import deque
 
 import uvloop
 
-from daemon.core import signing
-from daemon.webhooks.addresses import AddressPolicy
-from daemon.webhooks.sender import Sender
+from daemon.core.webhooks import signing
+from daemon.sender.address_guard import AddressPolicy
+from daemon.sender.https import Sender
 
 BODY = json.dumps({"event": "transaction.forwarded", "padding": "x" * 900}).encode()
-"""As long as a real one."""
+"""The size of a real one."""
 COMMITS = 3
 
 
 class Line:
-    """A phone, asked without care."""
+    """A phone, read without error handling."""
 
     def __init__(self, path: str) -> None:
-        """Open the tty and ask for notices."""
+        """Open the tty and enable notices."""
         self._fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
         tty.setraw(self._fd)
         self._unread = b""
@@ -51,7 +51,7 @@ class Line:
         self._read_to(b"OK\r\n")
 
     def _read_to(self, end: bytes) -> None:
-        """Read up to `end` and keep the numbers of the slots that were announced on the way."""
+        """Read up to `end` and keep the slot numbers of notices in between."""
         while (stop := self._unread.find(end)) < 0:
             self._unread += os.read(self._fd, 65_536)
         stop += len(end)

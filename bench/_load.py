@@ -1,10 +1,10 @@
-"""Callers over loopback, in a process of their own: each sends its next request when the last one is answered.
+"""Callers over loopback, in their own process: each sends its next request when the last one is answered.
 
     python bench/_load.py
 
-Reads one JSON object a line: `{"address": "HOST:PORT", "callers": 8, "lasts_s": 1.5, "expect": 201, "requests": [...]}`;
-the requests are whole HTTP messages, sent in turn. Answers `{"answers": n, "seconds": s, "bodies": [...]}`: every answer
-had the expected status, else it ends with an error. `bodies` are of the first few.
+Reads one JSON object a line: `{"address": "HOST:PORT", "callers": 8, "lasts_s": 1.5, "expect": 201, "requests":
+[...]}`; the requests are whole HTTP messages, sent in turn. Answers `{"answers": n, "seconds": s, "bodies": [...]}`; an
+unexpected status ends it with an error. `bodies` are the first few.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ BODIES = 200
 
 
 class Caller(asyncio.Protocol):
-    """One connection. Answers must name their length, as ours and Starlette's do."""
+    """One connection. Answers must state their length, as momo's and Starlette's do."""
 
     def __init__(self, load: "Load") -> None:
         self._load = load
@@ -49,7 +49,7 @@ class Caller(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it out."""
+        """Report the end of this caller."""
         self._load.left(exc)
 
 
@@ -66,11 +66,11 @@ class Load:
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def next(self) -> bytes:
-        """Return what to send."""
+        """Return the next request."""
         return next(self._requests)
 
     def answered(self, status: bytes, body: bytes) -> bool:
-        """Count an answer; False when time is up."""
+        """Count an answer; return False when time is up."""
         if status != self._expect and not self.over.done():
             self.over.set_exception(RuntimeError(f"{status!r}: {body[:300]!r}"))
         self.answers += 1
@@ -79,7 +79,7 @@ class Load:
         return bool(time.perf_counter() < self._end)
 
     def left(self, exc: Exception | None) -> None:
-        """Count a caller out."""
+        """Count a finished caller."""
         self._callers -= 1
         if self.over.done():
             return
@@ -106,7 +106,7 @@ async def run(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do what is asked until nobody asks."""
+    """Run each job from standard input until it ends."""
     uvloop.install()
     for line in sys.stdin:
         print(json.dumps(asyncio.run(run(json.loads(line)))), flush=True)

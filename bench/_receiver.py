@@ -1,4 +1,4 @@
-"""The receiver of webhooks in a process of its own, as it is in life."""
+"""The webhook receiver in its own process, as in a real installation."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class ReceiverProcess:
     """`tests.fakes.receiver` as a program."""
 
     def __init__(self, folder: Path) -> None:
-        """Choose a port and make the CA: both are wanted before the secret is known."""
+        """Choose a port and make the CA; both are needed before the secret is known."""
         self._folder = folder
         Receiver(folder).context()
         self.ca_file = str(folder / "ca.pem")
@@ -33,12 +33,12 @@ class ReceiverProcess:
         self._unread = b""
 
     def start(self, *secrets: str, output: Path | None = None) -> None:
-        """Start it; returns when the port is open. With `output` it records there, and `next` knows of nothing."""
-        told = [part for secret in secrets for part in ("--secret", secret)]
-        told += [] if output is None else ["--output", str(output)]
+        """Start it; return when the port is open. With `output` it records there, and `next` gets no requests."""
+        arguments = [part for secret in secrets for part in ("--secret", secret)]
+        arguments += [] if output is None else ["--output", str(output)]
         self._process = subprocess.Popen(  # noqa: S603 - our own programs
             [sys.executable, "-m", "tests.fakes.receiver", "--directory", str(self._folder),
-             "--port", str(self._port), *told],
+             "--port", str(self._port), *arguments],
             cwd=ROOT, stdout=subprocess.PIPE,
         )  # fmt: skip
         assert self._process.stdout is not None
@@ -46,7 +46,7 @@ class ReceiverProcess:
         self.next(START_S)
 
     def next(self, timeout_s: float = 10.0) -> dict[str, Any]:
-        """Return the next request that it records."""
+        """Return the next recorded request."""
         while b"\n" not in self._unread:
             if not select.select([self._pipe], [], [], timeout_s)[0]:
                 raise TimeoutError(f"no webhook within {timeout_s:g} s")
@@ -59,7 +59,7 @@ class ReceiverProcess:
         return found
 
     def verified(self, count: int) -> list[int]:
-        """Return when each of the next requests came, in ns; every one must be well signed."""
+        """Return the arrival times of the next requests, in ns; every signature must be valid."""
         requests = [self.next() for _ in range(count)]
         wrong = [request for request in requests if request["verified"] is not True]
         if wrong:

@@ -1,11 +1,11 @@
-"""How many calls the API answers in a second, beside the least that Starlette can do on the same machine.
+"""Calls of the API per second, compared with a minimal Starlette server on the same machine.
 
     python bench/api.py [--rounds 5] [--lasts-s 1.5]
 
-Promises: `initialize`, durable when it is answered, reaches at least 0.4 times a bare
-Starlette handler that does one group-committed insert, at 1, 8 and 32 callers; a single retrieval at least 0.4 times one
-that does one look-up. Rate limits are off. Daemon, bare server and callers are three programs on loopback; the two
-servers take turns, and the ratio is that of each round.
+Goals: `initialize`, durable when it is answered, reaches at least 0.4 times the rate of a bare Starlette handler that
+does one group-committed insert, at 1, 8 and 32 callers; a single retrieval at least 0.4 times that of one look-up. Rate
+limits are off. Daemon, bare server and callers are three programs on loopback; the two servers take turns, and the
+ratio is computed per round.
 """
 
 import argparse
@@ -29,7 +29,7 @@ NO_LIMIT = {"limits": {"live_per_min": 0}}
 
 
 class Program:
-    """One of the programs beside us, told over its standard input."""
+    """A helper program, controlled over its standard input."""
 
     def __init__(self, *arguments: str) -> None:
         """Start it."""
@@ -54,7 +54,7 @@ class Program:
         return line
 
     def ask(self, **asked: Any) -> dict[str, Any]:
-        """Say one JSON object; return the one that it answers."""
+        """Send one JSON object; return its answer."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
@@ -63,10 +63,10 @@ class Program:
 
 
 class Server:
-    """One of the two: where it is, and how one asks it to create and to look."""
+    """One of the two servers, with its requests to create and to look up."""
 
     def __init__(self, load: Program, address: str, create: str, look: str, headers: str) -> None:
-        """`look` has `{}` where the id stands."""
+        """`look` has `{}` in place of the ID."""
         self._load, self._address = load, address
         self._look, self._headers = look, headers
         order = f"{headers}Content-Type: application/json\r\nContent-Length: {len(ORDER)}\r\n\r\n{ORDER}"
@@ -74,7 +74,7 @@ class Server:
         self._looks: list[str] = []
 
     def warm_up(self, name: str) -> None:
-        """Make a few rows, and remember them to look at; `name` is the id's."""
+        """Make a few rows, and keep their IDs for look-ups; `name` is the ID's member."""
         answer = self._load.ask(
             address=self._address, callers=1, lasts_s=0.5, expect=201, requests=self._create
         )
@@ -85,7 +85,7 @@ class Server:
         ]
 
     def rate(self, what: str, callers: int, lasts_s: float) -> float:
-        """Return how many were answered in a second."""
+        """Return the answers per second."""
         create = what == "initialize"
         answer = self._load.ask(
             address=self._address,

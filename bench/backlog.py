@@ -1,17 +1,17 @@
-"""How fast a phone full of receipts is taken in.
+"""Time to read a phone full of receipts.
 
     python bench/backlog.py [--rounds 3]
 
-The phone (on a pty, its own process; both ends share the machine's cores) holds receipts of two parts each when the
+The phone (on a pty, in its own process; both ends share the machine's cores) holds receipts of two parts each when the
 daemon starts. No webhook endpoint is registered and nothing is delivered: each receipt becomes a stored message, a
 payment and its transaction, and both its slots are emptied.
 
-Measured from the moment the phone is asked for its first list (`AT+CMGL`) to the moment it has emptied the last slot,
-by the phone's own clock. A slot is emptied only after its part is committed, so this includes every commit. At the end
-the database must hold exactly as many payments as there were receipts, and the phone nothing.
+Measured from the phone's first list (`AT+CMGL`) to the emptying of its last slot, by the phone's own clock. A slot is
+emptied only after its part is committed, so this includes every commit. At the end the database must hold exactly as
+many payments as there were receipts, and the phone none.
 
-The limit of a phone whose every command takes 30 ms: one list per sweep, and one re-read and one delete per part. The
-commands it saw in that time are counted and shown by kind, those of setting up and health included.
+The limit for a phone with 30 ms per command: one list per sweep, and one re-read and one delete per part. The commands
+in that time are counted and shown by kind, including those of setting up and health checks.
 """
 
 import argparse
@@ -31,13 +31,13 @@ from typing import Any
 
 from _figures import Row, median, progress, report, spread, until
 
-from daemon.modem.emulated import Phone
-from daemon.modem.emulated_port import PhonePort
+from daemon.emulator.phone import Phone
+from daemon.emulator.pty import PhonePort
 from tests.fakes.real_shop import ROOT, RealShop
 from tests.fakes.receipts import mtn_receipts
 
 INSTANT = 1_000
-"""Receipts on the instant phone."""
+"""Receipts on the phone without delay."""
 INSTANT_GOAL = 250.0
 SLOW = 200
 SLOW_S = 0.03
@@ -48,7 +48,7 @@ SLOTS = 3_000
 
 
 class Log(deque[str]):
-    """The phone's log of commands; knows when each was carried out."""
+    """The phone's log of commands, with the time of each."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -56,25 +56,25 @@ class Log(deque[str]):
         self.at_ns: list[int] = []
 
     def append(self, command: str) -> None:
-        """Take one."""
+        """Add one command."""
         self.at_ns.append(time.monotonic_ns())
         super().append(command)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Clear the log."""
         self.at_ns.clear()
         super().clear()
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One backlog taken in.
+    """One backlog, read.
 
     Attributes:
         seconds: From the first list to the last slot emptied.
-        limit_s: What a perfect reader would need for the phone's own slowness.
-        counts: How many commands of each kind came in that time.
-        cpu_s: What the daemon's process used of the processor, start-up included.
+        limit_s: The time of a perfect reader with this phone's delays.
+        counts: Number of commands of each kind in that time.
+        cpu_s: Processor time of the daemon's process, including start-up.
     """
 
     receipts: int
@@ -85,7 +85,7 @@ class Run:
 
 
 def serve_phone(link: str) -> None:
-    """Be the phone: each line on standard input is a request, each answer a line (for `Backlog`)."""
+    """Run the phone: each line on standard input is a request, each answer a line (for `Backlog`)."""
     phone = Phone(storages={"SM": SLOTS, "ME": 100})
     log = Log()
     phone.commands = log
@@ -111,7 +111,7 @@ def serve_phone(link: str) -> None:
 
 
 class TimedPhone:
-    """The program `backlog.py --phone`: an emulated phone that notes when each command came."""
+    """The program `backlog.py --phone`: an emulated phone that records the time of each command."""
 
     def __init__(self, link: Path) -> None:
         """Plug it in."""
@@ -174,7 +174,7 @@ def take_in(receipts: int, latency_s: float) -> Run:
 
 
 def _check(shop: RealShop, receipts: int) -> None:
-    """Hold the database against what was on the phone."""
+    """Compare the database with the phone's receipts."""
     for statement, wanted in (
         ("SELECT COUNT(*) FROM payments", receipts),
         ("SELECT COUNT(*) FROM sms_parts", receipts * PARTS),
@@ -188,7 +188,7 @@ def _check(shop: RealShop, receipts: int) -> None:
 
 def _run(receipts: int, latency_s: float, log: dict[str, Any], cpu_s: float) -> Run:
     first = next(n for n, command in enumerate(log["commands"]) if command.startswith("AT+CMGL"))
-    # A command is logged when it has been carried out, which is `latency_s` after it was asked.
+    # A command is logged after it was carried out, `latency_s` after it was sent.
     start_ns = log["at_ns"][first] - int(latency_s * 1e9)
     last = max(n for n, command in enumerate(log["commands"]) if command.startswith("AT+CMGD"))
     end_ns = log["at_ns"][last]
@@ -208,7 +208,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def main() -> int:
-    """Take in both backlogs, several times the instant one."""
+    """Measure both backlogs, the one without delay several times."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3, help="of the instant phone")
     parser.add_argument("--slow-rounds", type=int, default=1, help="of the slow phone, 25 s each")

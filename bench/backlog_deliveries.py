@@ -1,11 +1,11 @@
-"""What a dead endpoint with 100,000 pending deliveries costs: processor time, and the speed of the others' deliveries.
+"""The cost of a dead endpoint with 100,000 pending deliveries: processor time, and the speed of other deliveries.
 
     python bench/backlog_deliveries.py [--backlog 100000] [--payments 1000] [--rounds 3] [--seconds 30]
 
-A shop with an endpoint at a closed port, and a receiver that answers. First without the backlog, then with it: the daemon
-is left alone and its processor time is taken, and payments are replayed to one new endpoint after the other. The
-backlog is written into the stopped shop's database: what it takes to owe so much is not measured here. The dead
-endpoint is out and is tried, as it is for its first minutes, not paused.
+A shop with an endpoint at a closed port, and a receiver that answers. Without the backlog and then with it, the idle
+daemon's processor time is measured, and payments are replayed to one new endpoint after the other. The backlog is
+written into the stopped shop's database, so creating it is not part of the measurement. The dead endpoint is failing
+and retried, as in its first minutes, not paused.
 """
 
 import argparse
@@ -27,7 +27,7 @@ DEAD_URL = "https://localhost:9/hook"
 
 
 def owe(database: str, endpoint_id: str, count: int) -> None:
-    """Copy one delivery so many times, as pending first attempts of an endpoint that is out."""
+    """Copy one delivery `count` times, as pending first attempts of a failing endpoint."""
     now = time.time_ns() // 1_000
     with sqlite3.connect(database) as base:
         names = [row[1] for row in base.execute("PRAGMA table_info(deliveries)") if row[1] != "seq"]
@@ -43,7 +43,7 @@ def owe(database: str, endpoint_id: str, count: int) -> None:
             "bulk": "0",
         }
         columns = ", ".join(changed.get(name, f"d.{name}") for name in names)
-        # Our own words: the names are the table's.
+        # Constant names, those of the table.
         copy = " ".join(
             (
                 "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < :count)",
@@ -61,9 +61,9 @@ def owe(database: str, endpoint_id: str, count: int) -> None:
 
 
 def measure(shop: Shop, fresh: list[str], seconds: float) -> tuple[float, list[float]]:
-    """Return the processor's percentage while nothing comes in, and the speed of replays to fresh endpoints.
+    """Return the idle processor time in percent, and the speed of replays to fresh endpoints.
 
-    The speed is against the bare loop beside each, so that what else the machine does meets both alike.
+    The speed is relative to a bare loop run beside each, so that other load on the machine affects both.
     """
     cost = idle(shop.shop.pid, seconds)
     ratios = []
@@ -87,7 +87,7 @@ def main() -> int:
             status, dead = shop.shop.api("POST", wire.Path.ENDPOINTS, {"url": DEAD_URL})
             assert status == 201, dead
             shop.add_endpoints(2 * options.rounds + 1)
-            shop.replay(shop.endpoints[:1])  # the first one loads what sending needs
+            shop.replay(shop.endpoints[:1])  # the first one loads the sender's modules
             half = options.rounds + 1
             before = measure(shop, shop.endpoints[1:half], options.seconds)
             progress("without the backlog: done")

@@ -1,13 +1,13 @@
-"""How fast what is owed goes out, against a bare loop of the same HTTP client.
+"""Speed of deliveries, compared with a bare loop of the same HTTP client.
 
     python bench/deliver.py [--rounds 3] [--payments 1000]
 
-A shop has taken in 1,000 payments before it had an endpoint; then they are replayed to one local HTTPS endpoint, and
-to ten at once. The clock starts with the first request at the receiver and stops when the last attempt is on record as
-delivered: every attempt is durable before it is sent, and every outcome after it. The bare loop posts as many bodies
-of the same size under the same headers, on as many connections as the daemon used, with the daemon's own client, and
-stores nothing. Then live payments come in, alone and during a replay to ten. The receiver is a program of its own that
-verifies both signatures of each.
+A shop received 1,000 payments before it had an endpoint; then they are replayed to one local HTTPS endpoint, and to ten
+at once. The clock starts with the first request at the receiver and stops when the last attempt is recorded as
+delivered: every attempt is durable before it is sent, and every outcome after it. The bare loop posts as many bodies of
+the same size with the same headers, on as many connections as the daemon used, with the daemon's own client, and stores
+nothing. Then live payments come in, alone and during a replay to ten. The receiver is a separate program that verifies
+both signatures of each.
 """
 
 import argparse
@@ -25,7 +25,7 @@ WARM_UP = 3
 
 
 def replay(rounds: int, payments: int, endpoints: int) -> list[Row]:
-    """Measure one of the replays, a fresh shop for each round."""
+    """Measure one of the replays, with a fresh shop for each round."""
     rates, ratios, bare_rates, connections = [], [], [], 0
     for number in range(rounds):
         with tempfile.TemporaryDirectory(prefix="momo-bench-") as name:
@@ -52,7 +52,7 @@ def replay(rounds: int, payments: int, endpoints: int) -> list[Row]:
 
 
 def overtake(rounds: int, payments: int) -> list[Row]:
-    """Measure live payments alone and during a replay to ten endpoints, all of which get the live ones too."""
+    """Measure live payments alone and during a replay to ten endpoints, all of which also get the live ones."""
     quiet: list[list[float]] = []
     during: list[list[float]] = []
     for number in range(rounds):
@@ -88,7 +88,7 @@ def overtake(rounds: int, payments: int) -> list[Row]:
 
 
 def main() -> int:
-    """Measure what is asked for."""
+    """Run the requested measurements."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--payments", type=int, default=1_000)
@@ -98,7 +98,7 @@ def main() -> int:
         *replay(options.rounds, options.payments, 10),
         *overtake(options.rounds, options.payments),
     ]
-    return report("What is owed goes out", rows)
+    return report("Speed of deliveries", rows)
 
 
 if __name__ == "__main__":

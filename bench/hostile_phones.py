@@ -1,12 +1,12 @@
-"""How much later a receipt is seen while three other modems on the same daemon hang or flood it.
+"""Delay of a receipt while three other modems on the same daemon hang or flood it.
 
     python bench/hostile_phones.py [--rounds 5] [--receipts 25]
 
-Two shops run side by side, each a program: one with a single modem, as in `path.py`, and one with four, of which three
-misbehave all the time: one answers nothing any more, one sends an unasked line every 2 ms and says before each answer
-that its storage is full (to which a daemon must listen), and one takes in ten SMS a second. What is timed is that of `path.py`:
-from just before the `+CMTI` of a receipt's last part to the first verified webhook. The two shops take turns, receipt by
-receipt, so that whatever else the machine does meets both alike.
+Two shops run side by side, each a program: one with a single modem, as in `path.py`, and one with four. Three of the
+four misbehave all the time: one never answers, one sends an unsolicited line every 2 ms and reports before each answer
+that its storage is full (which a daemon must handle), and one receives ten SMS a second. Measured as in `path.py`: from
+just before the `+CMTI` of a receipt's last part to the first verified webhook. The two shops take turns, receipt by
+receipt, so that other load on the machine affects both.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from path import NO_LIMIT, NUMBER, SETTLE_S, WARM_UP, Daemon
 
 from daemon import wire
 from daemon.core import ids
-from daemon.modem.emulated import Identity
-from daemon.modem.pdu import encode_deliver
+from daemon.emulator.sim import Identity
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop
 
@@ -34,7 +34,7 @@ GOAL_RATIO = 1.2
 STORM_MS = 2
 FLOOD_EVERY_S = 0.1
 COMMAND_S = 0.005
-"""How long the misbehaving phones take for a command; a real one takes longer."""
+"""Delay per command of the misbehaving phones; a real one takes longer."""
 IDENTITIES = (
     {"imei": "356938035643809", "iccid": "8923301000000000101", "imsi": "620010000000101"},
     {"imei": "353456789012348", "iccid": "8923301000000000102", "imsi": "620010000000102"},
@@ -44,7 +44,7 @@ IDENTITIES = (
 
 @contextlib.contextmanager
 def flood(phone: PhoneProcess) -> Iterator[list[int]]:
-    """Let SMS come to a phone until the block ends; the list counts them."""
+    """Deliver SMS to a phone until the block ends; yield a list of them."""
     over, count = threading.Event(), [0]
 
     def send() -> None:
@@ -76,7 +76,7 @@ def put_number(shop: RealShop, count: int) -> None:
 def measure(
     alone: Daemon, crowded: Daemon, rounds: int, receipts: int
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """Take turns; return milliseconds to the first webhook, a list per round, of both shops."""
+    """Measure both shops in turns; return milliseconds to the first webhook, a list per round."""
     for _ in range(WARM_UP):
         alone.run(apart=True)
         crowded.run(apart=True)
@@ -97,7 +97,7 @@ def measure(
 def rows_of(
     calm: list[list[float]], hostile: list[list[float]], flooded: int, asked: int
 ) -> list[Row]:
-    """Judge."""
+    """Compare the results with the goals."""
     rows = []
     for name, rounds in (("one modem", calm), ("three of four misbehave", hostile)):
         values = [value for one in rounds for value in one]

@@ -1,11 +1,11 @@
-"""What the daemon costs while nothing happens.
+"""Resources of the idle daemon.
 
     python bench/idle.py [--seconds 30]
 
 One emulated modem is plugged in, its SIM has the shop's number, the API listens on TCP and on the Unix socket, the
-settings are the defaults (the phone is asked for a sign of life every 30 s). After a time to settle, processor time,
-memory and wake-ups are read from /proc for so many seconds. Then the daemon delivers one webhook, for which it loads
-its HTTP client, and the same is read again: the promise is for both.
+settings are the defaults (a health check of the phone every 30 s). After a time to settle, processor time, memory and
+wake-ups are read from /proc for so many seconds. Then the daemon delivers one webhook, for which it loads its HTTP
+client, and the same is read again: the goals apply to both.
 """
 
 import argparse
@@ -30,7 +30,7 @@ SETTLE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a process costs in idleness."""
+    """Resources of an idle process."""
 
     rss_mb: float
     cpu_percent: float
@@ -38,7 +38,7 @@ class Cost:
 
 
 def idle(pid: int, seconds: float) -> Cost:
-    """Watch a process do nothing."""
+    """Measure an idle process."""
     pause(SETTLE_S)
     cpu, woken = _cpu_s(pid), _wakeups(pid)
     pause(seconds)
@@ -76,7 +76,7 @@ def _status(path: str, name: str) -> int:
 
 
 def rows_of(when: str, cost: Cost) -> list[Row]:
-    """Judge one time of idleness."""
+    """Compare one measurement with the goals."""
     return [
         Row(f"{when}: memory (RSS)", f"{cost.rss_mb:.1f} MB", "",
             f"<= {RSS_GOAL_MB:g} MB", cost.rss_mb <= RSS_GOAL_MB),
@@ -87,7 +87,7 @@ def rows_of(when: str, cost: Cost) -> list[Row]:
 
 
 def main() -> int:
-    """Start a shop, leave it alone, and watch."""
+    """Start a shop and measure it while idle."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=30.0)
     seconds = parser.parse_args().seconds
@@ -102,7 +102,7 @@ def main() -> int:
             shop.start()
             shop.assign("0244124567")
             secret = shop.add_endpoint(receiver.url)
-            # A shop that was set up is started again, so that the set-up is not measured.
+            # The shop is restarted after set-up, so that the set-up is not measured.
             shop.restart()
             progress(f"idle for {seconds:g} s")
             fresh = idle(shop.pid, seconds)

@@ -1,10 +1,10 @@
-"""What `momo lines` costs against what its command-line library costs to import.
+"""Cost of `momo lines`, compared with the import of its command-line library.
 
     python bench/lines.py [--runs 15]
 
-Processor time (user and system, of the child and its children, as the kernel counts it) of `momo lines` asking a
-running daemon, and of `python -c "import typer"` in the same virtual environment; the two take turns, standard output
-is a pipe. Byte code is compiled beforehand, as an installation does.
+Processor time (user and system, of the child and its children, as the kernel counts it) of `momo lines` with a running
+daemon, and of `python -c "import typer"` in the same virtual environment; the two take turns, standard output is a
+pipe. Byte code is compiled beforehand, as an installation does.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def cost(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[float, f
 
 
 def main() -> int:
-    """Let the two take turns."""
+    """Measure both in turns."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=15)
     runs = parser.parse_args().runs

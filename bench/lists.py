@@ -1,11 +1,10 @@
 """A page of 100 transactions with its total: in a shop of 10,000 transactions and in one of 1,000,000.
 
-Promises: an unfiltered page, or one by status, costs at most 1.5 times as much in the big
-shop; one narrowed by time or payer at most 1.5 times the bare count and page query there; one of a name, in a shop of as
-many orders and sales of which four in five are paid, at most half of them. A page in the middle of the list is told beside
-the bare OFFSET.
+Goals: an unfiltered page, or one by status, costs at most 1.5 times as much in the big shop; one narrowed by time or
+payer at most 1.5 times the bare count and page query there; a search by name at most half of them, in a shop with as
+many transactions, four in five of them paid. A page in the middle of the list is compared with the bare OFFSET.
 
-Both shops are made by SQL, of the sizes and statuses of a real one, on this machine's disk; all reads are warm.
+Both shops are made by SQL, with the sizes and statuses of a real one, on this machine's disk; all reads are warm.
 """
 
 import random
@@ -21,7 +20,7 @@ from _figures import Row, median, report, spread
 
 from daemon.store.engine import Reader
 from daemon.store.migrate import migrate
-from daemon.store.transaction_list import BOTH, JOINED, TransactionFilter, transactions
+from daemon.store.payments.transaction_list import BOTH, JOINED, TransactionFilter, transactions
 from daemon.wire import Mode, TransactionStatus
 
 SIZES: Final = (10_000, 1_000_000)
@@ -48,7 +47,7 @@ SYLLABLES: Final = (
     "YAW",
 )
 NAMED: Final = 250
-"""Of 200,000 people so many are called Kofi Antwi: one transaction in 800."""
+"""This many of 200,000 people are called Kofi Antwi: one transaction in 800."""
 ASKED: Final = {
     "unfiltered": TransactionFilter(mode=Mode.LIVE),
     "both modes": TransactionFilter(),
@@ -61,20 +60,20 @@ ASKED: Final = {
 
 
 def build(path: Path, size: int) -> sqlite3.Connection:
-    """Make a shop of `size` requests, the newest of them open."""
+    """Make a shop of `size` requested transactions, the newest of them open."""
     base = sqlite3.connect(path, isolation_level=None)
     base.execute("PRAGMA journal_mode = WAL")
     migrate(base, NOW)
-    dice = random.Random(7)  # noqa: S311 -- a made-up shop
+    rng = random.Random(7)  # noqa: S311 -- a made-up shop
 
     def rows() -> Any:
         for number in range(size):
             at = NOW - (size - number) * APART_US
             waiting = number >= size - 200
             yield (
-                f"{number:08x}-0000-4000-8000-{dice.getrandbits(48):012x}",
-                "PENDING" if waiting else dice.choice(STATUSES),
-                f"+2332440{dice.randrange(10_000):05d}",
+                f"{number:08x}-0000-4000-8000-{rng.getrandbits(48):012x}",
+                "PENDING" if waiting else rng.choice(STATUSES),
+                f"+2332440{rng.randrange(10_000):05d}",
                 at,
                 NOW + 3_600_000_000 if waiting else at + 3_600_000_000,
             )
@@ -92,13 +91,13 @@ def build(path: Path, size: int) -> sqlite3.Connection:
 
 
 def build_paid(path: Path, size: int) -> sqlite3.Connection:
-    """Make a shop of `size` requests and sales, four in five of them paid, by people with names."""
+    """Make a shop of `size` transactions, requested ones and sales, four in five of them paid, by people with names."""
     base = sqlite3.connect(path, isolation_level=None)
     base.execute("PRAGMA journal_mode = WAL")
     migrate(base, NOW)
-    dice = random.Random(7)  # noqa: S311 -- a made-up shop
-    words = ["".join(dice.choices(SYLLABLES, k=3)) for _ in range(3_000)]
-    people = [" ".join(dice.choices(words, k=2 + one % 2)) for one in range(200_000)]
+    rng = random.Random(7)  # noqa: S311 -- a made-up shop
+    words = ["".join(rng.choices(SYLLABLES, k=3)) for _ in range(3_000)]
+    people = [" ".join(rng.choices(words, k=2 + one % 2)) for one in range(200_000)]
     people[:: len(people) // NAMED] = [f"KOFI ANTWI {words[one % 3_000]}" for one in range(NAMED)]
 
     def payments() -> Any:
@@ -114,7 +113,7 @@ def build_paid(path: Path, size: int) -> sqlite3.Connection:
             sale = number % 5 == 1
             at = NOW - (size - number) * APART_US
             yield (
-                f"{number:08x}-0000-4000-8000-{dice.getrandbits(48):012x}",
+                f"{number:08x}-0000-4000-8000-{rng.getrandbits(48):012x}",
                 "open" if sale else "request",
                 "SUCCESS" if paid else "EXPIRED",
                 f"+23324{number % 10_000_000:07d}",
@@ -145,7 +144,7 @@ def build_paid(path: Path, size: int) -> sqlite3.Connection:
 def ours(
     base: sqlite3.Connection, wanted: TransactionFilter, offset: int = 0
 ) -> Callable[[], object]:
-    """Return what reads one page as the API does."""
+    """Return a function that reads one page as the API does."""
     reader = Reader(base)
     return lambda: transactions(reader, wanted, now=NOW, limit=100, offset=offset)
 
@@ -153,7 +152,7 @@ def ours(
 def bare(
     base: sqlite3.Connection, where: str, params: dict[str, Any], offset: int = 0
 ) -> Callable[[], object]:
-    """Return the plain count and the plain page query, with nothing clever."""
+    """Return the plain count and the plain page query, without optimisation."""
     source = f"FROM {JOINED} WHERE {where}"
     count = f"SELECT COUNT(*) {source}"
     order = f"ORDER BY t.created_at DESC, t.seq DESC LIMIT 100 OFFSET {offset}"
@@ -162,14 +161,14 @@ def bare(
 
 
 def milliseconds(work: Callable[[], object]) -> float:
-    """Return how long one run takes."""
+    """Return the duration of one run."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000
 
 
 def side_by_side(*works: Callable[[], object], rounds: int = ROUNDS) -> list[list[float]]:
-    """Return the times of each, run in turns so that the machine's moods fall on all alike."""
+    """Return the times of each, run in turns so that other load on the machine affects all."""
     for work in works:
         work()
     taken: list[list[float]] = [[] for _ in works]
@@ -180,7 +179,7 @@ def side_by_side(*works: Callable[[], object], rounds: int = ROUNDS) -> list[lis
 
 
 def search(path: Path) -> Row:
-    """Look for a name, beside the bare queries."""
+    """Compare a search by name with the bare queries."""
     base = build_paid(path, SIZES[1])
     columns = (
         "t.svc_code", "t.customer_name", "t.client_reference", "t.description", "t.phone_number",
@@ -204,7 +203,7 @@ def search(path: Path) -> Row:
 
 
 def main() -> int:
-    """Build, measure, print."""
+    """Make the shops, measure, and print the results."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="momo-lists-") as folder:
         small, big = (build(Path(folder) / f"{size}.db", size) for size in SIZES)

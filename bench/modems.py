@@ -1,11 +1,11 @@
-"""What each further modem costs an idle daemon.
+"""Cost of each further modem on an idle daemon.
 
     python bench/modems.py [--modems 8] [--seconds 30]
 
 The daemon is started with one emulated modem and then with eight, each a process of its own with its own IMEI and SIM.
-When all are ready and have said how they fare, processor time and memory are read from /proc for so many seconds. The
-settings are the defaults: every 30 s each is asked for its counts, its signal and its registration, each minute whether
-it rebooted, and every 300 s for a full list.
+When all are ready and have reported their health, processor time and memory are read from /proc for so many seconds.
+The settings are the defaults: every 30 s each modem is asked for its counts, its signal and its registration, each
+minute whether it rebooted, and every 300 s for a full list.
 """
 
 import argparse
@@ -26,7 +26,7 @@ READY_S = 60.0
 
 
 def cost_of(folder: Path, modems: int, seconds: float) -> Cost:
-    """Start a shop with so many modems and watch it do nothing."""
+    """Start a shop with so many modems and measure it while idle."""
     folder.mkdir()
     with contextlib.ExitStack() as stack:
         phones = [
@@ -49,7 +49,7 @@ def cost_of(folder: Path, modems: int, seconds: float) -> Cost:
 
 
 def _identity(number: int) -> dict[str, str]:
-    """Return a phone and a SIM like no other; the last digit of an IMEI checks the others (Luhn)."""
+    """Return a phone and a SIM with unique numbers; the last digit of an IMEI is a check digit (Luhn)."""
     body = f"35693803564{number:03}"
     digits = [int(digit) * (1 + position % 2) for position, digit in enumerate(body)]
     check = -sum(digit // 10 + digit % 10 for digit in digits) % 10
@@ -61,7 +61,7 @@ def _identity(number: int) -> dict[str, str]:
 
 
 def main() -> int:
-    """Watch one modem, then many, and judge the difference."""
+    """Measure one modem, then many, and compare the difference with the goals."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--modems", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=30.0)

@@ -1,17 +1,17 @@
-"""How long from the phone's notice of a receipt's last part to the verified webhook, against the floor.
+"""Time from the phone's notice of a receipt's last part to the verified webhook, compared with the unavoidable work.
 
     python bench/path.py [--rounds 5] [--receipts 25]
 
-A request is made, and paid by an MTN receipt of two parts that carries its code. The phone is a program on a pty;
+A transaction is made, and paid by an MTN receipt of two parts that carries its code. The phone is a program on a pty;
 the receiver is a program behind TLS that verifies both signatures. The clock starts just before the phone writes the
 `+CMTI` of the last part and stops when the receiver has verified the first webhook of the payment; both read
 CLOCK_MONOTONIC. Receipts come one at a time to a warm daemon, in two ways: `apart`, the last part when the first is
-already stored and its slot empty, as in life; and `together`, both parts in one burst.
+already stored and its slot empty, as usual in reality; and `together`, both parts in one burst.
 
-The floor does for the same parts what cannot be left out, one after the other in one thread with no queue and no
-decision: on a phone of its own the same commands (read, read again, delete; for both parts when they come together),
-three bare commits (SQLite, WAL, synchronous=FULL), and one POST of a signed body of the same size by the daemon's own
-client on a warm connection to the same receiver. The two take turns, receipt by receipt.
+The floor does only the unavoidable work for the same parts, in one thread with no queue and no decision: on a phone of
+its own the same commands (read, read again, delete; for both parts when they come together), three bare commits
+(SQLite, WAL, synchronous=FULL), and one POST of a signed body of the same size by the daemon's own client on a warm
+connection to the same receiver. The two take turns, receipt by receipt.
 """
 
 import argparse
@@ -35,9 +35,9 @@ GOAL_RATIO = 2.5
 AMOUNT_MINOR = 2_500
 WARM_UP = 5
 WEBHOOKS = 2
-"""Of one paid request to one endpoint: `transaction.forwarded` and `transaction.completed`."""
+"""Webhooks of one paid transaction to one endpoint: `transaction.forwarded` and `transaction.completed`."""
 SETTLE_S = 0.01
-"""Between two receipts, so that whoever has work left from the last one has done it."""
+"""Pause between two receipts, in which remaining work of the last one ends."""
 NUMBER = "0244124567"
 NO_LIMIT = {"limits": {"live_per_min": 0}}
 FIRST_ID = 86_100_000_000
@@ -45,7 +45,7 @@ FIRST_ID = 86_100_000_000
 
 @dataclass
 class Times:
-    """Milliseconds of one way that parts come: a list per round."""
+    """Milliseconds of one way in which parts come: a list per round."""
 
     first: list[list[float]] = field(default_factory=list)
     last: list[list[float]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Times:
 
 
 class Payments:
-    """Makes receipts that have never been seen."""
+    """Makes unique receipts."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -69,14 +69,14 @@ class Payments:
 
 
 class Daemon:
-    """The daemon's way."""
+    """Measures the daemon."""
 
     def __init__(self, shop: RealShop, phone: PhoneProcess, receiver: ReceiverProcess) -> None:
         self._shop, self._phone, self._receiver = shop, phone, receiver
         self._payments = Payments()
 
     def run(self, *, apart: bool) -> tuple[float, float]:
-        """Pay one request; return milliseconds to the first and to the last webhook."""
+        """Pay one transaction; return milliseconds to the first and to the last webhook."""
         request = self._shop.request("25.00")
         receipt = self._payments.next(request["svc_code"])
         assert len(receipt.pdus) == 2
@@ -113,7 +113,7 @@ class Floor:
         self._hear("ready")
 
     def run(self, *, apart: bool) -> float:
-        """Do it once; return milliseconds. Apart, the first part was of no interest: leave it out."""
+        """Run it once; return milliseconds. Apart, the first part is not measured, so leave it out."""
         receipt = self._payments.next("1243AB")
         parts = receipt.pdus[1:] if apart else receipt.pdus
         assert self._program.stdin is not None
@@ -148,7 +148,7 @@ class Floor:
 
 
 def measure(daemon: Daemon, floor: Floor, rounds: int, receipts: int) -> dict[bool, Times]:
-    """Take turns; return what was measured, by whether the parts came apart."""
+    """Measure in turns; return the times, by whether the parts came apart."""
     found = {True: Times(), False: Times()}
     for apart in (True, False):
         for _ in range(WARM_UP):
@@ -158,7 +158,7 @@ def measure(daemon: Daemon, floor: Floor, rounds: int, receipts: int) -> dict[bo
         for apart, times in found.items():
             both, bare = [], []
             for _ in range(receipts):
-                # One of each in turn: what else the machine does meets both alike.
+                # One of each in turn: other load on the machine affects both.
                 pause(SETTLE_S)
                 both.append(daemon.run(apart=apart))
                 bare.append(floor.run(apart=apart))
@@ -170,7 +170,7 @@ def measure(daemon: Daemon, floor: Floor, rounds: int, receipts: int) -> dict[bo
 
 
 def rows_of(way: str, times: Times) -> list[Row]:
-    """Judge one way that parts come."""
+    """Compare one way in which parts come with the goals."""
     first = [value for one in times.first for value in one]
     last = [value for one in times.last for value in one]
     floor = [value for one in times.floor for value in one]

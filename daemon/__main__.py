@@ -1,6 +1,7 @@
-"""`python -m daemon VERB`. What `momo` starts; people type `momo`.
+"""`python -m daemon COMMAND`: the commands that the program `momo` starts; people type `momo`.
 
-Each verb is a module of `daemon.verbs` with a function `run(options, places)`, loaded when it is asked for.
+The command `password-set` is the function `password_set_command(options, places)` in a module of `daemon.commands`, which is
+imported when it is used.
 """
 
 import argparse
@@ -9,42 +10,44 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from daemon import wire
-from daemon.doors import EXIT_USAGE, StartError
+from daemon.open_shop import EXIT_USAGE, StartError
 
-VERBS: Final = {
-    "run": "daemon_run",
+COMMANDS: Final = {
+    "run": "run",
     "setup": "setup",
-    "password-set": "password_set",
+    "password-set": "setup",
     "backup": "backup",
     "config": "config",
-    "logs": "logs",
-    "upgrade-check": "upgrade_check",
-    "verify": "verify",
+    "logs": "config",
+    "upgrade-check": "doctor",
+    "verify": "decode",
     "decode": "decode",
     "doctor": "doctor",
-    "demo": "demo",
+    "demo": "run",
 }
-"""Verb -> its module."""
+"""Command -> its module."""
+Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 DEMO_PHONES = ("generic", "huawei", "zte", "sim800", "quectel", "wavecom")
-"""Makes that the daemon can read; a HiLink stick shows its messages to nobody."""
+"""Makes of modems that the daemon can read; HiLink sticks are not among them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb and return the exit code."""
+    """Run one command and return the exit code."""
     if not __debug__:
-        # The assertions are part of the program: they stop it rather than let it go on wrong.
+        # The assertions are part of the program: they stop it before it works with wrong values.
         print("error: python -O is not supported", file=sys.stderr)
         return EXIT_USAGE
     os.umask(0o077)
     options = _parser().parse_args(arguments)
     places = wire.places(os.environ, os.getuid(), tempfile.gettempdir())
     try:
-        verb = importlib.import_module(f"daemon.verbs.{VERBS[options.verb]}")
-        return int(verb.run(options, places))
+        module = importlib.import_module(f"daemon.commands.{COMMANDS[options.command]}")
+        command = getattr(module, f"{options.command.replace('-', '_')}_command")
+        return int(command(options, places))
     except StartError as error:
         if getattr(options, "json", False):
             body = {
@@ -64,16 +67,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m daemon", description=__doc__)
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("run", help="run the daemon in the foreground")
+    add = parser.add_subparsers(dest="command", required=True).add_parser
+    _add_daemon_commands(add)
+    _add_shop_commands(add)
+    _add_checks(add)
+    return parser
+
+
+def _add_daemon_commands(add: Add) -> None:
+    run = add("run", help="run the daemon in the foreground")
     run.add_argument("--http", metavar="HOST:PORT|off")
-    run.add_argument("--insecure-http", action="store_true", help="--http may be in the clear")
+    run.add_argument("--insecure-http", action="store_true", help="allow --http without encryption")
     run.add_argument("--modem", metavar="PATH", action="append")
-    run.add_argument("--no-modem", dest="modem", action="store_const", const=[], help="no phone")
+    run.add_argument(
+        "--no-modem", dest="modem", action="store_const", const=[], help="use no modem"
+    )
     run.add_argument("--simulated-phone", action="store_true")
     run.add_argument("--log-json", action="store_true")
-    run.add_argument("--supervised", action="store_true", help="systemd counts our pings")
-    make = verbs.add_parser("setup", help="make the shop and its keys")
+    run.add_argument(
+        "--supervised", action="store_true", help="send heartbeats to systemd's watchdog"
+    )
+    demo = add("demo", help="play one payment from SMS to webhook")
+    demo.add_argument("--keep", action="store_true")
+    demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
+    demo.add_argument("--fault", metavar="NAME", action="append", default=[])
+    demo.add_argument("--picture", metavar="FILE.svg", default="")
+    logs = add("logs", help="show the log; needs no daemon")
+    for name in ("since", "level", "component", "lines", "after"):
+        logs.add_argument(f"--{name}", default="")
+
+
+def _add_shop_commands(add: Add) -> None:
+    make = add("setup", help="create the shop and its keys")
     make.add_argument("--shop", default="")
     make.add_argument("--tz", default="Africa/Accra")
     make.add_argument("--owner-email", default=None)
@@ -81,9 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--no-input", action="store_true")
     make.add_argument("--check", action="store_true")
     make.add_argument("--json", action="store_true")
-    code = verbs.add_parser("decode", help="decode PDUs: each line of stdin a JSON list of them")
-    code.add_argument("--join", action="store_true")
-    copies = verbs.add_parser("backup", help="make, list, check, thin out and put back copies")
+    copies = add("backup", help="create, list, verify, prune and restore backups")
     copies.add_argument("what", choices=("create", "list", "verify", "prune", "restore"))
     copies.add_argument("name", nargs="?")
     copies.add_argument("--to", metavar="FOLDER|FILE")
@@ -91,30 +114,26 @@ def _parser() -> argparse.ArgumentParser:
     copies.add_argument("--drill", action="store_true")
     copies.add_argument("--dry-run", action="store_true")
     copies.add_argument("--json", action="store_true")
-    edit = verbs.add_parser("config", help="show, change and check the settings")
+    edit = add("config", help="show, change and validate the settings")
     edit.add_argument("what", choices=("show", "get", "set", "unset", "validate"))
     edit.add_argument("key", nargs="?", default="")
     edit.add_argument("value", nargs="?", default="")
     edit.add_argument("--json", action="store_true")
-    verbs.add_parser("verify", help="look at a webhook: headers, body and secrets as JSON on stdin")
-    change = verbs.add_parser("password-set", help="give the owner the password on stdin")
+    change = add("password-set", help="set the owner's password from stdin")
     change.add_argument("--json", action="store_true")
-    doctor = verbs.add_parser("doctor", help="look for what is wrong; needs no shop and no daemon")
+
+
+def _add_checks(add: Add) -> None:
+    doctor = add("doctor", help="check this machine and the shop; needs no daemon")
     doctor.add_argument("areas", nargs="*", metavar="AREA")
     doctor.add_argument("--fix", action="store_true")
     doctor.add_argument("--bundle", metavar="FILE.tar.gz")
     doctor.add_argument("--dry-run", action="store_true")
     doctor.add_argument("--json", action="store_true")
-    verbs.add_parser("upgrade-check", help="say what a start would do to the database")
-    logs = verbs.add_parser("logs", help="show the log; needs no daemon")
-    for name in ("since", "level", "component", "lines", "after"):
-        logs.add_argument(f"--{name}", default="")
-    demo = verbs.add_parser("demo", help="play one payment from SMS to webhook")
-    demo.add_argument("--keep", action="store_true")
-    demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
-    demo.add_argument("--fault", metavar="NAME", action="append", default=[])
-    demo.add_argument("--picture", metavar="FILE.svg", default="")
-    return parser
+    add("upgrade-check", help="show whether a start would upgrade the database")
+    code = add("decode", help="decode PDUs; each line of stdin is a JSON list of PDUs")
+    code.add_argument("--join", action="store_true")
+    add("verify", help="verify a webhook: headers, body and secrets as JSON on stdin")
 
 
 if __name__ == "__main__":

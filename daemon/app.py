@@ -1,4 +1,4 @@
-"""The composition root: builds the shop's rooms, runs the loops, and takes them down in order."""
+"""The composition root: builds the parts of the daemon, runs its loops, and shuts them down in order."""
 
 import asyncio
 import contextlib
@@ -10,44 +10,45 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from daemon import supervisor, wire
-from daemon.api import app as api
-from daemon.api.listeners import Listeners
-from daemon.api.places import ListenError
-from daemon.config import ConfigError, check_exposure
-from daemon.core.disk_room import DiskWatch
-from daemon.doors import EXIT_CONFIG, EXIT_OK, StartError, open_doors
+from daemon import wire
+from daemon.api import routes
+from daemon.api.http.listeners import ListenError, Listeners
+from daemon.api.http.service import Hooks
+from daemon.core.upkeep.disk_space import DiskWatch
 from daemon.env import Env
-from daemon.flows import clock as clock_flow
-from daemon.flows import disk_room as disk_flow
-from daemon.flows import self_check, send_text, smtp_password
-from daemon.flows.note_key_use import note_key_use
-from daemon.flows.notice_sms import OwnerSms
-from daemon.log import Log
-from daemon.log_file import LogFile
-from daemon.loops.awake import AwakeLoop
-from daemon.loops.deliver import DeliverLoop
+from daemon.flows.access.keys import note_key_use
+from daemon.flows.payments import texts
+from daemon.flows.upkeep import clock as clock_flow
+from daemon.flows.upkeep import disk_space as disk_flow
+from daemon.flows.upkeep import notices, self_check
+from daemon.flows.upkeep.notices import OwnerSms
+from daemon.loops.deliveries import DeliverLoop
+from daemon.loops.every_minute import run_every_minute
+from daemon.loops.keep_awake import KeepAwakeLoop
 from daemon.loops.notices import NoticeLoop
+from daemon.loops.own_wordings import watch_templates
 from daemon.loops.ports import Ports
-from daemon.loops.simulated import SimulatedPhones
-from daemon.loops.sweep import sweep
-from daemon.loops.templates import watch_templates
+from daemon.loops.simulated_phones import SimulatedPhones
 from daemon.loops.watchdog import Watchdog
 from daemon.modem.discovery import find_ports
-from daemon.notices.channels import Channel
-from daemon.notices.desktop import Desktop
-from daemon.notices.email import Email
-from daemon.own_wordings import FOLDER, OwnWordings
-from daemon.pages.site import Site
-from daemon.store import endpoints, presence, shop
-from daemon.supervisor import Supervisor
-from daemon.system import SystemClock, SystemEntropy
-from daemon.webhooks.live import LISTEN_SCHEME
-from daemon.webhooks.remote_sender import SendingProcess
-from daemon.webhooks.sending_process import Settings
-from daemon.webhooks.targets import Target, Targets
+from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, open_shop
+from daemon.pages.routes import PayRoutes
+from daemon.runtime import systemd_notify
+from daemon.runtime.config import ConfigError, check_exposure
+from daemon.runtime.log import Log, LogFile
+from daemon.runtime.own_wordings import FOLDER, OwnWordings
+from daemon.runtime.system import SystemClock, SystemEntropy
+from daemon.runtime.systemd_notify import Supervisor
+from daemon.sender.bulk_client import SendingProcess
+from daemon.sender.bulk_process import Settings
+from daemon.sender.live_receivers import LISTEN_SCHEME
+from daemon.sender.owner_notices import Channel, Desktop, Email
+from daemon.sender.targets import Target, Targets
+from daemon.store import shop
+from daemon.store.lines import devices
+from daemon.store.webhooks import endpoints
+from parsers.masking import describe_error
 from parsers.phone import read_phone
-from privacy.faults import fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class RunOptions:
 
     Attributes:
         http: `HOST:PORT`, `off`, or None for the setting.
-        insecure_http: `http` may be an address that other machines reach, without encryption.
-        modems: Paths to serve, perhaps none; None is those of the settings, and where these name none, find them.
+        insecure_http: Allow `http` to be an address reachable from other machines, without encryption.
+        modems: Device paths to use, possibly none; None uses those of the settings, or else detects the modems.
     """
 
     http: str | None = None
@@ -65,50 +66,50 @@ class RunOptions:
     modems: tuple[str, ...] | None = None
     log_json: bool = False
     supervised: bool = False
-    """systemd started us: tell it when we are ready, and that no worker hangs."""
+    """Started by systemd: notify it of readiness and feed its watchdog."""
     simulated_phone: bool = False
-    """Attach a phone that this program plays, for each network of the sandbox."""
+    """Attach a simulated phone for each network of the sandbox."""
 
     def listens_on(self, bind: str) -> str:
-        """Return `HOST:PORT` of the API, or empty for none, when the setting is `bind`."""
+        """Return the `HOST:PORT` of the API, empty for none; `bind` is the setting."""
         address = self.http or bind
         return "" if address == "off" else address
 
 
 async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, str]) -> int:
-    """Run the daemon until it is told to stop; returns the exit code."""
+    """Run the daemon until it is stopped; return the exit code."""
     clock, entropy = SystemClock(), SystemEntropy()
-    doors = open_doors(places, environ, clock)
+    opened = open_shop(places, environ, clock)
     disk = DiskWatch()
-    log_file = LogFile(places.log, stands_still=lambda: disk.stops_extras)
+    log_file = LogFile(places.log, is_paused=lambda: disk.stops_extras)
     captured = f"{places.log}/daemon.log"
     log = Log.of_daemon(log_file, captured, as_json=options.log_json)
     asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
     try:
         if options.http is not None and not options.insecure_http:
-            check_exposure(doors.config.http, options.http)
-        here = await doors.store.read(shop.get)
-        if here is None:
+            check_exposure(opened.config.http, options.http)
+        found_shop = await opened.store.read(shop.get)
+        if found_shop is None:
             raise StartError(
                 wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
             )
-        await doors.store.write(presence.all_left)
-        await doors.store.write(lambda tx: endpoints.pause_all_at(tx, LISTEN_SCHEME))
+        await opened.store.write(devices.mark_all_absent)
+        await opened.store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME))
         env = Env(
-            doors.store,
+            opened.store,
             clock,
             entropy,
-            doors.config,
-            doors.vault,
+            opened.config,
+            opened.vault,
             disk=disk,
-            account_key=bytes.fromhex(here.account_key),
-            own=_own_wordings(places),
-            http_address=options.listens_on(doors.config.http.bind),
+            account_key=bytes.fromhex(found_shop.account_key),
+            own_wordings=_own_wordings(places),
+            http_address=options.listens_on(opened.config.http.bind),
         )
         await clock_flow.begin(env)
         await disk_flow.begin(env)
         await self_check.begin(env)
-        if doubtful := await send_text.recover(env):
+        if doubtful := await texts.recover(env):
             log.warning("sms.unknown", count=doubtful)
         return await _run(env, options, places, log)
     except ConfigError as error:
@@ -116,20 +117,20 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo help files"
         ) from error
     finally:
-        doors.close()
+        opened.close()
         log_file.close()
 
 
 async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> int:
     stopping = asyncio.Event()
     _stop_on_signals(stopping)
-    watcher = _supervisor(options)
+    notifier = _supervisor(options)
     named = env.config.modems.ports if options.modems is None else options.modems
     ports = Ports(env, log, named, find=find_ports if options.modems is None else list)
     simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
     deliver, sending = _delivery(env, log)
     channels = _channels(env)
-    hooks = api.Hooks(
+    hooks = Hooks(
         channels=tuple(channels),
         on_shutdown=stopping.set,
         phone_states=ports.conditions,
@@ -139,9 +140,9 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         log_folder=places.log,
     )
     listeners = await _listen(env, places)
-    # Port 0 has become a real one by now.
+    # Port 0 has been replaced by the actual port.
     env = replace(env, http_address=listeners.http_address)
-    app = api.build(env, replace(hooks, pages=Site(env)))
+    app = routes.build(env, replace(hooks, pages=PayRoutes(env)))
     if simulated is not None:
         simulated.plug()
         ports.attach(simulated.by_path)
@@ -149,29 +150,31 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
         asyncio.create_task(listeners.serve(app), name="listeners"),
         asyncio.create_task(deliver.run(), name="deliver"),
         asyncio.create_task(ports.run(), name="ports"),
-        asyncio.create_task(sweep(env, log), name="sweep"),
-        asyncio.create_task(AwakeLoop(env, log).run(), name="awake"),
+        asyncio.create_task(run_every_minute(env, log), name="sweep"),
+        asyncio.create_task(KeepAwakeLoop(env, log).run(), name="awake"),
         asyncio.create_task(NoticeLoop(env, channels, log).run(), name="notices"),
         asyncio.create_task(
-            watch_templates(env.own, log, lambda rest_s: env.promise("templates", rest_s)),
+            watch_templates(
+                env.own_wordings, log, lambda rest_s: env.heartbeat("templates", rest_s)
+            ),
             name="templates",
         ),
-        asyncio.create_task(Watchdog(env, watcher, ports.conditions, log).run(), name="watchdog"),
+        asyncio.create_task(Watchdog(env, notifier, ports.conditions, log).run(), name="watchdog"),
     ]
     stopped = asyncio.create_task(stopping.wait(), name="stop")
     try:
         await listeners.ready()
-        watcher.tell(READY=1, STATUS="serving")
+        notifier.notify(READY=1, STATUS="serving")
         print(
             f"ready pid={os.getpid()} socket={places.socket} http={listeners.http_address or 'off'}",
             file=sys.stderr,
             flush=True,
         )
-        return await _until_over(tasks, stopped, log)
+        return await _wait_until_stopped(tasks, stopped, log)
     finally:
-        watcher.tell(STOPPING=1, STATUS="stopping")
+        notifier.notify(STOPPING=1, STATUS="stopping")
         app.close_streams()
-        await _take_down(listeners.stop, deliver.stop, sending.aclose, lambda: note_key_use(env))
+        await _shut_down(listeners.stop, deliver.stop, sending.aclose, lambda: note_key_use(env))
         for task in [*tasks, stopped]:
             task.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)
@@ -180,15 +183,16 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
 
 
 def _stop_on_signals(stopping: asyncio.Event) -> None:
-    """End well on SIGTERM and on Ctrl-C; a second Ctrl-C ends at once, which loses nothing that was decided."""
+    """Stop gracefully on SIGTERM and Ctrl-C; a second Ctrl-C ends at once and loses no committed data."""
     loop = asyncio.get_running_loop()
 
     def interrupted() -> None:
         stopping.set()
-        # From here on the kernel's own answer, which needs no loop.
+        # From here on the kernel's default action applies, which does not need the event loop.
         loop.remove_signal_handler(signal.SIGINT)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        with contextlib.suppress(OSError):  # the log goes to a program that Ctrl-C has ended too
+        # Ctrl-C may also have ended the program that reads stderr.
+        with contextlib.suppress(OSError):
             print("\nStopping... (Ctrl-C again to force)", file=sys.stderr, flush=True)
 
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
@@ -199,12 +203,12 @@ def _supervisor(options: RunOptions) -> Supervisor:
     if not options.supervised:
         return Supervisor()
     found = Supervisor.of(os.environ, os.getpid())
-    supervisor.forget(os.environ)
+    systemd_notify.remove_from_environment(os.environ)
     return found
 
 
 async def _listen(env: Env, places: wire.Places) -> Listeners:
-    """Take the addresses that we answer on."""
+    """Bind the addresses of the API."""
     listeners = Listeners(
         socket_path=places.socket,
         http=env.http_address or None,
@@ -225,36 +229,36 @@ async def _listen(env: Env, places: wire.Places) -> Listeners:
 
 
 def _masked_faults(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
-    """Return what says of an error that nobody awaited; asyncio's own would print its values."""
+    """Return an exception handler for the event loop; asyncio's default would print values into the log."""
 
-    def say(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def report(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        told = "" if error is None else fault(error)
-        log.error("daemon.unhandled", what=str(context.get("message", "")), error=told)
+        text = "" if error is None else describe_error(error)
+        log.error("daemon.unhandled", what=str(context.get("message", "")), error=text)
 
-    return say
+    return report
 
 
-async def _until_over(
+async def _wait_until_stopped(
     tasks: Sequence[asyncio.Task[None]], stopped: asyncio.Task[Any], log: Log
 ) -> int:
-    """Wait until we are told to stop; a loop that ends by itself is a fault of ours, and is raised."""
+    """Wait until the daemon is stopped; raise the error of a loop that ends by itself, because it is a bug."""
     done, _ = await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         if task is not stopped:
-            # A loop that ends by itself has a fault; going on without it would look alive and not be.
+            # Without this loop the daemon would look alive but not work.
             error = task.exception() or RuntimeError("it ended as if it were done")
-            log.error("daemon.fault", loop=task.get_name(), error=fault(error))
+            log.error("daemon.fault", loop=task.get_name(), error=describe_error(error))
             raise error
     return EXIT_OK
 
 
 def _channels(env: Env) -> dict[str, Channel]:
-    """Return the ways to the owner that the settings name."""
+    """Return the notice channels in the settings."""
     found: dict[str, Channel] = {}
     smtp = env.config.smtp
     if smtp.host and smtp.to:
-        found["email"] = Email(smtp, env.clock, lambda: smtp_password.current(env))
+        found["email"] = Email(smtp, env.clock, lambda: notices.smtp_password(env))
     if env.config.notices.desktop:
         found["desktop"] = Desktop()
     number = read_phone(env.config.notices.sms_to)
@@ -264,32 +268,32 @@ def _channels(env: Env) -> dict[str, Channel]:
 
 
 def _own_wordings(places: wire.Places) -> OwnWordings:
-    """Read the shop's own wordings before the first message is."""
+    """Read the shop's own wordings before the first message is parsed."""
     own = OwnWordings(Path(places.home) / FOLDER)
     own.read_again()
     return own
 
 
 def _delivery(env: Env, log: Log) -> tuple[DeliverLoop, SendingProcess]:
-    """Return the delivery loop, by the settings, and the process that posts for it what is sent again in bulk."""
+    """Return the delivery loop and the separate process that sends its bulk resends."""
     settings = Settings.of(env.config.webhooks)
     process = SendingProcess(
         settings, on_failure=lambda why: log.warning("deliver.process_failed", why=why)
     )
 
-    def here(https: Target) -> Targets:
-        return Targets(https, env.live, home=env.home, timeout_s=settings.timeout_s)
+    def targets(https: Target) -> Targets:
+        return Targets(https, env.live_receivers, home=env.home, timeout_s=settings.timeout_s)
 
     loop = DeliverLoop(
         env,
-        lambda: here(settings.sender()),
+        lambda: targets(settings.sender()),
         log,
-        make_bulk_sender=lambda: here(process.sender(fallback=settings.sender())),
+        make_bulk_sender=lambda: targets(process.sender(fallback=settings.sender())),
     )
     return loop, process
 
 
-async def _take_down(*steps: Callable[[], object]) -> None:
+async def _shut_down(*steps: Callable[[], object]) -> None:
     for step in steps:
         with contextlib.suppress(Exception):
             result = step()

@@ -1,53 +1,55 @@
-"""What every flow is given: the doors it may use. Nothing here decides anything."""
+"""The environment of the flows: database, clock, settings, secrets and shared state. It contains no decisions."""
 
 import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from daemon.config import Config, Http
-from daemon.core import checkout, sandbox
-from daemon.core.awake import Wakefulness
-from daemon.core.clock_watch import ClockWatch, Doubt
-from daemon.core.disk_room import DiskWatch
+from daemon.core.access.keys import KeyUse
+from daemon.core.errors import Unavailable
 from daemon.core.ids import new_uuid
-from daemon.core.key_use import KeyUse
-from daemon.core.precedence import Precedence
-from daemon.core.pulse import Pulse
-from daemon.core.self_check import SelfCheck
-from daemon.core.texting import Texting
-from daemon.disk import free_bytes
-from daemon.own_wordings import OwnWordings
-from daemon.secrets import Vault
+from daemon.core.messages import sandbox
+from daemon.core.payments import checkout
+from daemon.core.payments.payer_texts import Texting
+from daemon.core.upkeep.clock_check import ClockCheck, Times
+from daemon.core.upkeep.disk_space import DiskWatch
+from daemon.core.upkeep.heartbeat import Heartbeats
+from daemon.core.upkeep.keep_awake import AwakeStatus
+from daemon.core.upkeep.self_check import RETRY_AFTER_S, DatabaseState, SelfCheck
+from daemon.core.webhooks.fair_queue import LivePriority
+from daemon.runtime.config import Config, Http
+from daemon.runtime.disk import free_bytes
+from daemon.runtime.own_wordings import OwnWordings
+from daemon.runtime.secrets import Vault
+from daemon.runtime.system import Clock, Entropy
+from daemon.sender.live_receivers import LiveReceivers
 from daemon.store.engine import Store
-from daemon.store.outbox import Outbox
-from daemon.system import Clock, Entropy
-from daemon.webhooks.live import Live
+from daemon.store.webhooks.outbox import Outbox
 
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The doors of one running shop.
+    """The environment of one running shop.
 
     Attributes:
         store: The database.
-        clock: The only clock; flows read it once, at their start.
-        entropy: The only dice.
-        config: Settings, checked at start.
-        vault: Seals and opens secrets; may be locked, which never stops reading SMS.
-        account_key: Keys the HMAC of webhook ids; empty until the shop is set up.
-        key_use: When API keys were last used, until it is written down.
-        clock_watch: What speaks for and against the wall clock.
-        disk: How much room the disk has, in steps.
-        self_check: What the daily look through the database found.
-        awake: How far the machine is kept from sleeping.
-        free_bytes: Says how many bytes are free in a folder.
-        live: The `momo listen` that are connected.
-        own: The shop's own wordings, as they are on the disk now.
-        pulse: Who of our workers still makes progress.
-        precedence: Whether something live is on its way.
-        made_up: What makes each receipt of the sandbox unlike every other.
-        http_address: `HOST:PORT` that the API really listens on, or empty when HTTP is off.
+        clock: The only clock; a flow reads it once, at its start, directly or with `times`.
+        entropy: The only source of randomness.
+        config: The settings, validated at start.
+        vault: Encrypts and decrypts secrets; it may be locked, which never stops reading SMS.
+        account_key: The HMAC key of webhook ids; empty until the shop is set up.
+        key_use: The last use of each API key, until it is written to the database.
+        clock_check: The evidence for and against the wall clock.
+        disk: The free disk space, in levels.
+        self_check: The result of the daily database check.
+        awake: Whether the machine is kept from sleeping.
+        free_bytes: Returns the number of free bytes in a folder.
+        live_receivers: The connected `momo listen` listeners.
+        own_wordings: The shop's own wordings, as currently on the disk.
+        heartbeats: The heartbeats of the workers.
+        live_priority: Whether a live delivery is under way, which has priority over bulk resends.
+        sandbox_cycles: Counters that make each receipt of the sandbox unique.
+        http_address: The `HOST:PORT` that the API listens on, empty if HTTP is off.
     """
 
     store: Store
@@ -58,49 +60,63 @@ class Env:
     account_key: bytes = b""
     http_address: str = ""
     key_use: KeyUse = field(default_factory=KeyUse)
-    clock_watch: ClockWatch = field(default_factory=ClockWatch)
+    clock_check: ClockCheck = field(default_factory=ClockCheck)
     disk: DiskWatch = field(default_factory=DiskWatch)
     self_check: SelfCheck = field(default_factory=SelfCheck)
-    awake: Wakefulness = field(default_factory=Wakefulness)
+    awake: AwakeStatus = field(default_factory=AwakeStatus)
     free_bytes: Callable[[str], int] = free_bytes
-    own: OwnWordings = field(default_factory=OwnWordings)
-    live: Live = field(default_factory=Live)
-    pulse: Pulse = field(default_factory=Pulse)
-    precedence: Precedence = field(default_factory=Precedence)
-    made_up: sandbox.Wheels = field(default_factory=sandbox.Wheels)
+    own_wordings: OwnWordings = field(default_factory=OwnWordings)
+    live_receivers: LiveReceivers = field(default_factory=LiveReceivers)
+    heartbeats: Heartbeats = field(default_factory=Heartbeats)
+    live_priority: LivePriority = field(default_factory=LivePriority)
+    sandbox_cycles: sandbox.Cycles = field(default_factory=sandbox.Cycles)
 
     @property
     def home(self) -> str:
         """The folder of the database."""
         return os.path.dirname(self.store.path)  # noqa: PTH120 - pathlib is not needed here
 
-    async def give_way(self) -> None:
-        """Wait before the next step of what is sent again in bulk: while something live is on its way, not for ever."""
+    async def yield_to_live(self) -> None:
+        """Wait before the next step of a bulk resend while a live delivery is under way, up to a limit."""
         waited_s = 0.0
-        while (wait_s := self.precedence.wait_s(self.clock.monotonic(), waited_s)) > 0:
+        while (wait_s := self.live_priority.wait_s(self.clock.monotonic(), waited_s)) > 0:
             await asyncio.sleep(wait_s)
             waited_s += wait_s
 
+    def refuse_if_damaged(self) -> None:
+        """Refuse to store payments while the database is damaged.
+
+        Raises:
+            Unavailable: It is damaged.
+        """
+        # Data stored in a damaged file would be lost with it, and so would the deleted SMS.
+        if self.self_check.found is DatabaseState.DAMAGED:
+            raise Unavailable(
+                "the database is damaged: no payments are stored until a backup is restored (momo restore --stop); "
+                "payment messages wait on the SIM",
+                RETRY_AFTER_S,
+            )
+
     @property
     def public_base_url(self) -> str:
-        """The address that customers see, without a slash at its end."""
+        """The base URL for customers, without a trailing slash."""
         configured = self.config.http.public_base_url.rstrip("/")
         scheme = "https" if self.config.http.tls_cert else "http"
         return configured or f"{scheme}://{self.address}"
 
     def checkout_url(self, slug: str) -> str:
-        """Return the address of a request's page, as customers see it."""
+        """Return the public URL of a transaction's checkout page."""
         return f"{self.public_base_url}{checkout.ROOT}{slug}"
 
     @property
     def address(self) -> str:
-        """`HOST:PORT` of the API; while HTTP is off, the one that it would have."""
+        """`HOST:PORT` of the API; while HTTP is off, the default one."""
         bind = self.config.http.bind
         return self.http_address or (Http().bind if bind == "off" else bind)
 
     @property
     def outbox(self) -> Outbox:
-        """What owes webhooks inside a write transaction."""
+        """The outbox, which queues webhooks inside a write transaction."""
         return Outbox(self.account_key, self.config.webhooks.default_url, self.new_id, self.texting)
 
     @property
@@ -116,34 +132,18 @@ class Env:
             {"mtn": sms.steps_mtn, "telecel": sms.steps_telecel, "at": sms.steps_at},
         )
 
-    def promise(self, worker: str, rest_s: float = 0.0) -> None:
-        """Say that a worker is alive and will speak again after its rest (`core.pulse`)."""
-        self.pulse.promise(worker, self.clock.monotonic(), rest_s)
+    def heartbeat(self, worker: str, rest_s: float = 0.0) -> None:
+        """Record a heartbeat of a worker; the next one is due after its rest of `rest_s` seconds."""
+        self.heartbeats.record(worker, self.clock.monotonic(), rest_s)
 
-    def late(self) -> dict[str, float]:
-        """Return the workers that hang, and for how many seconds they have."""
-        return self.pulse.late(self.clock.monotonic())
+    def hanging_workers(self) -> dict[str, float]:
+        """Return the hanging workers, and how many seconds each heartbeat is overdue."""
+        return self.heartbeats.overdue(self.clock.monotonic())
 
-    def clock_doubt(self) -> Doubt | None:
-        """Say why the wall clock is not believed, None when it is. Nothing expires or is pruned while it is not."""
-        return self.clock_watch.doubt(self.clock.now_us(), self.clock.boottime())
-
-    def clock_skew_us(self) -> int | None:
-        """Return how far the networks' time is ahead of the wall clock; None while no message has told it."""
-        return self.clock_watch.skew_us(self.clock.now_us(), self.clock.boottime())
-
-    def clock_vouched(self) -> bool:
-        """Say whether something speaks for the wall clock; while nothing does, `sure_us` stays behind it."""
-        return self.clock_watch.vouched(self.clock.now_us(), self.clock.boottime())
-
-    def sure_us(self) -> int:
-        """Return a time that has surely come, however wrong the wall clock is: what ends by the clock ends by this."""
-        return self.clock_watch.sure_us(self.clock.now_us(), self.clock.boottime())
-
-    def believed_us(self) -> int:
-        """Return the time that others would agree to: the wall clock's, or the networks' while it is in doubt."""
-        return self.clock_watch.believed_us(self.clock.now_us(), self.clock.boottime())
+    def times(self) -> Times:
+        """Return the time, and how far the wall clock is confirmed."""
+        return self.clock_check.times(self.clock.now_us(), self.clock.boottime())
 
     def new_id(self) -> str:
-        """Return a fresh UUID."""
+        """Return a new UUID."""
         return new_uuid(self.entropy.bytes(16))

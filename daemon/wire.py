@@ -1,7 +1,4 @@
-"""What both programs know: paths, headers, the socket's place, statuses and error codes. Names, no behaviour.
-
-Over 300 lines because it is the tables of one vocabulary.
-"""
+"""Names shared by daemon and CLI: paths, headers, the socket's path, statuses and error codes. No behaviour."""
 
 from __future__ import annotations
 
@@ -11,21 +8,21 @@ from enum import StrEnum
 from typing import Final
 
 PROTOCOL: Final = "1"
-"""Spoken on the Unix socket; both sides send it and a difference warns once."""
+"""Protocol version on the Unix socket; both sides send it, and a difference gives one warning."""
 
 PROTOCOL_HEADER: Final = "X-Momo-Protocol"
 VERSION_HEADER: Final = "X-Momo-Version"
 TIMEZONE_HEADER: Final = "X-Momo-Timezone"
-"""On the socket: the shop's zone, in which the command line reads and shows times."""
+"""On the socket: the shop's time zone, in which the CLI reads and shows times."""
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 API_VERSION_HEADER: Final = "Svc-Version"
 API_VERSION: Final = "1"
 MODE_HEADER: Final = "Svc-Mode"
-"""On the socket and in sessions, which see both modes: `test` makes a call act in the sandbox, as a test key would."""
+"""For the socket and sessions, which see both modes: `test` runs a call in the sandbox, like a test key."""
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 IDEMPOTENCY_REPLAYED_HEADER: Final = "Idempotency-Replayed"
 SOCKET_HOST: Final = "local-momo.sock"
-"""The one Host that is accepted on the Unix socket."""
+"""The only accepted Host on the Unix socket."""
 
 HOME_VARIABLE: Final = "MOMO_HOME"
 SOCKET_VARIABLE: Final = "MOMO_SOCKET"
@@ -131,7 +128,7 @@ class Path(StrEnum):
 
 
 class Mode(StrEnum):
-    """Live money or the sandbox; the two never see each other."""
+    """Live money or the sandbox; they are completely separate."""
 
     LIVE = "live"
     TEST = "test"
@@ -160,7 +157,7 @@ class DeliveryStatus(StrEnum):
 
 
 class MessageState(StrEnum):
-    """What became of one SMS (cli.md, contract)."""
+    """The result for one SMS (cli.md, contract)."""
 
     PAYMENT = "payment"
     NOT_PAYMENT = "not_payment"
@@ -183,7 +180,7 @@ class EventKind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What an API key may do (decisions.md section 8)."""
+    """The permissions of an API key (decisions.md section 8)."""
 
     TRANSACTIONS_READ = "transactions:read"
     TRANSACTIONS_WRITE = "transactions:write"
@@ -195,7 +192,7 @@ class Scope(StrEnum):
 
 
 class ReviewReason(StrEnum):
-    """Why a person is asked (decisions.md section 4)."""
+    """The reason of a review (decisions.md section 4)."""
 
     PAYER_MISMATCH = "payer_mismatch"
     PAYER_UNKNOWN = "payer_unknown"
@@ -271,7 +268,7 @@ class ErrorCode(StrEnum):
     RATE_LIMITED = "RATE_LIMITED"
     INTERNAL_ERROR = "INTERNAL_ERROR"
     UNAVAILABLE = "UNAVAILABLE"
-    # Said by the programs themselves, never by the HTTP API.
+    # Used by the programs themselves, never by the HTTP API.
     NOT_SET_UP = "NOT_SET_UP"
     DAEMON_DOWN = "DAEMON_DOWN"
     LOCKED = "LOCKED"
@@ -288,7 +285,7 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where one shop's things are; the same answer in both programs (cli.md, contract and section 1.6)."""
+    """The paths of one shop, the same in both programs (cli.md, contract and section 1.6)."""
 
     home: str
     """The folder of the database (`MOMO_HOME`, or the XDG data folder of the profile)."""
@@ -304,15 +301,15 @@ class Places:
 
 
 def places(environ: Mapping[str, str], uid: int, temporary: str) -> Places:
-    """Say where a shop's things are for this environment.
+    """Return the paths of a shop for this environment.
 
     Args:
         environ: The process environment (`MOMO_HOME`, `MOMO_PROFILE`, `XDG_*`, `HOME`).
-        uid: The numeric user, for the places that are per user.
-        temporary: The temporary directory, for sockets whose own path would be too long.
+        uid: The numeric user id, for paths per user.
+        temporary: The temporary directory, for sockets with a too long path.
 
     Returns:
-        The places. Nothing is created and nothing is looked at.
+        The paths. Nothing is created or read.
     """
     home = environ.get(HOME_VARIABLE, "")
     if home:

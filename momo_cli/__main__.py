@@ -6,9 +6,9 @@ import sys
 
 def main() -> int:
     """Run the command line of this process; the value is its exit code."""
-    from momo_cli import frame  # noqa: PLC0415  # so that Ctrl-C during the imports is quiet too
+    from momo_cli.frame import run  # noqa: PLC0415  # imported here, so that Ctrl-C during the imports is quiet too
 
-    return frame.main(sys.argv[1:], os.environ)
+    return run.main(sys.argv[1:], os.environ)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""The global flags: lifted out of the command line wherever they stand, before it is parsed.
+"""The global flags, extracted from anywhere in the command line before it is parsed.
 
-Click takes a group's flags only before the subcommand, but people type `momo lines --json` as well
-as `momo --json lines`. So `lift` walks the words once, takes the flags of the tables below out, and
-leaves the rest to the command. Everything after `--` is left alone.
+Click accepts a group's flags only before the subcommand, but people type `momo lines --json` as well as
+`momo --json lines`. So `lift` walks the words once, extracts the flags of the tables below, and leaves the rest to the
+command. It does not touch anything after `--`. `with_shop_flags` adds the flags of this run to suggested commands.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -14,9 +15,22 @@ from typing import Final
 from momo_cli.errors import Failure, usage
 from momo_cli.times import duration_s, is_duration
 
+_DURATIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("init", "--wait"): "10m",
+    ("sims", "--wait"): "30s",
+    ("lines", "--watch"): "2s",
+    ("status", "--watch"): "2s",
+}
+"""Flags of a command that may stand without a duration, and their default."""
+_PROFILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+"""A profile's name; it becomes the name of a folder."""
+_SAME: Final = {"--password-stdin": "--password-file=-"}
+"""Flags that are an alias of another."""
+_WORDS: Final = re.compile(r"(?<![\w./-])momo ([a-z][a-z-]*)(?: ([a-z-]+))?")
+
 
 class Output(StrEnum):
-    """How what was asked for is written to stdout."""
+    """The form in which the result is written to stdout."""
 
     TABLE = "table"
     PLAIN = "plain"
@@ -28,15 +42,15 @@ class Output(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the global flags and their environment variables say.
+    """The values of the global flags and their environment variables.
 
     Attributes:
-        output: None leaves the choice to the terminal: a table on one, plain in a pipe.
-        header: None leaves it to the form: csv has a header, plain has none.
-        timeout_s: None when not given; 0 is for ever.
-        ping: Who is told that the run began, and how it ended (`ping.py`).
-        wait_lock_s: How long a bulk command waits for another run of itself (`alone.py`).
-        problem: Why the flags cannot be used; empty when they can.
+        output: None: a table on a terminal, plain in a pipe.
+        header: None: csv has a header, plain has none.
+        timeout_s: None if not given; 0 is no limit.
+        ping: The URL that is called at the start and at the end of the run.
+        wait_lock_s: How long a bulk command waits for another run of itself.
+        problem: Why the flags are invalid; empty if they are valid.
     """
 
     output: Output | None = None
@@ -80,6 +94,7 @@ SWITCHES: Final[Mapping[str, tuple[str, object]]] = {
     "-V": ("version", True),
     "--version": ("version", True),
 }
+"""Flags without a value: the field of `Flags` and its new value."""
 VALUED: Final[Mapping[str, str]] = {
     "-o": "output",
     "--output": "output",
@@ -92,25 +107,12 @@ VALUED: Final[Mapping[str, str]] = {
     "--ping": "ping",
     "--wait-lock": "wait_lock_s",
 }
-_WAITS: Final[Mapping[str, str]] = {"init": "10m", "sims": "30s"}
-"""Commands whose `--wait` may stand without a value, and what it then means."""
-_WATCHES: Final = ("lines", "status")
-_WATCH_EVERY: Final = "2s"
-"""The same of `--watch`."""
-
-_PROFILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-"""It becomes the name of a folder."""
-
-_SAME: Final = {"--password-stdin": "--password-file=-"}
-"""Flags that are another spelling."""
-
-_SHOP_ZONE_COMMAND: Final = "setup"
-"""`momo setup --tz` is the shop's zone, not the display's; setup reads it itself."""
+"""Flags with a value: the field of `Flags`."""
 
 
 @dataclass(slots=True)
 class _Words:
-    """What `lift` has found so far."""
+    """The state of `lift`."""
 
     found: dict[str, object] = field(default_factory=dict)
     rest: list[str] = field(default_factory=list)
@@ -118,15 +120,15 @@ class _Words:
 
 
 def lift(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[Flags, list[str]]:
-    """Take the global flags out of the command line.
+    """Extract the global flags from the command line.
 
     Args:
         argv: The words after the program's name.
-        environ: Where the defaults come from (`MOMO_OUTPUT`, `MOMO_NO_INPUT` ...).
+        environ: The source of the defaults (`MOMO_OUTPUT`, `MOMO_NO_INPUT` ...).
 
     Returns:
-        The flags, and the words that are left for the command. A wrong value is told in
-        `Flags.problem`, so that the answer can still be written in the form that was asked for.
+        The flags, and the remaining words for the command. A wrong value is reported in `Flags.problem`, so that the
+        error can still be written in the requested form.
     """
     words = _Words()
     _environment(words, environ)
@@ -141,22 +143,16 @@ def lift(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[Flags, list[s
 
 
 def _environment(words: _Words, environ: Mapping[str, str]) -> None:
-    for variable, name in (
-        ("MOMO_OUTPUT", "output"),
-        ("MOMO_TIMEOUT", "timeout_s"),
-        ("MOMO_TZ", "tz"),
-    ):
+    valued = {"MOMO_OUTPUT": "output", "MOMO_TIMEOUT": "timeout_s", "MOMO_TZ": "tz"}
+    for variable, name in valued.items():
         if environ.get(variable):
             _set(words, name, variable, environ[variable])
     if environ.get("MOMO_PROFILE") and not environ.get("MOMO_HOME"):
-        # It is read where the folders are looked up; only what is wrong with it is told here.
+        # It is read where the folders are looked up; here it is only checked.
         problem = _problem_of_profile("MOMO_PROFILE", environ["MOMO_PROFILE"])
         words.problem = words.problem or problem
-    for variable, name in (
-        ("MOMO_NO_INPUT", "no_input"),
-        ("MOMO_NO_COLOR", "no_color"),
-        ("MOMO_DEBUG", "debug"),
-    ):
+    for name in ("no_input", "no_color", "debug"):
+        variable = f"MOMO_{name.upper()}"
         if environ.get(variable, "") not in ("", "0"):
             words.found[name] = True
 
@@ -164,10 +160,11 @@ def _environment(words: _Words, environ: Mapping[str, str]) -> None:
 def _take(words: _Words, word: str, queue: list[str]) -> None:
     command = next((word for word in words.rest if not word.startswith("-")), "")
     name, equals, value = word.partition("=")
-    own = name == "--tz" and command == _SHOP_ZONE_COMMAND
+    # `momo setup --tz` is the shop's time zone, not the display's; setup reads it itself.
+    own = name == "--tz" and command == "setup"
     if word in SWITCHES:
-        key, what = SWITCHES[word]
-        words.found[key] = what
+        key, setting = SWITCHES[word]
+        words.found[key] = setting
     elif name in VALUED and not own:
         if not equals and (not queue or queue[0].startswith("--")):
             words.problem = words.problem or f"{name} needs a value"
@@ -177,14 +174,11 @@ def _take(words: _Words, word: str, queue: list[str]) -> None:
         _set(words, "output", "-o", word[2:].removeprefix("="))
     elif _is_cluster(word):
         for letter in word[1:]:
-            key, what = SWITCHES[f"-{letter}"]
-            words.found[key] = what
-    elif word == "--wait" and command in _WAITS:
+            key, setting = SWITCHES[f"-{letter}"]
+            words.found[key] = setting
+    elif default := _DURATIONS.get((command, word)):
         follows = bool(queue) and is_duration(queue[0])
-        words.rest.append(f"--wait={queue.pop(0) if follows else _WAITS[command]}")
-    elif word == "--watch" and command in _WATCHES:
-        follows = bool(queue) and is_duration(queue[0])
-        words.rest.append(f"--watch={queue.pop(0) if follows else _WATCH_EVERY}")
+        words.rest.append(f"{word}={queue.pop(0) if follows else default}")
     elif word == "--suggested" and command == "review":
         follows = bool(queue) and queue[0].isascii() and queue[0].isdigit()
         words.rest.append(f"--suggested={queue.pop(0) if follows else 1}")
@@ -193,13 +187,9 @@ def _take(words: _Words, word: str, queue: list[str]) -> None:
 
 
 def _is_cluster(word: str) -> bool:
-    """Say whether the word is several short switches in one, such as `-qy`."""
-    return (
-        len(word) > 2
-        and word[0] == "-"
-        and word[1] != "-"
-        and all(f"-{letter}" in SWITCHES for letter in word[1:])
-    )
+    """Return whether the word is several short switches in one, such as `-qy`."""
+    bare = word.removeprefix("-")
+    return 1 < len(bare) < len(word) and all(f"-{letter}" in SWITCHES for letter in bare)
 
 
 def _set(words: _Words, key: str, flag: str, value: str) -> None:
@@ -208,8 +198,7 @@ def _set(words: _Words, key: str, flag: str, value: str) -> None:
     except Failure as failure:
         words.problem = words.problem or failure.message
     except ValueError:
-        forms = ", ".join(Output)
-        words.problem = words.problem or f"{flag}: {value!r} is not one of {forms}"
+        words.problem = words.problem or f"{flag}: {value!r} is not one of {', '.join(Output)}"
 
 
 def _read(key: str, flag: str, value: str) -> object:
@@ -225,7 +214,32 @@ def _read(key: str, flag: str, value: str) -> object:
 
 
 def _problem_of_profile(flag: str, value: str) -> str:
-    """Say why a name cannot be that of a profile; empty when it can."""
+    """Return why a name is not valid for a profile; empty if it is valid."""
     if _PROFILE.fullmatch(value):
         return ""
-    return f"{flag}: {value!r} is no name of a profile; letters, digits, and . _ - between them"
+    return f"{flag}: {value!r} is not a valid profile name: use letters and digits, with . _ - after the first one"
+
+
+def with_shop_flags(
+    text: str, flags: Flags, commands: Container[str], *, self_contained: bool
+) -> str:
+    """Insert `--profile` and `--socket` into the commands in a text, so that they work if pasted.
+
+    Args:
+        text: A command, or a sentence that may contain some.
+        flags: The global flags of this run.
+        commands: The words of every command; the word momo followed by anything else is prose.
+        self_contained: The shop is that of MOMO_HOME, which ignores profiles.
+    """
+    given = [] if flags.profile is None or self_contained else ["--profile", flags.profile]
+    given += [] if flags.socket is None else ["--socket", flags.socket]
+    if not given or "momo " not in text:
+        return text
+    words = shlex.join(given)
+
+    def put(found: re.Match[str]) -> str:
+        first, second = found.groups()
+        known = first in commands or f"{first} {second}" in commands or second == "--help"
+        return found[0].replace("momo ", f"momo {words} ", 1) if known else found[0]
+
+    return _WORDS.sub(put, text)

@@ -1,4 +1,4 @@
-"""The only place in the command line that reads the clock, waits or takes random bytes."""
+"""The clock, sleep and random bytes of the command line; no other module uses them directly."""
 
 import os
 import time
@@ -6,20 +6,20 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return the time, aware, in UTC."""
-    return datetime.now(UTC)  # noqa: TID251  # this module is the command line's one clock
+    """Return the current time, timezone-aware, in UTC."""
+    return datetime.now(UTC)  # noqa: TID251  # the command line's only clock
 
 
 def monotonic() -> float:
-    """Return seconds on a clock that never goes back."""
-    return time.monotonic()  # noqa: TID251  # this module is the command line's one clock
+    """Return the seconds of a monotonic clock."""
+    return time.monotonic()  # noqa: TID251  # the command line's only clock
 
 
 def sleep(seconds: float) -> None:
-    """Wait; only the commands that wait for something call this."""
-    time.sleep(seconds)  # noqa: TID251  # this module is the command line's one clock
+    """Wait for a number of seconds."""
+    time.sleep(seconds)  # noqa: TID251  # the command line's only clock
 
 
 def new_key() -> str:
-    """Return 32 hex characters that nobody has used before, for an idempotency key."""
+    """Return 32 random hex characters, for an idempotency key."""
     return os.urandom(16).hex()

@@ -1,10 +1,10 @@
-"""Text of strangers made fit for a line, and paths into JSON."""
+"""Sanitising of untrusted text, and look-up of dotted paths in JSON."""
 
 from typing import Any
 
 
 def clean(text: object) -> str:
-    """Return one line without control characters: names and texts come from strangers."""
+    """Return the text as one line without control characters, because names and texts are untrusted."""
     line = "" if text is None else str(text)
     if line.isprintable():
         return line
@@ -12,13 +12,13 @@ def clean(text: object) -> str:
 
 
 def warnings_of(body: object) -> list[str]:
-    """Return the warnings of an answer (`meta.warnings`), each a line for stderr."""
+    """Return the warnings of an answer (`meta.warnings`) as lines for stderr."""
     found = at(body, "meta.warnings")
     return [f"warning: {clean(each)}" for each in found] if isinstance(found, list) else []
 
 
 def at(row: object, path: str) -> Any:  # JSON
-    """Follow a dotted path through objects and lists; None when it leads nowhere."""
+    """Return the value at a dotted path through objects and lists; None if there is none."""
     here: Any = row
     for step in path.split("."):
         if isinstance(here, dict):

@@ -1,4 +1,4 @@
-"""Durations and moments as people type them: `30s`, `10m`, `24h`, `7d`, `today`, ISO 8601."""
+"""Parsing of typed durations and times: `30s`, `10m`, `24h`, `7d`, `today`, ISO 8601."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -11,20 +11,20 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def is_duration(text: str) -> bool:
-    """Say whether the text is a number with a unit, such as `10m`."""
+    """Return whether the text is a number with a unit, such as `10m`."""
     match = _DURATION.fullmatch(text)
     return match is not None and match.group(2) is not None
 
 
 def duration_s(text: str, flag: str) -> float:
-    """Read a duration in seconds; a bare number is seconds.
+    """Parse a duration and return seconds; a bare number is in seconds.
 
     Args:
-        text: What was typed.
+        text: The typed text.
         flag: The flag's name, for the message.
 
     Raises:
-        Failure: USAGE, when it is not a duration.
+        Failure: USAGE, if it is not a duration.
     """
     match = _DURATION.fullmatch(text.strip())
     if match is None:
@@ -33,16 +33,16 @@ def duration_s(text: str, flag: str) -> float:
 
 
 def moment(text: str, flag: str, now: datetime, zone: tzinfo) -> str:
-    """Read a moment and return it as the API takes it: ISO 8601, UTC, with `Z`.
+    """Parse a time and return it in the API's form: ISO 8601, UTC, with `Z`.
 
     Args:
         text: `now`, `today`, `yesterday`, a duration before now (`24h`, `-24h`), or ISO 8601.
         flag: The flag's name, for the message.
-        now: Aware, UTC.
-        zone: The zone of days and of times written without one.
+        now: The current time, timezone-aware, UTC.
+        zone: The time zone of days and of times without one.
 
     Raises:
-        Failure: USAGE, when it is none of these.
+        Failure: USAGE, if it is none of these.
     """
     word = text.strip()
     midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -72,12 +72,12 @@ def _iso(word: str, flag: str) -> datetime:
 
 
 def stamp(at: datetime) -> str:
-    """Return ISO 8601 in UTC with milliseconds and `Z`."""
+    """Return a time as ISO 8601 in UTC with milliseconds and `Z`."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_stamp(text: object) -> datetime | None:
-    """Read a time of the API; None when there is none (or it is not one)."""
+    """Parse a time of the API; return None if it is missing or invalid."""
     if not isinstance(text, str):
         return None
     try:

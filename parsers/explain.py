@@ -1,7 +1,7 @@
-"""Which wording came nearest to a text that nothing reads, and where the text left it.
+"""Search for the wording nearest to an unreadable text, and the position where the text departs from it.
 
-For people who have a new message in front of them, so it may take its time: the pattern of a wording is cut into pieces
-and the longest row of them that still matches from the first character on is looked for.
+It may be slow, because it only helps people with a new message: the pattern of a wording is cut into pieces, and the
+longest sequence of pieces that still matches from the first character is searched for.
 """
 
 import re
@@ -11,19 +11,19 @@ from functools import cache
 from itertools import accumulate, takewhile
 from typing import Final
 
-from parsers.match import compiled, plain, squeeze, twice
 from parsers.providers import WORDINGS
-from parsers.template import TEXT_CHARACTERS_MAX, Wording
+from parsers.read import collapse_spaces, compile_pattern, normalize_spaces, repeated_guard
+from parsers.wording import TEXT_CHARACTERS_MAX, Wording
 
-CANDIDATES: Final = 8
-"""Wordings that are looked at closely: those that share most guards with the text."""
-SHOWN: Final = 40
-"""Characters of the text that are shown on each side of the place where it left the wording."""
-FREE: Final = 60
-"""A field that takes so many characters or more matches nearly anything: reaching its end proves nothing."""
+CANDIDATES_MAX: Final = 8
+"""Wordings compared in detail: those that share most guards with the text."""
+SHOWN_CHARACTERS: Final = 40
+"""Characters of the text shown on each side of the departure."""
+FREE_FIELD_CHARACTERS_MIN: Final = 60
+"""A field of at least this many characters matches nearly anything: matching it proves nothing."""
 
-PROOF: Final = 6
-"""Fixed characters behind such a field that prove that its end was found."""
+PROOF_CHARACTERS_MIN: Final = 6
+"""Fixed characters after such a field that prove that its end was found."""
 
 _FREE: Final = frozenset(
     {"payer_name", "payee_name", "agent", "reference", "advert", "rest", "between"}
@@ -36,17 +36,17 @@ _UPPER: Final = re.compile(r"\{\d+,(\d+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Where a text left the wording that it follows longest.
+    """The wording that matches the beginning of a text longest, and the position where the text departs from it.
 
     Attributes:
         network: Short name.
-        wording: Its name.
-        at: So many characters of the text follow the wording.
-        after: The last of them.
-        found: What stands in the text there; empty when it ends there.
-        expected: What the wording has there, fields as `{name}`; empty when it has ended.
-        twice: A fixed piece that may stand once only and stands in the text more often; else None.
-        score: Characters that stand where the wording has them, less those that a free field had to take in.
+        wording: Name of the wording.
+        at: Number of characters of the text that match.
+        after: The last of these characters.
+        found: The text after them; empty at the end of the text.
+        expected: The wording's text after them, fields as `{name}`; empty at the end of the wording.
+        repeated: A fixed piece that may occur only once but occurs more often; else None.
+        score: Number of matching characters, less those matched by free fields.
     """
 
     network: str
@@ -55,33 +55,33 @@ class Nearest:
     after: str
     found: str
     expected: str
-    twice: str | None
+    repeated: str | None
     score: int
 
     def __str__(self) -> str:
-        if self.twice is not None:
-            return f"nearest to {self.network} {self.wording}, but {self.twice!r} stands in it more than once"
-        here = f"the text says {self.found!r}" if self.found else "the text ends"
-        wanted = f"{self.expected!r} should stand" if self.expected else "the message should end"
-        behind = f" behind {self.after!r}" if self.after else ""
+        if self.repeated is not None:
+            return f"nearest to {self.network} {self.wording}, but {self.repeated!r} occurs in it more than once"
+        here = f"the text has {self.found!r}" if self.found else "the text ends"
+        wanted = f"{self.expected!r} is expected" if self.expected else "the end is expected"
+        behind = f" after {self.after!r}" if self.after else ""
         return f"nearest to {self.network} {self.wording}: at character {self.at + 1}{behind} {wanted}, {here}"
 
 
 def nearest(body: str, networks: Iterable[str] | None = None) -> Nearest | None:
-    """Return the wording that a text follows longest, or None when it shares no fixed words with any.
+    """Return the nearest wording, or None if the text shares no fixed words with any wording.
 
     Args:
         body: The whole message.
-        networks: Short names of the networks to look through; None is all of them.
+        networks: Short names of the networks to search; None means all.
     """
     of = WORDINGS if networks is None else {name: WORDINGS.get(name, ()) for name in networks}
     return nearest_of(body, (wording for wordings in of.values() for wording in wordings))
 
 
 def nearest_of(body: str, wordings: Iterable[Wording]) -> Nearest | None:
-    """Do the same among these wordings."""
-    text = plain(body).strip()[:TEXT_CHARACTERS_MAX]
-    squeezed = squeeze(text)
+    """Return the nearest of these wordings, or None."""
+    text = normalize_spaces(body).strip()[:TEXT_CHARACTERS_MAX]
+    squeezed = collapse_spaces(text)
     ranked = sorted(
         (
             (_shared(wording, squeezed), place, wording)
@@ -91,14 +91,14 @@ def nearest_of(body: str, wordings: Iterable[Wording]) -> Nearest | None:
         key=lambda entry: (-entry[0], entry[1]),
     )
     close = [
-        _follow(wording, text, squeezed) for shared, _, wording in ranked[:CANDIDATES] if shared
+        _follow(wording, text, squeezed) for shared, _, wording in ranked[:CANDIDATES_MAX] if shared
     ]
-    # Of two that go equally far the first: the text holds more of its fixed words.
+    # `max` returns the first of equal scores, the one with more shared guards.
     return max(close, key=lambda found: found.score, default=None)
 
 
 def _shared(wording: Wording, squeezed: str) -> float:
-    """Return how much of the guards stands in the text, by their length."""
+    """Return the share of the guards, by length, that the text contains."""
     whole = sum(map(len, wording.guards))
     return sum(len(guard) for guard in wording.guards if guard in squeezed) / whole
 
@@ -108,15 +108,18 @@ def _follow(wording: Wording, text: str, squeezed: str) -> Nearest:
     low, high = 0, len(pieces)
     while low < high:
         middle = (low + high + 1) // 2
-        if compiled("".join(pieces[:middle])).match(text):
+        if compile_pattern("".join(pieces[:middle])).match(text):
             low = middle
         else:
             high = middle - 1
     reached = low
     last_free = max((at for at in range(low) if _is_free(pieces[at])), default=low)
-    if sum(len(_shown(piece).strip()) for piece in pieces[last_free + 1 : low]) < PROOF:
+    if (
+        sum(len(_shown(piece).strip()) for piece in pieces[last_free + 1 : low])
+        < PROOF_CHARACTERS_MIN
+    ):
         low = last_free
-    match = compiled("".join(pieces[:low])).match(text)
+    match = compile_pattern("".join(pieces[:low])).match(text)
     at = 0 if match is None else match.end()
     free = (
         0
@@ -127,17 +130,17 @@ def _follow(wording: Wording, text: str, squeezed: str) -> Nearest:
         network=wording.network,
         wording=wording.name,
         at=at,
-        after=text[max(0, at - SHOWN // 2) : at],
-        found=text[at : at + SHOWN],
-        expected="".join(map(_shown, pieces[low : reached + 4])).strip()[: 2 * SHOWN],
-        twice=twice(wording, squeezed) if _shared(wording, squeezed) == 1 else None,
+        after=text[max(0, at - SHOWN_CHARACTERS // 2) : at],
+        found=text[at : at + SHOWN_CHARACTERS],
+        expected="".join(map(_shown, pieces[low : reached + 4])).strip()[: 2 * SHOWN_CHARACTERS],
+        repeated=repeated_guard(wording, squeezed) if _shared(wording, squeezed) == 1 else None,
         score=at - 2 * free,
     )
 
 
 @cache
 def _pieces(pattern: str) -> tuple[str, ...]:
-    """Cut a pattern where each piece is a pattern by itself; runs of plain characters stay together."""
+    """Cut a pattern into pieces that are patterns themselves; runs of plain characters stay together."""
     pieces: list[str] = []
     for atom in _atoms(pattern):
         if atom == "|":
@@ -151,7 +154,7 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 
 
 def _atoms(pattern: str) -> Iterator[str]:
-    """Give the characters, classes and groups of a pattern's top level, each with its quantifier."""
+    """Yield the characters, classes and groups at the top level of a pattern, each with its quantifier."""
     ends = list(accumulate(_depths(pattern)))
     start = 0
     while start < len(pattern):
@@ -167,7 +170,7 @@ def _atoms(pattern: str) -> Iterator[str]:
 
 
 def _depths(pattern: str) -> Iterator[int]:
-    """Give, for each character, by how much it opens (above 0) or closes (below 0) what must stay together."""
+    """Yield the change of nesting depth at each character: above 0 opens a unit, below 0 closes it."""
     escaped = in_class = False
     for character in pattern:
         if escaped:
@@ -187,21 +190,21 @@ def _depths(pattern: str) -> Iterator[int]:
 
 
 def _is_free(piece: str) -> bool:
-    """Say whether a piece takes nearly any text."""
+    """Return whether a piece matches nearly any text."""
     return "." in piece.replace("\\.", "") and any(
-        int(upper) >= FREE for upper in _UPPER.findall(piece)
+        int(upper) >= FREE_FIELD_CHARACTERS_MIN for upper in _UPPER.findall(piece)
     )
 
 
 def _shown(piece: str) -> str:
-    """Return a piece as a person would write it: fields as `{name}`, white space as a space."""
+    """Return a piece in readable form: fields as `{name}`, white space as a space."""
     names: list[str] = _FIELD.findall(piece)
     if names:
         return "{" + names[0] + "}"
     if piece.startswith(_LOOKS) or piece.endswith(("?", "*")):
         return ""
     if piece.startswith(("(?i:", "(?:")) and piece.endswith(")"):
-        # Of several forms the first one stands for all.
+        # Show the first of several alternatives.
         atoms = _atoms(piece.partition(":")[2][:-1])
         return "".join(map(_shown, takewhile(lambda atom: atom != "|", atoms)))
     if piece.startswith("["):

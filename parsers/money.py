@@ -1,6 +1,6 @@
-"""Money: an integer count of minor units and a currency; one reader, one renderer.
+"""Money: an integer number of minor units with a currency; reading and rendering.
 
-Text from outside that is no amount gives `None`, never an exception. Amounts are never floats and never `Decimal`.
+Text that is not an amount gives `None`, never an exception. Amounts are never floats and never `Decimal`.
 """
 
 import itertools
@@ -8,11 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-EXPONENTS: Final = {
-    "GHS": 2, "KES": 2, "ZMW": 2, "NGN": 2, "TZS": 2, "MWK": 2, "MZN": 2, "ETB": 2, "EGP": 2, "BDT": 2,
-    "PKR": 2, "PHP": 2, "LSL": 2, "CDF": 2, "MGA": 2, "ZWG": 2, "USD": 2, "EUR": 2, "GBP": 2,
-    "XAF": 0, "XOF": 0, "UGX": 0, "RWF": 0,
-}  # fmt: skip
+# XOF, the franc of Ghana's neighbours, has no minor unit.
+EXPONENTS: Final = {"GHS": 2, "XOF": 0}
 """Decimal places of a currency's minor unit, by ISO 4217 code; outside, every amount has two places."""
 
 MARKS: Final = {
@@ -23,9 +20,8 @@ MARKS: Final = {
     },
     "₵": "GHS",
     "¢": "GHS",
-    "FCFA": "XAF",
 }
-"""How receipts write a currency when they do not use its ISO 4217 code."""
+"""The ways receipts write a currency without its ISO 4217 code."""
 
 API_AMOUNT_MINOR_MIN: Final = 1
 API_AMOUNT_MINOR_MAX: Final = 100_000_000
@@ -33,7 +29,7 @@ API_AMOUNT_MINOR_MAX: Final = 100_000_000
 
 _MARK: Final = "|".join(sorted(map(re.escape, [*EXPONENTS, *MARKS]), key=len, reverse=True))
 _NUMBER: Final = r"\d{1,13}|\d{1,3}(?:,\d{3}){1,4}"
-# A mark printed twice ("GHS GHS 5.00") is a known slip of one network.
+# One network is known to print the mark twice ("GHS GHS 5.00").
 _MONEY: Final = re.compile(
     rf"(?:(?P<before>{_MARK})\s{{0,3}}(?:(?P=before)\s{{0,3}})?)?"
     rf"(?P<whole>{_NUMBER})(?:\.(?P<part>\d{{1,8}}))?"
@@ -45,10 +41,10 @@ _API_AMOUNT: Final = re.compile(r"(\d{1,13})(?:\.(\d{1,2}))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """An amount of one currency. It has no order: amounts of two currencies cannot be compared.
+    """An amount of one currency. It has no ordering, because amounts of two currencies cannot be compared.
 
     Attributes:
-        minor: Count of minor units (pesewas for GHS, whole francs for XAF), never negative.
+        minor: Number of minor units (pesewas for GHS, whole francs for XOF), never negative.
         currency: ISO 4217 code.
     """
 
@@ -68,11 +64,11 @@ def read_money(text: str, *, currency: str | None = None) -> Money | None:
 
     Args:
         text: The amount alone, with at most spaces around it.
-        currency: The ISO code of an amount that names none; one that names another is refused.
+        currency: ISO code for an amount without a currency; an amount of another currency is refused.
 
     Returns:
-        The money, or None for anything else: a sign, an exponent, thousands grouped wrongly, more significant
-        decimals than the currency has, digits that are not ASCII, no currency at all or two different ones.
+        The money, or None for anything else: a sign, an exponent, wrongly grouped thousands, more significant
+        decimals than the currency has, digits that are not ASCII, no currency or two different ones.
     """
     match = _MONEY.fullmatch(text.strip())
     if match is None:
@@ -90,7 +86,7 @@ def read_money(text: str, *, currency: str | None = None) -> Money | None:
 
 
 def read_api_amount(text: str, currency: str = "GHS") -> int | None:
-    """Read the strict form of the API: ASCII digits, at most 2 decimals, 0.01 to 1000000.00 (decisions.md section 2).
+    """Read an amount in the strict form of the API: ASCII digits, at most 2 decimals, 0.01 to 1000000.00 (decisions.md section 2).
 
     Returns:
         Minor units, or None for a sign, an exponent, a space, a separator or a value out of range.
@@ -113,7 +109,7 @@ def render(minor: int, currency: str = "GHS") -> str:
 
 
 def _minor(whole: str, part: str, exponent: int) -> int | None:
-    """Return the minor units, or None when a decimal beyond the currency's own is not zero."""
+    """Return the minor units, or None if a decimal beyond the currency's exponent is not zero."""
     if part[exponent:].strip("0"):
         return None
     return int(whole + part[:exponent].ljust(exponent, "0"))

@@ -1,6 +1,6 @@
-"""A proposal for a wording, from a few messages in which a person has marked the fields.
+"""Proposal of a wording from a few messages with marked fields.
 
-A mark stands around the field in the message itself, `{amount:GHS 70.00}`. What is proposed has passed `parsers.own`.
+A mark encloses the field in the message itself, `{amount:GHS 70.00}`. A proposal has passed the checks of `parsers.own`.
 """
 
 import json
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from parsers.match import plain, read_with, squeeze
-from parsers.own import load
+from parsers.own import load_wordings
 from parsers.own_pattern import FIELD_NAMES
+from parsers.read import collapse_spaces, normalize_spaces, read_with
 from parsers.reading import Unreadable, fields
-from parsers.template import CEDI
+from parsers.wording import CEDI
 
 _MARK: Final = re.compile(r"\{(?P<field>[a-z_]+):(?P<value>[^{}]+)\}")
 _CURRENCY_BEFORE: Final = re.compile(rf"{CEDI}\s{{0,3}}$")
@@ -21,59 +21,59 @@ _CURRENCY_BEHIND: Final = re.compile(rf"^\s{{0,3}}{CEDI}(?![A-Za-z])")
 _MONEY: Final = frozenset({"amount", "balance", "fee"})
 
 
-class NotLearnt(Exception):
-    """No wording can be proposed, and why."""
+class CannotPropose(Exception):
+    """No wording can be proposed; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """A message as it came, and the text that is left of it when its fields are named."""
+class MarkedMessage:
+    """A message as received, and its text with the fields replaced by their names."""
 
     message: str
     text: str
 
 
-def marked(sample: str, values: Mapping[str, str] | None = None) -> Marked:
-    """Return a message whose fields are marked inside it, or whose fields are these values, each where it stands first.
+def parse_marks(sample: str, values: Mapping[str, str] | None = None) -> MarkedMessage:
+    """Parse a message with marks, or mark the first occurrence of each given value.
 
     Raises:
-        NotLearnt: A field that there is not, or a value that does not stand in the message.
+        NotLearnt: A field is unknown, or a value does not occur in the message.
     """
-    sample = plain(sample)
+    sample = normalize_spaces(sample)
     for field, value in (values or {}).items():
         if f"{{{field}:" in sample:
             continue
         at = sample.find(value)
         if not value or at < 0:
-            raise NotLearnt(f"{field}: {value!r} does not stand in the message")
+            raise CannotPropose(f"{field}: the message does not contain {value!r}")
         sample = f"{sample[:at]}{{{field}:{value}}}{sample[at + len(value) :]}"
     message, text, end = "", "", 0
     for match in _MARK.finditer(sample):
         field, value = match["field"], match["value"]
         if field not in FIELD_NAMES:
-            raise NotLearnt(f"there is no field {field!r}; there are {', '.join(FIELD_NAMES)}")
+            raise CannotPropose(f"unknown field {field!r}; use one of {', '.join(FIELD_NAMES)}")
         between = sample[end : match.start()]
         message += between + value
         end = match.end()
         if field in _MONEY:
-            # The currency belongs to the amount.
+            # The currency is part of the amount.
             between = _CURRENCY_BEFORE.sub("", between)
             behind = _CURRENCY_BEHIND.match(sample[end:])
             if behind is not None:
                 message += behind[0]
                 end += behind.end()
         text += between + "{" + field + "}"
-    return Marked((message + sample[end:]).strip(), " ".join((text + sample[end:]).split()))
+    return MarkedMessage((message + sample[end:]).strip(), " ".join((text + sample[end:]).split()))
 
 
-def propose(name: str, network: str, kind: str, samples: Sequence[Marked]) -> str:
-    """Return the TOML of a wording that reads all of these.
+def propose_wording(name: str, network: str, kind: str, samples: Sequence[MarkedMessage]) -> str:
+    """Return the TOML of a wording that reads all samples.
 
     Raises:
-        NotLearnt: They differ in more than their fields and their ends, or the wording does not pass its tests.
+        NotLearnt: The samples differ in more than their fields and their ends, or the wording fails its checks.
     """
     if not samples:
-        raise NotLearnt("there is no message in it")
+        raise CannotPropose("there are no messages")
     text = samples[0].text
     for other in samples[1:]:
         text = _common(text, other.text)
@@ -81,13 +81,13 @@ def propose(name: str, network: str, kind: str, samples: Sequence[Marked]) -> st
     lines = ["[[wording]]", *head, f"text = {_quoted(text)}"]
     for sample in samples:
         lines += ["", "[[wording.sample]]", f"text = {_quoted(sample.message)}"]
-    loaded = load("\n".join(lines) + "\n")
+    loaded = load_wordings("\n".join(lines) + "\n")
     if loaded.problems:
-        raise NotLearnt("; ".join(f"{one.why}: {one.todo}" for one in loaded.problems))
+        raise CannotPropose("; ".join(f"{one.why}: {one.todo}" for one in loaded.problems))
     [wording] = loaded.wordings
     lines = lines[:5]
     for sample in samples:
-        reading = read_with(wording, sample.message, squeeze(sample.message))
+        reading = read_with(wording, sample.message, collapse_spaces(sample.message))
         assert reading is not None, "the samples were read"
         assert not isinstance(reading, Unreadable), "the samples were read"
         said = ((word, value) for word, value in fields(reading).items() if value is not None)
@@ -100,7 +100,7 @@ def _lines(said: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _common(one: str, other: str) -> str:
-    """Return what two texts share; ends that differ are an advert."""
+    """Return the common text; different ends become an advert."""
     one, other = one.removesuffix("{advert}"), other.removesuffix("{advert}")
     if one == other:
         return one
@@ -108,7 +108,7 @@ def _common(one: str, other: str) -> str:
         (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
         min(len(one), len(other)),
     )
-    # Back to the end of the last sentence that both have whole.
+    # Go back to the end of the last complete sentence that both share.
     cut = (
         max(
             one.rfind(". ", 0, same),
@@ -119,8 +119,8 @@ def _common(one: str, other: str) -> str:
     )
     if cut <= 0 or "{" in one[cut:] or "{" in other[cut:]:
         where = one[max(0, same - 20) : same + 20]
-        raise NotLearnt(
-            f"the messages differ around {where!r}: mark the field there, or learn them one by one"
+        raise CannotPropose(
+            f"the messages differ near {where!r}: mark the field there, or learn each message separately"
         )
     return one[:cut] + "{advert}"
 

@@ -1,8 +1,8 @@
-"""Names of people as networks print them and as customers write them: what of two of them is the same.
+"""Comparison of names of people, as networks print them and as customers write them.
 
-`KOFI  ANTWI BADU`, `Badu, Kofi Antwi` and `Mr. Kofi A. Badu` are one name. Case, accents, order, punctuation and titles
-say nothing; an initial stands for any word that begins with it. A word more or less is another name: relatives share
-words, and a customer named Kofi Badu is not Kofi Antwi Badu until a person says so.
+`KOFI  ANTWI BADU`, `Badu, Kofi Antwi` and `Mr. Kofi A. Badu` are the same name. Case, accents, order, punctuation and
+titles are ignored; an initial matches any word that begins with it. A missing or additional word makes another name:
+relatives share words, and Kofi Badu is not Kofi Antwi Badu until an operator says so.
 """
 
 import itertools
@@ -17,15 +17,14 @@ TITLES: Final = frozenset(
         "PASTOR", "HON", "ING", "ENG", "ESQ", "ALHAJI", "ALHAJA", "HAJIA", "HAJI",
     }
 )  # fmt: skip
-"""What people put before or behind a name. Not `NANA` and `CHIEF`: in Ghana those are names too."""
+"""Titles before or after a name. Not `NANA` and `CHIEF`: in Ghana these are names too."""
 WORDS_MAX: Final = 16
-"""More words than any name has; the rest of a longer text is not looked at."""
+"""More words than any name has; further words are ignored."""
 PAIRED_MAX: Final = 5
-"""Words that are paired: ten pairs at most."""
+"""Number of words that `pairs` combines: ten pairs at most."""
 
 _LETTERS: Final = str.maketrans("ƆƐŊƉƑƔƲØŁĐ", "OENDFGVOLD")
-"""Letters of Ghana's languages, and of others, that networks print without their sign; Unicode takes them for letters
-of their own."""
+"""Letters of Ghana's and other languages that networks print without their diacritic, but Unicode does not decompose."""
 _APOSTROPHES: Final = re.compile("['`\u2018\u2019\u02bc\u00b4]")
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -39,19 +38,19 @@ def parts(name: str) -> tuple[str, ...]:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """Return the words of a name that are no initials, each once."""
+    """Return the words of a name without initials, each once."""
     return tuple(dict.fromkeys(part for part in parts(name) if len(part) > 1))
 
 
-def key(name: str) -> str:
-    """Return what is equal for two spellings of one name that differ in case, accents, order, titles and punctuation."""
+def comparison_key(name: str) -> str:
+    """Return a key that is equal for spellings of one name that differ in case, accents, order, titles and punctuation."""
     return " ".join(sorted(parts(name)))
 
 
-def pairs(name: str) -> tuple[str, ...]:
-    """Return every two words of a name, or its only word: two names of one person share at least one of these.
+def word_pairs(name: str) -> tuple[str, ...]:
+    """Return every pair of words of a name, or its only word; two names of one person share at least one entry.
 
-    So an index finds the names that look alike, without reading the others. From the first five words.
+    An index on these entries finds similar names without reading the others. Uses the first five words.
     """
     found = sorted(words(name)[:PAIRED_MAX])
     if len(found) == 1:
@@ -60,14 +59,14 @@ def pairs(name: str) -> tuple[str, ...]:
 
 
 def is_name(name: str) -> bool:
-    """Say whether there is at least one word to compare: of two letters or more, and no title."""
+    """Return whether the name has a word to compare: at least two letters, and not a title."""
     return any(any(char.isalpha() for char in word) for word in words(name))
 
 
-def same(one: str, other: str) -> bool:
-    """Say whether two names are the same: every word of one stands in the other, or an initial of it does.
+def is_same(one: str, other: str) -> bool:
+    """Return whether two names are the same: every word of one is in the other, or its initial is.
 
-    At least one whole word is in both, because initials alone are anybody's.
+    At least one whole word must be in both, because many people share the same initials.
     """
     first, second = Counter(parts(one)), Counter(parts(other))
     both = first & second
@@ -77,12 +76,12 @@ def same(one: str, other: str) -> bool:
 
 
 def _initials_fit(first: Counter[str], second: Counter[str]) -> bool:
-    """Say whether what is left of two names is words on one side and their initials on the other."""
+    """Return whether the remaining parts of two names are words in one and their initials in the other."""
     return _split(first) == tuple(reversed(_split(second)))
 
 
 def _split(left: Counter[str]) -> tuple[Counter[str], Counter[str]]:
-    """Return the first letters of the words, and the initials."""
+    """Return the first letters of the words, and the single initials."""
     return _initials(left, whole=True), _initials(left, whole=False)
 
 
@@ -90,9 +89,9 @@ def _initials(left: Counter[str], *, whole: bool) -> Counter[str]:
     return Counter(part[0] for part in left.elements() if (len(part) > 1) is whole)
 
 
-def alike(one: str, other: str) -> bool:
-    """Say whether two names look like one person's: the same, or two words in common.
+def is_similar(one: str, other: str) -> bool:
+    """Return whether two names are similar: the same, or two words in common.
 
-    Good enough to suggest something to a person, and for nothing else.
+    Use it only for suggestions to an operator.
     """
-    return same(one, other) or len(set(words(one)) & set(words(other))) > 1
+    return is_same(one, other) or len(set(words(one)) & set(words(other))) > 1

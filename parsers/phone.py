@@ -1,7 +1,7 @@
-"""Phone numbers: read by the `phonenumbers` library, kept as E.164.
+"""Phone numbers, read with the `phonenumbers` library and kept as E.164.
 
-The library costs 55 ms to import and tens of microseconds a number, so it is imported on first use, and
-the Ghanaian mobile numbers of receipts are read by hand where the library would say the same (a test compares them).
+Importing the library takes 55 ms and each number tens of microseconds. So it is imported on first use, and Ghanaian
+mobile numbers are read by a regular expression that gives the library's result (a test compares the two).
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final
 
 TEXT_CHARACTERS_MAX: Final = 40
 
-# 020 023 024 026 027 050 053 054 055 056 057 059 of the national plan; of 025 and 059 only a part is given out.
+# 020 023 024 026 027 050 053 054 055 056 057 059 of the national plan; only a part of 025 and 059 is assigned.
 _GHANA_MOBILE: Final = re.compile(
     r"(?:\+?233|0)((?:2[03467]|5[034567])[0-9]{7}|59[1-9][0-9]{6})", re.ASCII
 )
@@ -20,28 +20,27 @@ _BEGINNING: Final = re.compile(r"0([0-9]{2,})|\+[0-9]{3,}", re.ASCII)
 _WRITTEN: Final = re.compile(r"[0-9+\s().\-/]+", re.ASCII)
 
 
-def read_phone(text: str, region: str = "GH") -> str | None:
-    """Read a phone number, local (`024 412 4567`), E.164, or E.164 without the plus as receipts print it.
+def read_phone(text: str) -> str | None:
+    """Read a phone number: local (`024 412 4567`), E.164, or E.164 without the plus, as receipts print it.
 
     Args:
-        text: The number as a person or a receipt wrote it.
-        region: ISO 3166 code of the country whose local form is meant.
+        text: The number as a person typed or a receipt printed it.
 
     Returns:
-        E.164 (`+233244124567`), or None when no valid number can be read.
+        E.164 (`+233244124567`), or None if it is not a valid number.
     """
-    if region == "GH":
-        match = _GHANA_MOBILE.fullmatch(text)
-        if match is not None:
-            return f"+233{match[1]}"
-    return _read_by_library(text, region)
+    match = _GHANA_MOBILE.fullmatch(text)
+    return f"+233{match[1]}" if match is not None else _read_by_library(text)
 
 
-def beginning_of_e164(text: str) -> str | None:
-    """Return how the E.164 form of a number begins whose written form begins so: `024 412` is `+23324412`.
+def e164_prefix(text: str) -> str | None:
+    """Return the E.164 form of the first digits of a number: `+23324412` for `024 412`.
 
     Args:
-        text: At least three digits, local or with the country's code after a plus; None comes back for anything else.
+        text: At least three digits, local or with a plus and the country code.
+
+    Returns:
+        The prefix, or None for any other text.
     """
     digits = _BETWEEN.sub("", text)
     local = _BEGINNING.fullmatch(digits)
@@ -51,23 +50,23 @@ def beginning_of_e164(text: str) -> str | None:
 
 
 def mask(e164: str) -> str:
-    """Return a number as it may be shown in logs: `+23324****567`."""
+    """Mask a number for logs: `+23324****567`."""
     if len(e164) < 10:
         return "*" * len(e164)
     return f"{e164[:6]}{'*' * (len(e164) - 9)}{e164[-3:]}"
 
 
-def forget_numbers() -> None:
-    """Forget the numbers read so far: a benchmark must not read them twice."""
+def clear_phone_cache() -> None:
+    """Clear the cache of numbers, for benchmarks."""
     _read_by_library.cache_clear()
 
 
 @lru_cache(maxsize=1024)
-def _read_by_library(text: str, region: str) -> str | None:
-    # The library would also dial letters (0800-FLOWERS), extensions, and the masked digits of a receipt.
+def _read_by_library(text: str) -> str | None:
+    # The library would also accept letters (0800-FLOWERS), extensions, and the masked digits of a receipt.
     if len(text) > TEXT_CHARACTERS_MAX or not _WRITTEN.fullmatch(text):
         return None
-    import phonenumbers  # noqa: PLC0415 (heavy; see the module docstring)
+    import phonenumbers  # noqa: PLC0415 (slow to import; see the module docstring)
 
     forms = [text]
     stripped = text.strip()
@@ -76,7 +75,7 @@ def _read_by_library(text: str, region: str) -> str | None:
         forms.append(f"+{stripped}")
     for form in forms:
         try:
-            number = phonenumbers.parse(form, region)
+            number = phonenumbers.parse(form, "GH")
         except phonenumbers.NumberParseException:
             continue
         if phonenumbers.is_valid_number(number):

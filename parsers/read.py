@@ -1,15 +1,47 @@
-"""The one door of the room: which network a message may come from, and what it says."""
+"""Entry point of the parsers: choose the wordings by sender or network, and read a message with them; detect adverts.
 
+Networks send adverts from the same sender as receipts, often daily. Their texts change every week, so no wording can match
+them. An advert contains a call to action (a link, a short code to dial, terms) and no word that only a message about the
+wallet contains: no balance, no transaction ID, no transfer or failure. With a single such word it is not an advert, but an
+unreadable message.
+
+The patterns of wordings are compiled at first use: compiling all of them would cost 100 ms.
+"""
+
+import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
-from parsers.advert import is_advert
-from parsers.match import plain, read_with, squeeze, twice
-from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider, networks_of_senders
-from parsers.reading import Kind, NotPayment, Reading, Unreadable
-from parsers.template import TEXT_CHARACTERS_MAX, Wording
+from parsers.money import Money, read_money, render
+from parsers.phone import read_phone
+from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS, Provider
+from parsers.reading import (
+    Kind,
+    NotPayment,
+    Payment,
+    Reading,
+    Reversal,
+    Unreadable,
+    fields,
+    has_real_date,
+)
+from parsers.times import read_local, read_printed
+from parsers.wording import TEXT_CHARACTERS_MAX, Groups, Wording
 
+_ASKS: Final = re.compile(
+    r"https?://|\bwww\.|\*\d{3,4}(?:\*\d{1,4}){0,6}\#|\bT\s?&\s?Cs?\b|\bT(?:erm)?s and C",
+    re.ASCII | re.IGNORECASE,
+)
+_OF_MONEY: Final = re.compile(
+    r"\bbal(?:ance)?\b|\b(?:id|no|ref|reference|txn)\s{0,3}[:.#]|confirm|receiv|credit|debit|deduct|deposited|transferred|"
+    r"withdr|revers|refund|return|repa[iy]|\bpaid\b|\bsent\b|purchased|bought|charge|\bfee\b|complete|success|fail|declin|"
+    r"approv|authori[sz]|grant|disburs|added to|\botp\b|\bpin\b|\bcode\s{0,3}(?:is\b|:|\d)|block|suspend"
+    # A number as long as a transaction ID, except phone numbers; or an ID of the Comviva form.
+    r"|(?<!\d)(?!(?:233\d{9}|0\d{9})(?!\d))\d{9}|\d{6}\.\d{4}\.[a-z]\d",
+    re.ASCII | re.IGNORECASE,
+)
 __all__ = [
     "ADVERT",
     "EVERY_PROVIDER",
@@ -17,21 +49,21 @@ __all__ = [
     "UNKNOWN",
     "Provider",
     "network_of_imsi",
-    "networks_of_country",
     "provider_of",
     "provider_of_network",
     "read",
     "wordings",
 ]
-
 UNKNOWN: Final = "no known wording"
-"""Why a text is unreadable that no wording knows."""
-
+"""The reason of `Unreadable` for a text that no wording matches."""
 ADVERT: Final = "advert"
-"""What an advert names for its wording; there is no such wording."""
-
-_NETWORKS_OF_SENDER: Final = networks_of_senders(EVERY_PROVIDER.values())
-# Of a shop's own networks, whose language the adverts are known in.
+"""The wording name of an advert; there is no such wording."""
+_NETWORKS_OF_SENDER: Final = {
+    sender: (provider.network,)
+    for provider in EVERY_PROVIDER.values()
+    for sender in provider.senders
+}
+# Only the networks that a shop can have a number at: `is_advert` knows the language of their adverts.
 _NETWORK_OF_OWN_SENDER: Final = {
     sender: provider.network for provider in PROVIDERS.values() for sender in provider.senders
 }
@@ -44,10 +76,62 @@ _PROVIDER_OF_NETWORK: Final = {provider.network: provider.name for provider in P
 _NETWORK_OF_PLMN: Final = {
     plmn: provider.network for provider in PROVIDERS.values() for plmn in provider.plmns
 }
+_EVERY_NETWORK: Final = tuple(WORDINGS)
+
+
+def read(
+    sender: str | None, body: str, *, network: str | None = None, own: Iterable[Wording] = ()
+) -> Reading:
+    """Read a message. Never raises, whatever the text.
+
+    The sender only chooses the wordings to try; the caller decides whether the sender is trusted.
+
+    Args:
+        sender: The originating address as decoded, or None if unknown.
+        body: The whole message, all parts joined.
+        network: Short name of the only network to try. Without it, the network of this sender; if the sender is unknown,
+            all networks, so that a pasted text can be read too.
+        own: The shop's own wordings. They are tried last, and not on a text that a built-in wording recognises and
+            refuses: a shop's wording can add readings, but cannot weaken a built-in check.
+
+    Returns:
+        A payment, a reversal, another kind of message, or the reason why it cannot be read. An advert is a `NotPayment`
+        if the sender is the network's own.
+    """
+    if len(body) > TEXT_CHARACTERS_MAX:
+        return Unreadable(f"longer than {TEXT_CHARACTERS_MAX} characters")
+    text = normalize_spaces(body).strip()
+    squeezed = collapse_spaces(text)
+    networks = _networks(sender, network)
+    candidates = _index(networks).candidates(squeezed)
+    for _, wording in candidates:
+        reading = read_with(wording, text, squeezed)
+        if reading is not None:
+            return reading
+    for _, wording in candidates:
+        label = repeated_guard(wording, squeezed)
+        if label is not None and all(guard in squeezed for guard in wording.guards):
+            return Unreadable(
+                f"perhaps {wording.network} {wording.name}, but it contains {label!r} twice; the payer may have typed one"
+            )
+    for wording in own:
+        reading = read_with(wording, text, squeezed) if wording.network in networks else None
+        if reading is not None:
+            return reading
+    advertiser = _NETWORK_OF_OWN_SENDER.get(sender or "")
+    if advertiser in networks and is_advert(squeezed):
+        return NotPayment(network=advertiser, wording=ADVERT, kind=Kind.PROMO)
+    return Unreadable(UNKNOWN)
+
+
+def _networks(sender: str | None, network: str | None) -> tuple[str, ...]:
+    if network is not None:
+        return (network,)
+    return _NETWORKS_OF_SENDER.get(sender or "", _EVERY_NETWORK)
 
 
 class _Index:
-    """Wordings, found by a literal of theirs: a text is asked once for each literal, not once for each wording."""
+    """Wordings indexed by their longest guard: a text is searched once per literal, not once per wording."""
 
     def __init__(self, of: Iterable[Wording]) -> None:
         self._by_literal: dict[str, list[tuple[int, Wording]]] = {}
@@ -56,7 +140,7 @@ class _Index:
             self._by_literal.setdefault(rarest, []).append((place, wording))
 
     def candidates(self, squeezed: str) -> list[tuple[int, Wording]]:
-        """Return the wordings worth trying, with their places, in order."""
+        """Return the wordings whose literal occurs in the text, each with its position, in order."""
         found: list[tuple[int, Wording]] = []
         for literal, of_it in self._by_literal.items():
             if literal in squeezed:
@@ -70,53 +154,174 @@ def _place(candidate: tuple[int, Wording]) -> int:
     return candidate[0]
 
 
-def read(
-    sender: str | None, body: str, *, network: str | None = None, own: Iterable[Wording] = ()
-) -> Reading:
-    """Say what a message says. Never raises, whatever the text.
+@cache
+def _index_of(networks: tuple[str, ...]) -> _Index:
+    return _Index(wording for network in networks for wording in WORDINGS[network])
 
-    The sender only chooses which wordings are tried; whether it can be trusted is decided elsewhere.
+
+def _index(networks: tuple[str, ...]) -> _Index:
+    # Unknown network names must not fill the cache.
+    return _index_of(tuple(network for network in networks if network in WORDINGS))
+
+
+def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
+    """Read a text with one wording.
 
     Args:
-        sender: The originating address as decoded, or None when unknown.
-        body: The whole message, all parts joined.
-        network: Short name of the network whose wordings are the only ones to try. Without it those that send from
-            there; when none is known to, every network's, Ghana's first, so that a pasted text can be read too.
-        own: The shop's own wordings. They are tried last, and never on a text that one of ours knows and refuses: a
-            wording of the shop's can add, and never weaken.
+        wording: The wording to try.
+        text: The whole message after `plain`, trimmed, at most `TEXT_CHARACTERS_MAX` characters. Names and references keep
+            their inner spaces as printed.
+        squeezed: The same text after `squeeze`; computed once for all wordings, because it costs more than a guard.
 
     Returns:
-        A payment, a reversal, something else, or why nothing could be read. What only advertises is something else, when
-        the sender is the network's own.
+        The reading; `Unreadable` if the text has this form but must not be believed; None if it has another form, or
+        contains a `once` guard twice.
     """
-    if len(body) > TEXT_CHARACTERS_MAX:
-        return Unreadable(f"longer than {TEXT_CHARACTERS_MAX} characters")
-    text = plain(body).strip()
-    squeezed = squeeze(text)
-    networks = _networks(sender, network)
-    candidates = _index(networks).candidates(squeezed)
-    for _, wording in candidates:
-        reading = read_with(wording, text, squeezed)
-        if reading is not None:
-            return reading
-    for _, wording in candidates:
-        label = twice(wording, squeezed)
-        if label is not None and all(guard in squeezed for guard in wording.guards):
-            return Unreadable(
-                f"perhaps {wording.network} {wording.name}, but {label!r} stands in it twice: once typed by the payer?"
-            )
-    for wording in own:
-        reading = read_with(wording, text, squeezed) if wording.network in networks else None
-        if reading is not None:
-            return reading
-    advertiser = _NETWORK_OF_OWN_SENDER.get(sender or "")
-    if advertiser in networks and is_advert(squeezed):
-        return NotPayment(network=advertiser, wording=ADVERT, kind=Kind.PROMO)
-    return Unreadable(UNKNOWN)
+    if not all(guard in squeezed for guard in wording.guards) or repeated_guard(wording, squeezed):
+        return None
+    match = compile_pattern(wording.pattern).fullmatch(text)
+    if match is None:
+        return None
+    found: Groups = {}
+    for name, value in match.groupdict("").items():
+        trimmed = value.strip(_BLANK)
+        if trimmed:
+            found[name] = trimmed
+    why = _doubt(wording, found)
+    if why is not None:
+        return Unreadable(f"{wording.name}: {why}")
+    reading = _build(wording, found)
+    if wording.cut:
+        seen = {word: value for word, value in fields(reading).items() if value is not None}
+        return Unreadable(f"{wording.name}: cut off before its end", seen)
+    return reading
+
+
+@cache
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern in the notation of `parsers.wording`."""
+    dashed = (
+        pattern.replace("~-~", r"~[-\u2013\u2014]~")
+        .replace(" - ", r" [-\u2013\u2014] ")
+        .replace("(?: -)?", r"(?: [-\u2013\u2014])?")
+    )
+    spaced = dashed.replace("~", r"\s{0,16}").replace(" ", r"\s{1,16}")
+    return re.compile(spaced, re.ASCII | re.DOTALL)
+
+
+def repeated_guard(wording: Wording, squeezed: str) -> str | None:
+    """Return a guard that occurs in the text more than once although the wording forbids it, else None.
+
+    Call it before trying the pattern: repeated pieces also make a pattern slow.
+    """
+    if wording.once:
+        for guard in wording.guards:
+            if squeezed.count(guard) > 1:
+                return guard
+    return None
+
+
+def _doubt(wording: Wording, found: Groups) -> str | None:
+    """Return the reason why a text of the right form must not be believed, or None."""
+    advert = found.pop("advert", None)
+    if advert is not None and _IN_NO_ADVERT.search(advert):
+        return "the text after the receipt mentions balances or IDs again"
+    return None if wording.refine is None else wording.refine(found)
+
+
+def _build(wording: Wording, found: Groups) -> Reading:
+    """Convert the groups to values; a group without an attribute of its own goes to `extra`."""
+    shown: dict[str, str] = {}
+    moneys = _moneys(wording, found)
+    if isinstance(moneys, str):
+        return Unreadable(f"{wording.name}: {moneys}")
+    printed_at = None
+    if "date" in found:
+        printed_at = _printed_at(wording, found.pop("date"), found.pop("time", ""), shown)
+        if printed_at is None and "timestamp" not in shown:
+            return Unreadable(f"{wording.name}: the printed time is not a valid time")
+    if not has_real_date(found.get("telco_id", "")):
+        return Unreadable(f"{wording.name}: the date in the ID does not exist")
+    phone = found.pop("payer_phone", None)
+    said: dict[str, Any] = {
+        "network": wording.network,
+        "wording": wording.name,
+        "amount": moneys["amount"],
+        "telco_id": found.pop("telco_id", None),
+        "payer_name": found.pop("payer_name", None),
+        "payer_phone": None if phone is None else read_phone(phone),
+        "payer_phone_printed": phone,
+        "balance": moneys["balance"],
+        "fee": moneys["fee"],
+        "printed_at": printed_at,
+        "extra": found,
+        "shown": shown,
+    }
+    if wording.reverses:
+        original = found.get("reversed_transaction_id")
+        return Reversal(**said, original_telco_id=original, unverified=wording.unverified)
+    said |= {
+        "kind": wording.kind,
+        "reference": found.pop("reference", None),
+        "reference_raw": found.get("reference_raw"),
+    }
+    if wording.kind not in _RECEIVED:
+        return NotPayment(**said)
+    return Payment(
+        **said,
+        payer_account=found.get("payer_account"),
+        payer_phone_typed=found.pop("payer_phone_typed", None) is not None,
+        unverified=wording.unverified,
+    )
+
+
+def _moneys(wording: Wording, found: Groups) -> dict[str, Money | None] | str:
+    """Remove the amounts from the groups and return them, or the reason why one cannot be read."""
+    moneys: dict[str, Money | None] = {}
+    for name in _MONEYS:
+        text = found.pop(name, None)
+        moneys[name] = None
+        if text is None:
+            continue
+        money = moneys[name] = read_money(text, currency=_CURRENCY)
+        if money is None:
+            return f"the {name} is not an amount of {_CURRENCY}"
+        if name == "available_balance":
+            found[name] = render(money.minor, money.currency)
+    amount = moneys["amount"]
+    if wording.kind in _RECEIVED and not wording.reverses and (amount is None or amount.minor == 0):
+        return "the amount received is missing or zero"
+    return moneys
+
+
+def _printed_at(wording: Wording, date: str, time: str, shown: dict[str, str]) -> datetime | None:
+    """Read the printed time; a date without a time of day is only shown. Ghana's clock is UTC all year."""
+    if len(time) == 8 and wording.order == "ymd":
+        return read_printed(f"{date} {time}")
+    read = read_local(date, time, wording.order)
+    if read is None:
+        return None
+    local, shown["timestamp"] = read
+    return local.replace(tzinfo=UTC) if time else None
+
+
+def normalize_spaces(body: str) -> str:
+    """Replace typographic spaces and hyphens with ASCII ones; every character keeps its position."""
+    return body if body.isascii() else body.translate(_PLAIN)
+
+
+def collapse_spaces(text: str) -> str:
+    """Collapse white space to single spaces, the form in which guards are searched: receipts break lines in mid-sentence."""
+    return " ".join(text.split())
+
+
+def is_advert(text: str) -> bool:
+    """Return whether a text from a network's own sender is an advert."""
+    return _ASKS.search(text) is not None and _OF_MONEY.search(text) is None
 
 
 def wordings() -> Iterator[Wording]:
-    """Give every wording of every network."""
+    """Yield every wording of every network."""
     for of_network in WORDINGS.values():
         yield from of_network
 
@@ -127,41 +332,46 @@ def provider_of(name_or_alias: str) -> str | None:
 
 
 def provider_of_network(network: str) -> str | None:
-    """Return the provider of a network's short name, or None; only those that a shop can have a number at."""
+    """Return the provider of a network by its short name, or None if a shop cannot have a number there."""
     return _PROVIDER_OF_NETWORK.get(network)
 
 
-def networks_of_country(region: str) -> tuple[str, ...]:
-    """Return the short names of the networks of a country (ISO 3166 code), in the order in which they are tried."""
-    return tuple(
-        network
-        for network, of_network in WORDINGS.items()
-        if of_network and of_network[0].country.region == region.upper()
-    )
-
-
 def network_of_imsi(imsi: str) -> str | None:
-    """Return the short name of the shop's network that issued a SIM, by the first five digits of its IMSI, or None.
+    """Return the short name of the network that issued a SIM, by the first five digits of its IMSI, or None.
 
-    The IMSI and not the registered network: a roaming SIM still gets its own network's receipts.
+    The registered network is not used: a roaming SIM still gets receipts of its own network.
     """
     return _NETWORK_OF_PLMN.get(imsi.strip()[:5])
 
 
-def _networks(sender: str | None, network: str | None) -> tuple[str, ...]:
-    if network is not None:
-        return (network,)
-    return _NETWORKS_OF_SENDER.get(sender or "", _EVERY_NETWORK)
+_BLANK: Final = " \t\n\r\f\v"
 
 
-_EVERY_NETWORK: Final = tuple(WORDINGS)
+"""The white space of the patterns; `str.strip` would remove more and could leave a field empty."""
 
 
-@cache
-def _index_of(networks: tuple[str, ...]) -> _Index:
-    return _Index(wording for network in networks for wording in WORDINGS[network])
+_IN_NO_ADVERT: Final = re.compile(
+    r"\bid\s{0,16}[:\d]|\bfee(?:\s{1,16}charged)?\s{0,16}(?::|is\b|was\b)|balance\s{0,16}(?::|is\b)"
+    r"|\bref(?:erence)?\s{0,16}:",
+    re.ASCII | re.IGNORECASE,
+)
 
 
-def _index(networks: tuple[str, ...]) -> _Index:
-    # A name that is no network's must not fill the cache.
-    return _index_of(tuple(network for network in networks if network in WORDINGS))
+_CURRENCY: Final = "GHS"
+
+
+_MONEYS: Final = ("amount", "balance", "fee", "available_balance")
+
+
+_RECEIVED: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
+
+
+_PLAIN: Final = {
+    **dict.fromkeys(
+        (0x00A0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF), " "
+    ),
+    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2212), "-"),
+}
+
+
+"""Code points of the spaces and hyphens in UCS-2 texts and pasted texts, with their ASCII replacement."""

@@ -1,15 +1,20 @@
-"""What a message turned out to be: a payment, a reversal, something else, or nothing that can be read."""
+"""Results of reading a message: a payment, a reversal, another kind of message, or unreadable; the form of transaction IDs.
 
+A transaction ID is always text, because leading zeros and dots are significant.
+"""
+
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
+from typing import Final
 
 from parsers.money import Money, render
 
 
 class Kind(StrEnum):
-    """What a message is about, in the words of the corpus."""
+    """The kinds of message, named as in the corpus (tests/corpus)."""
 
     PAYMENT_RECEIVED = "payment_received"
     MERCHANT_PAYMENT = "merchant_payment_received"
@@ -27,23 +32,22 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    """What any message of a network may say.
+class _Fields:
+    """The fields that any message of a network may have.
 
     Attributes:
-        network: Short name of the network whose wording it is (`mtn`).
+        network: Short name of the wording's network (`mtn`).
         wording: Name of the wording that read it.
-        amount: The money that the message is about.
+        amount: The amount of the transaction.
         telco_id: The network's transaction ID as printed; None on old wordings that print none.
         payer_name: As printed, trimmed.
-        payer_phone: E.164; None when the receipt names no number, or none that is valid.
-        payer_phone_printed: The payer's number as the receipt has it.
+        payer_phone: E.164; None if the receipt names no number, or an invalid one.
+        payer_phone_printed: The payer's number as printed.
         balance: The wallet's balance afterwards.
-        fee: What the receiver was charged.
-        printed_at: The time the receipt prints, aware, UTC.
-        extra: What else it says, by the corpus's words (`via_network`, `agent`, `available_balance`, `tax`).
-        shown: Field words whose printed form says more or less than the value can: a time without seconds or of another
-            zone, a balance with more decimals than the currency has.
+        fee: The receiver's fee.
+        printed_at: The printed time, aware, UTC.
+        extra: Other fields, by the corpus's names (`via_network`, `agent`, `available_balance`, `tax`).
+        shown: Fields with a printed form that differs from the value, by name: a time without seconds.
     """
 
     network: str
@@ -61,19 +65,19 @@ class _Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Payment(_Said):
-    """Money that came in, as its receipt says.
+class Payment(_Fields):
+    """Money received, as its receipt says.
 
     Attributes:
         kind: `PAYMENT_RECEIVED`, `MERCHANT_PAYMENT` or `CASH_IN`.
-        amount: What was paid; a payment always says it.
-        payer_account: A masked bank account or a till code, where the payer is no phone.
-        reference: What the payer typed; None when nothing.
-        reference_raw: The reference field whole, where the network wraps the typed text; else None.
-        payer_phone_typed: The payer's number stands in a field that a payer of our own network could have typed, so it
-            proves nothing about who paid.
-        unverified: No genuine message of this wording has been seen, or the wording does not prove that it is whole:
-            it is read and shown, and never matched without a person.
+        amount: The amount paid; always present.
+        payer_account: A masked bank account or a till code, if the payer has no phone number.
+        reference: The text typed by the payer; None if there is none.
+        reference_raw: The whole reference field, if the network wraps the typed text; else None.
+        payer_phone_typed: The payer's number is in a field that a payer of the same network could have typed, so it
+            does not prove the payer.
+        unverified: No genuine message of this wording has been seen, or the wording does not prove that the message is
+            complete: it is read and shown, and matched only after an operator's decision.
     """
 
     kind: Kind
@@ -86,14 +90,14 @@ class Payment(_Said):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reversal(_Said):
-    """Money that had come in and was taken back out.
+class Reversal(_Fields):
+    """A received payment that the network took back.
 
     Attributes:
         telco_id: The ID of the reversal itself.
-        original_telco_id: The ID of the payment that is undone; None when the message does not name it.
-        amount: What was taken; None where the message names the payment and not the money.
-        unverified: As of a `Payment`.
+        original_telco_id: The ID of the reversed payment; None if the message does not name it.
+        amount: The amount taken back; None if the message names only the payment.
+        unverified: As for `Payment`.
     """
 
     original_telco_id: str | None = None
@@ -111,10 +115,10 @@ class Reversal(_Said):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotPayment(_Said):
-    """A message of the network that is no customer's payment; `reference` and `reference_raw` are those of `Payment`.
+class NotPayment(_Fields):
+    """A message of the network that is not a customer's payment; `reference` and `reference_raw` as for `Payment`.
 
-    A refund to the wallet is one of these with kind `REVERSAL`: no payment of ours is undone by it.
+    A refund to the wallet is a `NotPayment` of kind `REVERSAL`: it takes back no payment to this shop.
     """
 
     kind: Kind
@@ -124,9 +128,9 @@ class NotPayment(_Said):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """No wording reads it; `why` is one sentence part for a person.
+    """A message that no wording reads; `why` is the reason, as part of a sentence.
 
-    `seen` holds, by field word, what a message that was cut off still shows; nothing of it may be believed.
+    `seen` holds the visible fields of a message that was cut off, by name; none of them may be believed.
     """
 
     why: str
@@ -134,7 +138,7 @@ class Unreadable:
 
     @property
     def kind(self) -> Kind:
-        """What cannot be read is shown as `other`."""
+        """Always `OTHER`."""
         return Kind.OTHER
 
 
@@ -154,14 +158,14 @@ FIELD_WORDS = (
 
 
 def fields(reading: Reading) -> dict[str, str | None]:
-    """Return a reading by the corpus's field words; every word is there, None when the message does not say it.
+    """Return the fields of a reading by the corpus's names; all names are present, None if the message lacks the field.
 
-    Amounts are decimal strings, names, phones and references as printed, `timestamp` the printed local time without a
-    zone, as exact as it was printed.
+    Amounts are decimal strings; names, phones and references are as printed; `timestamp` is the printed local time
+    without a zone, as exact as printed.
     """
     if isinstance(reading, Unreadable):
         return {word: reading.seen.get(word) for word in FIELD_WORDS}
-    # What failed moved no money, so the balance it prints names no currency of the message.
+    # A failed transaction moved no money, so its printed balance does not give the message a currency.
     of = reading.balance if reading.kind is not Kind.FAILED else None
     money = reading.amount or of
     at = reading.printed_at
@@ -181,3 +185,59 @@ def fields(reading: Reading) -> dict[str, str | None]:
 
 def _render(money: Money | None) -> str | None:
     return None if money is None else render(money.minor, money.currency)
+
+
+_DIGITS_MTN: Final = re.compile(r"\d{9,15}", re.ASCII)
+_DIGITS_TELECEL: Final = re.compile(r"\d{10,18}", re.ASCII)
+_COMVIVA: Final = re.compile(
+    r"[A-Z]{2}(?P<yy>\d\d)(?P<mm>\d\d)(?P<dd>\d\d)\.(?P<hour>\d\d)(?P<minute>\d\d)\.[A-Z]\d{4,6}",
+    re.ASCII,
+)
+
+
+def normalize_telco_id(text: str) -> str:
+    """Return the ID in the form that is compared: trimmed, upper case (decisions.md section 1)."""
+    return text.strip().upper()
+
+
+def is_valid_telco_id(text: str, provider: str) -> bool:
+    """Return whether `text` has the form of a provider's IDs; False for an unknown provider.
+
+    MTN: 9 to 15 digits (11 in 2026, 12 from about February 2027). Telecel: 16 digits with leading zeros; 10 to 18
+    are accepted. AT: the Comviva form `PPyymmdd.HHMM.Lnnnnn` with a real date and time.
+    """
+    check = _FORMS.get(provider)
+    return check is not None and check(normalize_telco_id(text))
+
+
+def valid_for_any(text: str) -> bool:
+    """Return whether `text` has the form of the IDs of at least one provider."""
+    normal = normalize_telco_id(text)
+    return any(check(normal) for check in _FORMS.values())
+
+
+def has_real_date(text: str) -> bool:
+    """Return False for an ID of the Comviva form with an impossible date or time, and True for every other text."""
+    match = _COMVIVA.fullmatch(text)
+    if match is None:
+        return True
+    try:
+        date(2000 + int(match["yy"]), int(match["mm"]), int(match["dd"]))
+    except ValueError:
+        return False
+    return int(match["hour"]) < 24 and int(match["minute"]) < 60
+
+
+def _is_mtn(text: str) -> bool:
+    return _DIGITS_MTN.fullmatch(text) is not None
+
+
+def _is_telecel(text: str) -> bool:
+    return _DIGITS_TELECEL.fullmatch(text) is not None
+
+
+def _is_comviva(text: str) -> bool:
+    return _COMVIVA.fullmatch(text) is not None and has_real_date(text)
+
+
+_FORMS: Final = {"momo_mtn": _is_mtn, "momo_telecel": _is_telecel, "momo_at": _is_comviva}

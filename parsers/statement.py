@@ -1,7 +1,7 @@
-"""A network's statement as a table: which column says what, and what came in. Text in, values out.
+"""Reading of a network's statement, given as rows of text: find the columns and the received payments.
 
-Statements of MTN (the wallet's own and the merchant portal's) and of Telecel (the organisation portal's) are known by the
-names of their columns; for any other the names are given. What left the wallet is counted and not looked at further.
+Statements of MTN (of the wallet and of the merchant portal) and of Telecel (of the organisation portal) are recognised by
+the names of their columns; for others the caller gives the names. Outgoing entries are only counted.
 """
 
 import re
@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Final
 
 from parsers.money import read_money
-from parsers.telco_id import normalize_telco_id
+from parsers.reading import normalize_telco_id
 
 PREAMBLE_ROWS_MAX: Final = 40
-"""Names, addresses and totals above the table."""
+"""Rows with names, addresses and totals above the table."""
 FIELDS: Final = ("id", "time", "amount", "paid_in", "before", "after", "status")
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("fid", "financialtransactionid", "transactionid", "transid", "receiptno", "receiptnumber", "id"),
@@ -25,7 +25,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "after": ("balafter", "balanceafter", "balance", "runningbalance"),
     "status": ("transactionstatus", "status"),
 }  # fmt: skip
-"""Names of columns, letters and digits alone, small; of several the first that is there."""
+"""Column names by field, lower case, only letters and digits; the first name that is present is used."""
 _DONE: Final = ("", "completed", "complete", "success", "successful", "succeeded", "ok")
 _FORMS: Final = (
     "%d-%m-%Y %H:%M:%S", "%d-%m-%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d-%b-%Y %H:%M:%S", "%d-%b-%Y %I:%M:%S %p",
@@ -35,13 +35,13 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Money that came in, by a statement.
+    """A received payment in a statement.
 
     Attributes:
-        line: Of the file, counted from 1.
-        id: The network's transaction ID as it is compared.
-        minor: Minor units.
-        at: As printed, without a zone; None when it cannot be read.
+        line: Line of the file, from 1.
+        id: The network's transaction ID, normalised.
+        minor: Amount in minor units.
+        at: Printed time without a zone; None if it cannot be read.
     """
 
     line: int
@@ -52,15 +52,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a file says.
+    """The contents of a statement.
 
     Attributes:
-        entries: What came in.
-        columns: Which column was taken for what.
-        out: How many entries left the wallet, moved nothing, or never were completed.
-        unread: Lines of the file that have no ID or no amount that can be read.
-        missing: The fields for which no column was found; then there are no entries.
-        header: The names of the columns that are there.
+        entries: The received payments.
+        columns: Name of the column used for each field.
+        out: Number of entries that are outgoing, zero or not completed.
+        unread: Lines of the file without a readable ID or amount.
+        missing: Required fields without a column; if any, there are no entries.
+        header: Names of the columns in the file.
     """
 
     entries: tuple[Entry, ...]
@@ -74,12 +74,12 @@ class Statement:
 def read_statement(
     rows: Iterable[Sequence[str]], named: Mapping[str, str] | None = None, currency: str = "GHS"
 ) -> Statement:
-    """Read a table.
+    """Read a statement.
 
     Args:
         rows: The file, row by row.
-        named: Columns by field (`FIELDS`), where their names are none that we know.
-        currency: Of amounts that name none.
+        named: Column names by field (`FIELDS`), for columns with unknown names.
+        currency: Currency of amounts that name none.
     """
     table = [list(row) for row in rows]
     best: tuple[int, dict[str, int]] = (0, {})
@@ -131,7 +131,7 @@ def _columns(row: Sequence[str], named: Mapping[str, str]) -> dict[str, int]:
 
 
 def _entry(number: int, cells: Mapping[str, str], currency: str) -> Entry | bool:
-    """Return what came in; True for what did not, False for what cannot be read."""
+    """Return the received payment; True for an entry that is none, False for an unreadable entry."""
     if _plain(cells.get("status", "")) not in _DONE:
         return True
     text = cells.get("paid_in", "") or ("" if "paid_in" in cells else cells.get("amount", ""))
@@ -153,7 +153,7 @@ def _minor(text: str, currency: str) -> int | None:
 
 
 def _id(text: str) -> str:
-    """Return the ID; a spreadsheet that made it text with ="..." or an apostrophe did not change it."""
+    """Return the ID, without the ="..." or the apostrophe that a spreadsheet adds to keep it text."""
     bare = text.removeprefix("=").strip("\"' ")
     return normalize_telco_id(bare) if re.fullmatch(r"[A-Za-z0-9.]{4,40}", bare, re.ASCII) else ""
 

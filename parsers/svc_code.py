@@ -1,7 +1,8 @@
-"""The service code a customer types as reference: 6 characters, the last of them a check character.
+"""Payment codes (`svc_code`), which customers type as reference: 6 characters, the last one a check character.
 
-The check is a weighted sum modulo the prime 31: the weights are not zero and neighbours differ, so one wrong
-character changes the sum by w * (a - b), a swap of neighbours by (w1 - w2) * (a - b), and neither is 0 modulo 31.
+The check is a sum modulo the prime 31 in which each position has a factor. The factors are not zero and neighbours
+differ, so one wrong character changes the sum by w * (a - b), and swapped neighbours by (w1 - w2) * (a - b); neither is
+0 modulo 31.
 """
 
 import re
@@ -9,10 +10,10 @@ from collections.abc import Callable
 from typing import Final
 
 ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-"""No 0 1 I L O: they are mistaken for each other (decisions.md section 2)."""
+"""Without 0 1 I L O, which are easily confused (decisions.md section 2)."""
 LENGTH: Final = 6
 LETTERS_MIN: Final = 2
-"""References are full of numbers; a code with letters is not one of them."""
+"""References often contain numbers; a code with letters cannot be mistaken for one."""
 TEXT_CHARACTERS_MAX: Final = 1600
 CANDIDATES_MAX: Final = 256
 
@@ -25,13 +26,13 @@ _JOINT: Final = re.compile(r"[\s.\-]+")
 
 
 def make_code(draw: Callable[[int], int]) -> str:
-    """Return a new code, every valid one equally likely.
+    """Return a new random code; every valid code is equally likely.
 
     Args:
-        draw: Gives an unbiased random integer in [0, n); called until the code has its letters, mostly once.
+        draw: Returns an unbiased random integer in [0, n); called until the code has enough letters, usually once.
 
     Raises:
-        RuntimeError: The source does not behave as a random one (it never gave two letters).
+        RuntimeError: The source is not random (it never gave two letters).
     """
     for _ in range(_TRIES_MAX):
         rest = draw(_BODIES)
@@ -47,19 +48,19 @@ def make_code(draw: Callable[[int], int]) -> str:
 
 
 def check_character(body: str) -> str:
-    """Return the last character for the five before it."""
+    """Return the check character for the first five characters."""
     assert len(body) == LENGTH - 1
-    # The check character's own weight is 1, so it is the negative of the rest.
+    # The factor of the check character is 1, so its value is the negative of the sum of the others.
     return ALPHABET[-_weighted_sum(body) % len(ALPHABET)]
 
 
 def normalize_code(text: str) -> str:
-    """Return the code as it is compared: trimmed and upper-cased."""
+    """Return the code in the form that is compared: trimmed, upper case."""
     return text.strip().upper()
 
 
 def is_valid_code(text: str) -> bool:
-    """Say whether `text`, once normalised, is a code that could have been given out."""
+    """Return whether `text`, after normalising, is a valid code."""
     code = normalize_code(text)
     return (
         len(code) == LENGTH
@@ -69,12 +70,12 @@ def is_valid_code(text: str) -> bool:
     )
 
 
-def fill(before: str, after: str) -> str | None:
-    """Return the one code that has an unknown character between these two parts, None when there is none.
+def complete_code(before: str, after: str) -> str | None:
+    """Return the only code with one unknown character between these two parts, or None.
 
     Args:
-        before: The characters in front of it, upper case.
-        after: Those behind it; 5 in all.
+        before: The characters before the unknown one, upper case.
+        after: The characters after it; `before` and `after` have 5 characters together.
     """
     assert len(before) + len(after) == LENGTH - 1
     if not all(character in _VALUES for character in before + after):
@@ -89,10 +90,10 @@ def fill(before: str, after: str) -> str | None:
 
 
 def candidates(reference_text: str) -> tuple[str, ...]:
-    """Return what in a reference may be a code (decisions.md section 2), upper-cased, each once, in order.
+    """Return the parts of a reference that may be a code (decisions.md section 2), upper case, unique, in order.
 
-    These are every run of letters and digits, and every join of neighbouring runs separated by spaces, dots or
-    dashes, that is exactly 6 long in all; whole runs only. At most 256, from the first 1600 characters.
+    A candidate is a run of letters and digits, or several neighbouring runs joined over spaces, dots or dashes, with
+    exactly 6 characters in all; runs are never divided. At most 256, from the first 1600 characters.
     """
     text = reference_text[:TEXT_CHARACTERS_MAX]
     runs = list(_RUN.finditer(text))

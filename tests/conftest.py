@@ -1,4 +1,4 @@
-"""What every test stands on: an environment without the developer's own shop, and how hard to try."""
+"""Fixtures and settings of all tests: an environment without the developer's own shop, and the number of examples."""
 
 import os
 import tempfile
@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, settings
 
 from daemon import wire
 from tests.fakes.seed import OTHER
+from tests.fakes.tiers import share
 
-# Quick by default: `make test` has three minutes. `make test-slow` looks much harder.
-# The examples are the same each time, as all that is drawn by dice, unless another seed is asked for.
-for profile, examples in (("default", 25), ("slow", 1_000)):
+# Quick by default: `make test` has three minutes. `make test-slow` tries more, `make test-long` the full number.
+# The examples are the same in each run, unless MOMO_TEST_SEED is set.
+for profile, examples in (("default", 25), ("slow", share(1_000))):
     settings.register_profile(
         profile,
         max_examples=examples,
@@ -27,8 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile; take the developer's shop and settings out of sight."""
     settings.load_profile("slow" if config.getoption("-m") == "slow" else "default")
     for name in list(os.environ):
-        if name == "MOMO_TEST_SEED":
-            continue  # it is ours: it repeats a run
+        if name.startswith("MOMO_TEST_"):
+            continue  # settings of the tests themselves: seed, tier
         if name.startswith(("MOMO_", "XDG_")) or name in {"NO_COLOR", "FORCE_COLOR"}:
             del os.environ[name]
 

@@ -1,17 +1,24 @@
-"""The names of things, made from entropy that the caller brings (decisions.md section 1)."""
+"""IDs: random ones from entropy that the caller provides, and derived ones (decisions.md sections 1 and 6). Pure."""
 
+import hmac
+import json
 import re
 import uuid
 from typing import Final
 
+from daemon.wire import EventKind, Mode
+
 DEVICE_NAMESPACE: Final = uuid.UUID("6f6d6f6d-8d2f-5c1e-9a0b-7b7e0d3c4a51")
-"""Ours: the same IMEI is the same device on every machine, for ever. Never change it."""
+"""momo's own namespace: the same IMEI is the same device on every machine, for ever. Never change it."""
 
 _REFERENCE: Final = re.compile(r"svc_trx_([0-9a-f]{32})", re.ASCII)
 BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BASE62_PAIRS: Final = tuple(first + second for first in BASE62 for second in BASE62)
 _SLUG_LENGTH: Final = 22
 """62 ** 22 is the first power above 2 ** 128."""
+_BASE36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+WEBHOOK_ID_PREFIX: Final = "ocl_"
+WEBHOOK_ID_CHARACTERS: Final = 24
 
 
 def new_uuid(entropy: bytes) -> str:
@@ -22,10 +29,10 @@ def new_uuid(entropy: bytes) -> str:
 
 
 def time_ordered(random_uuid: str, now_us: int) -> str:
-    """Return a random UUID with the time in front (RFC 9562, version 7): 74 bits of it stay random.
+    """Return a random UUID with the time in front (RFC 9562, version 7); 74 bits of it stay random.
 
-    What is made one after the other so stands side by side in an index, and its commit writes fewer pages
-    (docs/decisions/0027). Nothing reads the time from it, and no order is taken from it.
+    Rows made one after the other are then neighbours in an index, and a commit writes fewer pages (docs/decisions/0001).
+    The time is never read from the ID, and no order is taken from it.
     """
     milliseconds = f"{now_us // 1_000:012x}"
     return f"{milliseconds[:8]}-{milliseconds[8:]}-7{random_uuid[15:]}"
@@ -37,13 +44,13 @@ def reference_of(transaction_id: str) -> str:
 
 
 def split_reference(reference: str) -> str | None:
-    """Return the UUID inside a reference, None when it is none."""
+    """Return the UUID in a reference; None if the text is not a reference."""
     match = _REFERENCE.fullmatch(reference)
     return None if match is None else str(uuid.UUID(hex=match.group(1)))
 
 
 def device_id_of(imei: str) -> str:
-    """Return the device id of an IMEI: UUIDv5, so that it survives re-plugging."""
+    """Return the device id of an IMEI: a UUIDv5, so that it stays the same after re-plugging."""
     return str(uuid.uuid5(DEVICE_NAMESPACE, imei))
 
 
@@ -76,3 +83,36 @@ def public_slug(entropy: bytes) -> str:
     """Return the address part of a checkout page: 128 random bits, base 62."""
     assert len(entropy) == 16
     return base62(int.from_bytes(entropy, "big"), _SLUG_LENGTH)
+
+
+def webhook_id(
+    account_key: bytes,
+    mode: Mode,
+    normalised_url: str,
+    kind: EventKind,
+    subject: str,
+    revision: int,
+) -> str:
+    """Return the id by which receivers de-duplicate: always the same for the same payment at the same URL.
+
+    Args:
+        account_key: The account's key for ids; it never changes and is not a signing secret.
+        mode: Live and sandbox ids never collide.
+        normalised_url: `signing.normalise_url` of the target's URL when the delivery was first claimed.
+        kind: The event.
+        subject: The payment's id, or the transaction's if there is no payment.
+        revision: 0 for forwarded and completed, counting up for the other kinds.
+
+    Returns:
+        `ocl_` and 24 characters of base36 (124 bits).
+    """
+    # A JSON array, so that different lists of parts never give the same text.
+    parts = json.dumps([str(mode), normalised_url, str(kind), subject, revision])
+    # Not `hmac.digest`: it releases the interpreter lock, and the writer thread would wait for it at every call.
+    digest = hmac.new(account_key, parts.encode(), "sha256").digest()
+    number = int.from_bytes(digest, "big")
+    characters = []
+    for _ in range(WEBHOOK_ID_CHARACTERS):
+        number, digit = divmod(number, 36)
+        characters.append(_BASE36[digit])
+    return WEBHOOK_ID_PREFIX + "".join(characters)

@@ -1,4 +1,4 @@
-"""Every number of the service, with the line that sets it or our reason. Times are microseconds unless named."""
+"""Every limit and interval of the service, with its source or reason. Times are microseconds unless the name says otherwise."""
 
 from typing import Final
 
@@ -10,13 +10,13 @@ DAY_US: Final = 24 * HOUR_US
 
 # decisions.md section 2
 LATE_WINDOW_US: Final = 72 * HOUR_US
-"""Money with the code of an expired request still counts this long after expiry."""
+"""A payment with the code of an expired transaction still counts this long after expiry."""
 CODE_REST_US: Final = 30 * DAY_US
-"""A code is not given out again for this long after verification, cancellation, or expiry + the late window."""
+"""A code is not reused for this long after verification, cancellation, or expiry + the late window."""
 CODE_DRAWS_MAX: Final = 64
 """Tries to find a free code. With 26 million codes even 13 million in use fail once in 2**64 times."""
-CODE_BEFORE_REQUEST_US: Final = 10 * MINUTE_US
-"""A payment older than its request by more than this was meant for somebody else's request."""
+PAYMENT_BEFORE_TRANSACTION_US: Final = 10 * MINUTE_US
+"""A payment older than its transaction by more than this was meant for another one."""
 TELCO_CLOCK_AHEAD_US: Final = 10 * MINUTE_US
 """A network time further ahead of ours than this is ignored."""
 HISTORY_US: Final = 10 * MINUTE_US
@@ -25,42 +25,42 @@ EXPECTED_ID_LOOKBACK_US: Final = 24 * HOUR_US
 """An unused payment stored within this time still satisfies `expected_telco_transaction_id`."""
 SMS_PER_SIM_HOUR: Final = 30
 SMS_PER_SIM_DAY: Final = 200
-"""What one SIM sends at most, so that its network does not take the shop for a spammer."""
+"""Limit of one SIM, so that its network does not take the shop for a spammer."""
 IDEMPOTENCY_US: Final = 24 * HOUR_US
 IDEMPOTENCY_WAIT_S: Final = 2.0
 MISS_WINDOW_US: Final = 15 * MINUTE_US
-"""The window of the reconcile guess guard."""
+"""Window in which distinct unknown IDs of a reconcile are counted, to stop guessing."""
 CLAIMABLE_SHOWN_MAX: Final = 100
-"""Payments that a dry run of claim-unplaced names; all of them are counted and added up."""
+"""Payments that a dry run of claim-unplaced lists; all of them are counted and added up."""
 CLAIMS_PER_HOUR: Final = 3
-"""Different transaction IDs that a customer may name for one order (pages.md section 1.5)."""
+"""Different transaction IDs that a customer may name for one transaction (pages.md section 1.5)."""
 RECEIPT_SHOWN_US: Final = 30 * DAY_US
-"""A checkout page is a receipt for so long after its order ended."""
+"""A checkout page is shown as a receipt for this long after its transaction ended."""
 LINES_AWAY_US: Final = 2 * MINUTE_US
-"""After so long without any phone the checkout page says that payments are not seen now (pages.md section 1.3)."""
+"""After this long without any phone the checkout page says that payments are not seen now (pages.md section 1.3)."""
 
 # decisions.md section 8
 PASSWORD_ATTEMPTS_MAX: Final = 5
 PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
 SESSION_US: Final = HOUR_US
-"""How long a login lasts."""
+"""Lifetime of a login."""
 
 # decisions.md section 1
 PARTS_APART_US: Final = 24 * HOUR_US
-"""Parts of one message have SMSC times no further apart than this."""
+"""Largest difference between the SMSC times of two parts of one message."""
 
 # decisions.md section 7
 LEASE_US: Final = 60 * SECOND_US
 
-# What a shop may have, and what a caller may say
+# Limits of a shop, and of the values in a call
 ENDPOINTS_MAX: Final = 50
 RULES_MAX: Final = 20
 """Per endpoint."""
 FILTER_BYTES_MAX: Final = 4 * 1024
 FILTER_DEPTH_MAX: Final = 4
-"""Filters within filters, the outermost counted: each `$and`, `$or` and `$not` goes one deeper. All four: decisions.md section 5."""
+"""Nesting depth, counting the outermost filter: each `$and`, `$or` and `$not` adds one. All four: decisions.md section 5."""
 SECRET_OVERLAP_US: Final = 24 * HOUR_US
-"""interface.md, Limits: after a rotation the old secret signs too for so long."""
+"""interface.md, Limits: after a rotation the old secret also signs for this long."""
 SECRET_OVERLAPS_MAX: Final = 3
 """A fourth rotation within that time is refused (decisions.md section 6)."""
 EXPIRES_HOURS_MAX: Final = 24
@@ -68,36 +68,36 @@ CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
 DEAD_LETTERS_AT_ONCE: Final = 100
 """All three: interface.md, Limits."""
 DESCRIPTION_CHARACTERS_MAX: Final = 500
-"""A customer reads it on a telephone."""
+"""A customer reads it on a phone."""
 IDEMPOTENCY_KEY_CHARACTERS_MAX: Final = 255
 """decisions.md section 2."""
 NOTES_CHARACTERS_MAX: Final = 2_000
-"""What a person writes to a reconciliation, a decision or a cancellation: a page, and no novel."""
+"""Notes of a reconciliation, a decision or a cancellation: about one page."""
 TRANSACTION_ID_CHARACTERS_MAX: Final = 64
-"""Over twice the longest that a network gives; no form of it is longer than a line."""
+"""More than twice the longest ID of any network."""
 ACCOUNT_NAME_CHARACTERS_MAX: Final = 100
 MERCHANT_CODE_CHARACTERS_MAX: Final = 50
 SHOP_NAME_CHARACTERS_MAX: Final = 100
 PASSWORD_CHARACTERS_MIN: Final = 10
 PASSWORD_CHARACTERS_MAX: Final = 1024
-"""argon2id takes any length; nobody's pass phrase is a page long."""
+"""argon2id takes any length; this is far above any real pass phrase."""
 CURSOR_CHARACTERS_MAX: Final = 300
-"""Ours has under 100; what is longer was not made by us."""
+"""Our cursors have fewer than 100; a longer one was not made by us."""
 
-# decisions.md section 7: of what a receiver answers
+# decisions.md section 7: the response of a receiver
 ANSWER_BYTES_MAX: Final = 64 * 1024
-"""Read; more is left unread."""
+"""Bytes read of a response; the rest is left unread."""
 ANSWER_KEPT_BYTES_MAX: Final = 8 * 1024
 
 EXPIRE_EVERY_S: Final = 60.0
 EXPIRE_BATCH: Final = 500
-"""Rows per transaction of a sweep, so that a payment never waits behind a long one."""
+"""Rows per database transaction of a sweep, so that a payment never waits behind a long one."""
 PRUNE_BATCH: Final = 500
 
 BODY_BYTES_MAX: Final = 64 * 1024
 META_BYTES_MAX: Final = 4 * 1024
 """interface.md, Limits."""
 PAYLOAD_BYTES_MAX: Final = 20_000
-"""decisions.md section 5: one envelope."""
+"""decisions.md section 5: size of one envelope."""
 MESSAGE_CHARACTERS_MAX: Final = 1_600
 """Ten parts; a longer text is stored but not read as a payment."""

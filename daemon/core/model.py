@@ -1,7 +1,7 @@
-"""The rows of the shop's books as values: one frozen dataclass per table, in the columns' own names and order.
+"""The database rows as values: one frozen dataclass per table, with the names and order of its columns.
 
-Times are microseconds since 1970 in UTC, money is minor units, JSON stays the text it is stored as until a shape
-needs it. The store makes these from rows and nobody else builds SQL from them. Longer than 300 lines, as a table is.
+Times are microseconds since 1970 in UTC, money is minor units, and JSON stays the stored text until it is rendered. Only
+the store makes these from rows and builds SQL from them.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Shop:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is kept: never the key itself, only its SHA-256."""
+    """An API key as stored: its SHA-256, never the key itself."""
 
     seq: int
     id: str
@@ -59,7 +59,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Sim:
-    """A SIM and where it was last seen."""
+    """A SIM and the slot in which it was last seen."""
 
     seq: int
     sim_key: str
@@ -95,11 +95,12 @@ class PaymentMethod:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One SMS, whole or still missing parts (`state` incomplete, `body` None)."""
+    """One SMS, complete or with missing parts (`state` incomplete, `body` None)."""
 
     seq: int
     id: str
     mode: Mode
+    imported: bool
     sim_key: str
     device_id: str
     slot_index: int
@@ -130,7 +131,7 @@ class Payment:
     """Money received, read from one trusted message.
 
     Attributes:
-        payer_proven: The payer's number is the network's word; one that the payer could have typed is only shown.
+        payer_proven: The payer's number comes from the network. A number that the payer could have typed is only shown.
     """
 
     seq: int
@@ -161,18 +162,18 @@ class Payment:
 
     @property
     def placed(self) -> bool:
-        """Say whether it came to one of the shop's numbers. The sandbox has none, so everything counts as placed there."""
+        """Whether it came to one of the shop's numbers. The sandbox has none, so all its payments count as placed."""
         return self.payment_method_id is not None or self.mode is Mode.TEST
 
     @property
     def proven_phone(self) -> str | None:
-        """The payer's number, where it says for sure who paid."""
+        """The payer's number if it comes from the network, else None."""
         return self.payer_phone if self.payer_proven else None
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A payment request and its outcome, or the holder of a payment that no request asked for."""
+    """A payment request and its outcome, or the holder of a payment that belongs to no payment request."""
 
     seq: int
     id: str
@@ -211,13 +212,13 @@ class Transaction:
 
     @property
     def reference(self) -> str:
-        """The public name: `svc_trx_` and the hex of the UUID."""
+        """The public reference: `svc_trx_` and the hex of the UUID."""
         return reference_of(self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """The network's word that it took a transaction back; `amount_minor` is None where it does not say how much."""
+    """A payment that the network took back; `amount_minor` is None if its message names no amount."""
 
     seq: int
     message_id: str
@@ -231,7 +232,7 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """A person's word that a payment belongs to a request."""
+    """An operator's match of a payment to a transaction."""
 
     seq: int
     id: str
@@ -245,7 +246,7 @@ class Reconciliation:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A message or payment that a person has to look at."""
+    """A held message or payment that an operator must decide."""
 
     seq: int
     id: str
@@ -264,7 +265,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedPayer:
-    """A name that a person has approved for a number: a receipt of that name without a number is from its owner."""
+    """A name that an operator approved for a number: a receipt with that name and no number counts as from that number."""
 
     seq: int
     id: str
@@ -281,10 +282,10 @@ class ApprovedPayer:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook receiver, made by the shop (`endpoint`) or by a request's `webhook_url` (`implicit`).
+    """A webhook receiver, made by the shop (`endpoint`) or by the `webhook_url` of a transaction (`implicit`).
 
     Attributes:
-        backlog_seq: Up to this delivery what it is owed waited for the end of an outage or a pause.
+        backlog_seq: Its deliveries up to this one are a backlog: they waited for the end of an outage or a pause.
     """
 
     seq: int
@@ -311,11 +312,11 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One version of a routing rule; `seq` names the version and `id` the rule.
+    """One version of a routing rule; `seq` identifies the version and `id` the rule.
 
     Attributes:
-        filter: Compact JSON of an object (`daemon/core/rules.py`).
-        replaced_at: When another version took its place, or it was deleted; None for the rule as it is now.
+        filter: Compact JSON of an object (`daemon/core/webhooks/rules.py`).
+        replaced_at: When a newer version replaced it or it was deleted; None for the current version.
     """
 
     seq: int
@@ -332,7 +333,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One event on its way to one endpoint."""
+    """One event for one endpoint, with the state of its attempts."""
 
     seq: int
     id: str
@@ -363,7 +364,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the journal."""
+    """One journal event."""
 
     seq: int
     type: str
@@ -379,11 +380,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class NoticeRow:
-    """One cause in one hour.
+    """A notice: one cause in one hour.
 
     Attributes:
         count: How often it happened.
-        told: How many of those have gone out, or were shown and so need not.
+        told: How many of those were sent, or were shown and need no sending.
     """
 
     seq: int

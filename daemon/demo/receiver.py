@@ -1,4 +1,4 @@
-"""The shop's own web server, as a receiver would write it: HTTPS, verify the signature, answer 200."""
+"""An example webhook receiver of a shop: HTTPS, verify the signature, answer 200."""
 
 import base64
 import datetime
@@ -19,7 +19,7 @@ _TOLERANCE_S: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One webhook as it arrived."""
+    """One received webhook."""
 
     event: str
     webhook_id: str
@@ -29,7 +29,7 @@ class Received:
 
 
 def verify(secret: str, headers: dict[str, str], body: bytes, now_s: int) -> bool:
-    """Check a webhook as its receiver should (Standard Webhooks 1.0): the signature, and that it is fresh."""
+    """Verify a webhook's signature and its age, as a receiver should (Standard Webhooks 1.0)."""
     message_id, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not at.isdigit() or abs(now_s - int(at)) > _TOLERANCE_S:
         return False
@@ -41,7 +41,7 @@ def verify(secret: str, headers: dict[str, str], body: bytes, now_s: int) -> boo
 
 
 class Receiver:
-    """Serves on loopback in a thread, with a certificate of its own making; `ca_file` is what the daemon must trust."""
+    """An HTTPS server on loopback in a thread, with a self-signed certificate; the daemon must trust `ca_file`."""
 
     def __init__(self, folder: Path, now: datetime.datetime) -> None:
         self.secret = ""
@@ -56,7 +56,7 @@ class Receiver:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:  # the name http.server asks for
+            def do_POST(self) -> None:  # the name is required by http.server
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 status = receiver._take(dict(self.headers), body)
                 self.send_response(status)
@@ -64,7 +64,7 @@ class Receiver:
                 self.end_headers()
 
             def log_message(self, *_args: object) -> None:
-                """Say nothing: the story is told elsewhere."""
+                """Suppress the log: the demo prints its own output."""
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""A throw-away shop made of the real programs: the daemon, the CLI, and an emulated phone on a pty."""
+"""A temporary shop with the real programs: the daemon, the CLI, and an emulated phone on a pty."""
 
 import contextlib
 import json
@@ -18,11 +18,11 @@ COMMAND_S: Final = 90.0
 
 
 class DemoError(MomoError):
-    """A step of the demo went wrong; the text says which and what the program said."""
+    """A step of the demo failed; the text names the step and the program's output."""
 
 
 class Shop:
-    """Runs the programs of one shop in a folder and stops them again, by their process ids."""
+    """Starts the programs of one shop in a folder and stops them again."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -41,9 +41,9 @@ class Shop:
         self.stop()
 
     def write_config(self, ca_file: str) -> None:
-        """Let webhooks go to this machine, and trust the receiver's certificate."""
+        """Write a config that allows webhooks to this machine and trusts the receiver's certificate."""
         lines = [
-            "# This shop lives on this machine only, so its webhooks may go to it.",
+            "# This is a demo shop, so its webhooks may go to this machine.",
             "[webhooks]",
             'allow_private_hosts = ["localhost"]',
             f"ca_file = {json.dumps(ca_file)}",
@@ -52,7 +52,7 @@ class Shop:
         (self.home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
 
     def set_up(self, name: str) -> dict[str, Any]:
-        """Make the shop and its keys; returns what `momo setup --json` says."""
+        """Create the shop and its keys; return the output of `momo setup --json`."""
         password_file = self.home / "password"
         password_file.touch(mode=0o600)
         password_file.write_text(secrets.token_urlsafe(12) + "\n", encoding="utf-8")
@@ -61,11 +61,11 @@ class Shop:
         )
 
     def start_phone(self, make: str, faults: Sequence[str]) -> None:
-        """Plug in the emulated phone: a real pty that answers AT commands, with an MTN Ghana SIM."""
+        """Start the emulated phone: a real pty that answers AT commands, with an MTN Ghana SIM."""
         flags = [f"--link={self.phone_path}", f"--family={make}"]
         flags += [f"--fault={name}" for name in faults]
         self._phone = subprocess.Popen(
-            [sys.executable, "-m", "daemon.modem.emulated_port", *flags],
+            [sys.executable, "-m", "daemon.emulator", *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -74,7 +74,7 @@ class Shop:
         self._answer("the phone")
 
     def deliver_sms(self, pdus: Sequence[str]) -> None:
-        """Let the network deliver an SMS to the phone, part by part."""
+        """Deliver an SMS to the phone, part by part."""
         assert self._phone is not None
         assert self._phone.stdin is not None
         self._phone.stdin.write(json.dumps({"command": "deliver", "pdus": list(pdus)}) + "\n")
@@ -84,7 +84,7 @@ class Shop:
             raise DemoError(f"the phone did not take the SMS: {answer}")
 
     def start_daemon(self) -> str:
-        """Start the real daemon and return the address of its API, once it is ready."""
+        """Start the real daemon, wait until it is ready, and return the address of its API."""
         log = (self.home / "daemon.log").open("w", encoding="utf-8")
         with log:
             self._daemon = subprocess.Popen(
@@ -108,13 +108,13 @@ class Shop:
         for line in self._daemon.stderr:
             said.append(line)
             if line.startswith("ready "):
-                # What it logs later must not fill the pipe.
+                # Its later output must not fill the pipe.
                 _drain(self._daemon)
                 return line.split("http=")[1].strip()
         raise DemoError("the daemon did not start:\n" + "".join(said))
 
     def momo(self, *arguments: str, accept: tuple[int, ...] = (0,)) -> dict[str, Any]:
-        """Run a `momo` command with `--json` and return its document."""
+        """Run a `momo` command with `--json` and return its output."""
         done = subprocess.run(
             [sys.executable, "-m", "momo_cli", *arguments, "--json"],
             capture_output=True,
@@ -129,7 +129,7 @@ class Shop:
         return document
 
     def stop(self) -> None:
-        """Stop what was started, the daemon first and politely."""
+        """Stop the started programs, the daemon first, with SIGTERM before SIGKILL."""
         for process in (self._daemon, self._phone):
             if process is None:
                 continue
@@ -150,13 +150,13 @@ class Shop:
         with contextlib.suppress(KeyboardInterrupt):
             self._daemon.wait()
 
-    def _answer(self, who: str) -> Mapping[str, Any]:
+    def _answer(self, program: str) -> Mapping[str, Any]:
         assert self._phone is not None
         assert self._phone.stdout is not None
         line = self._phone.stdout.readline()
         if not line:
-            # What it has to say of its flags it has said on the terminal.
-            raise DemoError(f"{who} did not start; try: momo demo --help")
+            # Errors about its flags were printed to the terminal.
+            raise DemoError(f"{program} did not start; try: momo demo --help")
         answer: Mapping[str, Any] = json.loads(line)
         return answer
 

@@ -1,4 +1,4 @@
-"""`momo demo`: one payment from SMS to verified webhook, with the real programs, told as it happens."""
+"""`momo demo`: show one payment from SMS to verified webhook, with the real programs."""
 
 import datetime
 import queue
@@ -12,12 +12,12 @@ from typing import Any, Final
 from rich.console import Console
 from rich.panel import Panel
 
-from daemon.core import sandbox
+from daemon.core.messages import sandbox
 from daemon.demo.receiver import Received, Receiver
 from daemon.demo.shop import DemoError, Shop
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
 from parsers.money import read_api_amount
-from parsers.when import to_us
+from parsers.times import to_us
 
 AMOUNT: Final = "25.00"
 CUSTOMER: Final = "Kofi Boateng"
@@ -26,23 +26,23 @@ SHOP_PHONE: Final = "0244124567"
 SMSC: Final = "+233244500000"
 TELCO_ID: Final = "86105511902"
 WAIT_S: Final = 60.0
-"""A phone that announces nothing is polled each 30 s."""
+"""Two polls: a phone that does not announce messages is polled every 30 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """`momo demo`."""
+    """The options of `momo demo`."""
 
     keep: bool = False
-    """Leave the shop running to play with."""
+    """Keep the shop running after the demo."""
     phone: str = "generic"
     """The make of the emulated phone."""
     faults: tuple[str, ...] = ()
-    """What goes wrong with it from the start."""
+    """Faults of the emulated phone."""
 
 
-def tell(options: DemoOptions, console: Console) -> int:
-    """Play the demo; returns the exit code."""
+def run_demo(options: DemoOptions, console: Console) -> int:
+    """Run the demo; return the exit code."""
     folder = Path(tempfile.mkdtemp(prefix="momo-demo-"))
     try:
         with Shop(folder) as shop:
@@ -64,43 +64,43 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         )
     )
     step = _Steps(console)
-    receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a person watches this clock
+    receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a demo runs in real time
     try:
         _open_shop(shop, receiver, options, step)
-        request = _ask_for_money(shop, step)
-        received = _pay(shop, receiver, request["svc_code"], step)
-        paid = shop.momo("tx", "show", request["reference"])["data"]
+        transaction = _create_transaction(shop, step)
+        received = _pay(shop, receiver, transaction["svc_code"], step)
+        paid = shop.momo("tx", "show", transaction["reference"])["data"]
         step(
-            f"The request is {paid['status']}",
+            f"The transaction is {paid['status']}",
             f"received {paid['actual_amount']} of {paid['expected_amount']}, MTN transaction {paid['telco']['transaction_id']}",
-            f"momo tx show {request['svc_code']}",
+            f"momo tx show {transaction['svc_code']}",
         )
         _show(console, received)
         if not all(item.verified for item in received):
             raise DemoError("a signature did not verify")
         console.print(
-            "[green]✓[/green] [bold]Paid, recorded, and told to the shop's software.[/bold]"
+            "[green]✓[/green] [bold]Paid, recorded, and sent to the shop's software.[/bold]"
         )
         if options.keep:
-            _keep(shop, console, request["reference"])
+            _keep(shop, console, transaction["reference"])
         return 0
     finally:
         receiver.stop()
 
 
 def _open_shop(shop: Shop, receiver: Receiver, options: DemoOptions, step: "_Steps") -> None:
-    """Make the shop, plug the phone in, and put number and web server in their places."""
+    """Create the shop, start phone and daemon, and register the merchant number and the web server."""
     shop.write_config(receiver.ca_file)
     shop.set_up("Ama Provisions")
     step(
-        "A shop was made",
+        "The shop is set up",
         "Ama Provisions, with its own database and keys",
         "momo setup --shop 'Ama Provisions'",
     )
     shop.start_phone(options.phone, options.faults)
     wrong = f", with {', '.join(options.faults)}" if options.faults else ""
     step(
-        "A phone was plugged in",
+        "A phone is plugged in",
         f"an emulated USB modem ({options.phone}{wrong}) with an MTN Ghana SIM",
     )
     address = shop.start_daemon()
@@ -117,29 +117,29 @@ def _open_shop(shop: Shop, receiver: Receiver, options: DemoOptions, step: "_Ste
     )
     receiver.secret = shop.momo("endpoints", "add", receiver.url)["secret"]
     step(
-        "The shop's web server hears of payments",
+        "The shop's web server receives webhooks",
         receiver.url,
         f"momo endpoints add {receiver.url}",
     )
 
 
-def _ask_for_money(shop: Shop, step: "_Steps") -> dict[str, Any]:
-    """Make the payment request and return it."""
-    request: dict[str, Any] = shop.momo(
+def _create_transaction(shop: Shop, step: "_Steps") -> dict[str, Any]:
+    """Create the transaction and return it."""
+    transaction: dict[str, Any] = shop.momo(
         "init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER
     )["data"]
     step(
         f"{CUSTOMER} owes GHS {AMOUNT}",
-        f"and types the code [bold]{request['svc_code']}[/bold] as the reference of the payment",
+        f"and types the payment code [bold]{transaction['svc_code']}[/bold] as the reference of the payment",
         f"momo init {AMOUNT} --phone {CUSTOMER_PHONE} --name '{CUSTOMER}'",
     )
-    return request
+    return transaction
 
 
 def _receipt(code: str, now: datetime.datetime) -> str:
-    """Return MTN's receipt for an on-net payment, as it reads in 2026."""
+    """Return MTN's receipt for an on-net payment, in the wording of 2026."""
     amount_minor = read_api_amount(AMOUNT)
-    assert amount_minor is not None, "it is a decimal of our own"
+    assert amount_minor is not None, "AMOUNT is a valid decimal"
     return sandbox.text(
         sandbox.SandboxPayment(
             provider="momo_mtn",
@@ -155,7 +155,7 @@ def _receipt(code: str, now: datetime.datetime) -> str:
 
 
 def _pay(shop: Shop, receiver: Receiver, code: str, step: "_Steps") -> list[Received]:
-    """Let the network deliver the receipt, and return the webhooks that came of it."""
+    """Deliver the receipt to the phone and return the resulting webhooks."""
     now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
     text = _receipt(code, now)
     pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=SMSC, reference=77)
@@ -168,14 +168,14 @@ def _pay(shop: Shop, receiver: Receiver, code: str, step: "_Steps") -> list[Rece
     received = _wait_for(receiver)
     took_ms = (time.perf_counter() - started) * 1000
     step(
-        "The web server got signed webhooks",
+        "The web server received signed webhooks",
         f"both within {took_ms:.0f} ms of the SMS; a new daemon's first delivery loads its web client",
     )
     return received
 
 
 class _Steps:
-    """Prints what happened, numbered, and the command that does the same."""
+    """Prints each step with its number and the equivalent command."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -204,7 +204,8 @@ def _wait_for(receiver: Receiver) -> list[Received]:
 
 
 def _show(console: Console, received: list[Received]) -> None:
-    """Print what the web server was told, one webhook under the other: ids must not be cut."""
+    """Print the received webhooks, one below the other."""
+    # Not as a table, which could cut off the ids.
     console.print("\n  [bold]What the web server received[/bold]")
     for item in received:
         data = item.data
@@ -220,7 +221,7 @@ def _show(console: Console, received: list[Received]) -> None:
 
 def _keep(shop: Shop, console: Console, reference: str) -> None:
     console.print(
-        f"\nThe shop goes on running. In another terminal:\n"
+        f"\nThe shop keeps running. In another terminal:\n"
         f"  [cyan]export MOMO_HOME={shop.home}[/cyan]\n"
         f"  [cyan]momo status[/cyan]\n"
         f"  [cyan]momo tx show {reference}[/cyan]\n"

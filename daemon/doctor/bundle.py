@@ -1,7 +1,7 @@
-"""What `momo doctor --bundle` packs for whoever helps: what was found, versions, schema, counts, logs. Nothing private.
+"""The support bundle of `momo doctor --bundle`: findings, versions, schema, counts and logs, without private data.
 
-Phone numbers, tokens and PDUs are masked as in the log; names that the database knows (the shop, its accounts, those who
-paid) are taken out wherever they stand; of web addresses the host alone stays. No message, no row of money, no key.
+Phone numbers, tokens and PDUs are masked as in the log. Names in the database (the shop, its accounts, payers) are removed
+everywhere; of web addresses only the host stays. The bundle contains no message, no payment and no key.
 """
 
 import io
@@ -17,42 +17,42 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from daemon.doctor import units
-from daemon.doctor.checks import Patient
-from daemon.store import examine
-from privacy.masking import scrubbed
+from daemon.doctor import checks
+from daemon.doctor.checks import System
+from daemon.store.upkeep import inspect
+from parsers.masking import mask_text
 
 LOG_BYTES: Final = 256 * 1024
-"""The end of each log file that is taken."""
+"""Bytes from the end of each log file."""
 LOG_FILES: Final = 6
 NAMES: Final = 20_000
-"""Newest payers whose names are taken out."""
+"""Number of newest payer names to remove."""
 _NAME_CHARACTERS_MIN: Final = 3
 
 
-def files(patient: Patient, document: dict[str, Any]) -> dict[str, bytes]:
-    """Return the name and the content of every file of the bundle."""
-    hide = _hider(patient)
+def files(system: System, document: dict[str, Any]) -> dict[str, bytes]:
+    """Return the content of every file of the bundle by name."""
+    hide = _hider(system)
     made: dict[str, Callable[[], str]] = {
         "doctor.json": lambda: json.dumps(document, ensure_ascii=False, indent=1),
-        "versions.txt": lambda: _versions(patient),
-        "schema.sql": lambda: _asked(patient, _schema),
-        "counts.json": lambda: _asked(patient, _counts),
-        "config.toml": lambda: _settings(patient),
-        "udev.txt": lambda: "\n".join(_udev(patient.root)),
-        "security.txt": lambda: _security(patient),
+        "versions.txt": lambda: _versions(system),
+        "schema.sql": lambda: _asked(system, _schema),
+        "counts.json": lambda: _asked(system, _counts),
+        "config.toml": lambda: _settings(system),
+        "udev.txt": lambda: "\n".join(_udev(system.root)),
+        "security.txt": lambda: _security(system),
     }
     found = {name: hide(make()).encode() for name, make in made.items()}
-    for path in _logs(patient):
+    for path in _logs(system):
         found[f"log/{path.name}"] = hide(_end(path)).encode()
     return found
 
 
 def write(target: Path, content: dict[str, bytes]) -> int:
-    """Write a .tar.gz that only its owner may read; returns its size.
+    """Write a .tar.gz that only its owner may read, and return its size in bytes.
 
     Raises:
-        OSError: It is there already, or cannot be written.
+        OSError: The file exists already, or cannot be written.
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
@@ -66,12 +66,12 @@ def write(target: Path, content: dict[str, bytes]) -> int:
     return len(buffer.getvalue())
 
 
-def _hider(patient: Patient) -> Callable[[str], str]:
-    """Return what takes everything private out of a text."""
+def _hider(system: System) -> Callable[[str], str]:
+    """Return a function that removes private data from a text."""
     try:
-        with examine.opened(patient.shop.database) as reader:
-            known = examine.names(reader, NAMES)
-    except examine.Unreadable:
+        with inspect.open_readonly(system.shop.database) as reader:
+            known = inspect.names(reader, NAMES)
+    except inspect.Unreadable:
         known = []
     hidden = sorted({n for n in known if len(n) >= _NAME_CHARACTERS_MIN}, key=len, reverse=True)
     names = (
@@ -81,17 +81,17 @@ def _hider(patient: Patient) -> Callable[[str], str]:
     def hide(text: str) -> str:
         if names is not None:
             text = names.sub("***", text)
-        return "\n".join(scrubbed(line) for line in text.split("\n"))
+        return "\n".join(mask_text(line) for line in text.split("\n"))
 
     return hide
 
 
-def _versions(patient: Patient) -> str:
-    sqlite, fixed = examine.sqlite_version()
-    running = "does not run" if patient.running is None else patient.running.version
+def _versions(system: System) -> str:
+    sqlite, fixed = inspect.sqlite_version()
+    running = "not running" if system.running is None else system.running.version
     return "\n".join(
         (
-            f"momo {patient.version}",
+            f"momo {system.version}",
             f"daemon {running}",
             f"python {sys.version}",
             f"sqlite {sqlite} (free of the WAL-reset bug: {fixed})",
@@ -100,39 +100,39 @@ def _versions(patient: Patient) -> str:
     )
 
 
-def _asked(patient: Patient, look: Callable[[Any], str]) -> str:
+def _asked(system: System, look: Callable[[Any], str]) -> str:
     try:
-        with examine.opened(patient.shop.database) as reader:
+        with inspect.open_readonly(system.shop.database) as reader:
             return look(reader)
-    except examine.Unreadable as error:
+    except inspect.Unreadable as error:
         return str(error)
 
 
 def _schema(reader: Any) -> str:
-    has, known = examine.schema(reader)
-    return "\n".join([f"-- schema {has}, this program knows {known}", *examine.tables(reader)])
+    has, known = inspect.schema(reader)
+    return "\n".join([f"-- schema {has}, this program knows {known}", *inspect.tables(reader)])
 
 
 def _counts(reader: Any) -> str:
-    return json.dumps(examine.counts(reader), indent=1)
+    return json.dumps(inspect.counts(reader), indent=1)
 
 
-def _settings(patient: Patient) -> str:
-    """Return the settings; a value that may be a word of a person's own stays out."""
+def _settings(system: System) -> str:
+    """Return the settings with only numbers and true/false; other values may be private and are masked."""
     try:
-        lines = Path(patient.shop.config).read_text("utf-8", "replace").splitlines()
+        lines = Path(system.shop.config).read_text("utf-8", "replace").splitlines()
     except OSError as error:
         return f"# {error}"
-    told = []
+    masked = []
     for line in lines:
         key, equals, value = line.partition("=")
         is_plain = bool(re.fullmatch(r"\s*(true|false|[0-9_.\[\], ]+)\s*", value))
-        told.append(line if not equals or is_plain else f'{key}= "***"')
-    return "\n".join(told)
+        masked.append(line if not equals or is_plain else f'{key}= "***"')
+    return "\n".join(masked)
 
 
 def _udev(root: Path) -> Iterator[str]:
-    """Say what udev noted of each serial port."""
+    """Yield udev's data of each serial port."""
     for port in sorted((root / "sys" / "class" / "tty").glob("tty[UA][SC]*")):
         try:
             number = (port / "dev").read_text().strip()
@@ -141,17 +141,21 @@ def _udev(root: Path) -> Iterator[str]:
             continue
         yield f"{port.name} {number}"
         for line in noted.splitlines():
-            # A serial number is one modem's own; an IMEI may be in it.
+            # A serial number identifies one modem, and may contain its IMEI.
             if line.startswith("E:ID_") and "SERIAL" not in line:
                 yield f"  {line}"
 
 
-def _security(patient: Patient) -> str:
-    """Return what systemd thinks of the unit files."""
+def _security(system: System) -> str:
+    """Return systemd's security report on the unit files."""
     program = shutil.which("systemd-analyze")
-    found = [str(path) for path, _ in units.found(patient, "service") if path.suffix == ".service"]
+    found = [
+        str(path)
+        for path, _ in checks.installed_units(system, "service")
+        if path.suffix == ".service"
+    ]
     if program is None or not found:
-        return "no unit file of systemd's" if program else "systemd-analyze is not here"
+        return "no systemd unit file" if program else "systemd-analyze is not installed"
     try:
         done = subprocess.run(  # noqa: S603 -- systemd's own program, on files of momo's name
             [program, "security", "--offline=true", "--no-pager", *found],
@@ -162,10 +166,10 @@ def _security(patient: Patient) -> str:
     return done.stdout or done.stderr
 
 
-def _logs(patient: Patient) -> list[Path]:
-    found = [path for path in Path(patient.shop.log).glob("*") if path.is_file()]
-    state = Path(patient.shop.state)
-    # The daemon's own, and those of the command line.
+def _logs(system: System) -> list[Path]:
+    found = [path for path in Path(system.shop.log).glob("*") if path.is_file()]
+    state = Path(system.shop.state)
+    # Crash files of the daemon and of the command line.
     found += [*state.glob("crash-*.txt"), *state.glob("crash/*.log")]
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:LOG_FILES]
 

@@ -1,4 +1,8 @@
-"""What a check is, and what a doctor's round says. One file of this room per area; `AREAS` of `rounds.py` names them."""
+"""Checks of `momo doctor`: their results, their inputs and the report. Each area is a function, listed in `run.py`.
+
+Also here, for several areas: the shop's database, opened or a skipped check with the reason; and the installed unit files
+(systemd units of the user and the system, launchd agents).
+"""
 
 import shutil
 import socket
@@ -6,28 +10,39 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from daemon.core.awake import Wakefulness
-from daemon.core.phones import Trouble
+from daemon.core.lines.modem_health import Problem
+from daemon.core.upkeep.keep_awake import AwakeStatus
+from daemon.store.engine import Reader
+from daemon.store.upkeep.inspect import Unreadable, open_readonly
 from daemon.wire import Places
+
+NO_SHOP: Final = "there is no shop here yet"
+UNIT_FOLDERS: Final = ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 
 
 class Status(StrEnum):
-    """What a check found."""
+    """Result of a check."""
 
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
     SKIP = "skip"
-    """It could not be made; `detail` says why."""
+    """Not checked; `detail` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. `id` is `area.what` and never changes its meaning; `fix` is what to type or do, empty if nothing.
+    """The result of one check.
 
-    `remedy` does what `fix` says where that is safe without asking, and returns what it did; None where it is not.
+    Attributes:
+        id: `area.name`; its meaning never changes.
+        status: The result.
+        detail: The finding, as a sentence part.
+        fix: Command or action for the operator, empty if none is needed.
+        remedy: Does the action of `fix` and returns a description; None if that is not safe without asking.
+        ms: Duration of the check in milliseconds.
     """
 
     id: str
@@ -45,17 +60,17 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A phone as the daemon sees it: how it is called, its port, its state and what is wrong."""
+    """A modem as reported by the daemon: its name, port, state and troubles."""
 
     name: str
     port: str
     state: str
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who would open the ports."""
+    """The user that opens the ports."""
 
     uid: int
     groups: frozenset[int]
@@ -63,21 +78,21 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a running daemon says of itself.
+    """The state of a running daemon.
 
     Attributes:
-        version: Of the program that runs, which an upgrade may have left behind.
-        clock_doubt: Why it does not believe the clock, "" when it does.
-        clock_vouched: Something speaks for the clock too.
+        version: Version of the running program, which may be older than the installed one.
+        clock_doubt: Why the daemon does not trust the clock, "" if it does.
+        clock_confirmed: An independent source confirms the clock.
         http: `HOST:PORT` of the API, or empty.
-        awake: How far it keeps the machine from sleeping.
+        awake: Whether the daemon keeps the machine awake.
     """
 
     version: str
     clock_doubt: str
-    clock_vouched: bool
+    clock_confirmed: bool
     http: str
-    awake: Wakefulness = field(default_factory=Wakefulness)
+    awake: AwakeStatus = field(default_factory=AwakeStatus)
 
 
 def _free(folder: Path) -> int:
@@ -92,21 +107,21 @@ def _resolves(host: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
-    """What the areas may look at.
+class System:
+    """The machine and the shop to check.
 
     Attributes:
-        root: The folder under which /sys, /dev, /proc, /etc and /run are.
-        user: Who runs the daemon, or would.
-        phones: What a running daemon says of its phones; None when none runs.
-        pid: The running daemon; its own grip on a port is no finding.
-        places: Where the shop's things are; None for areas that look at the machine alone.
+        root: The folder that contains /sys, /dev, /proc, /etc and /run.
+        user: The user that runs the daemon.
+        phones: Modems as reported by a running daemon; None if no daemon runs.
+        pid: Process id of the running daemon; a port held by it is not a finding.
+        places: Paths of the shop; None for areas that check only the machine.
         environ: The process environment.
-        running: The daemon that runs, None when none does.
-        version: Of this program.
-        now_us: The wall clock.
-        free: Bytes that are free where a folder is.
-        resolves: Whether a host's name leads to an address.
+        running: The running daemon, or None.
+        version: Version of this program.
+        now_us: Wall-clock time in microseconds.
+        free: Returns the free bytes on the disk of a folder.
+        resolves: Returns whether a host name resolves to an address.
     """
 
     root: Path
@@ -123,19 +138,19 @@ class Patient:
 
     @property
     def shop(self) -> Places:
-        """Where the shop's things are, for an area that needs a shop."""
-        assert self.places is not None, "this area looks at a shop"
+        """Return the paths of the shop, for an area that needs a shop."""
+        assert self.places is not None, "this area needs a shop"
         return self.places
 
 
 def report(checks: Iterable[Check]) -> dict[str, Any]:
-    """Make the document of a round: `success` is false when a check failed."""
-    found = [_shape(check) for check in checks]
-    well = all(check["status"] != Status.FAIL for check in found)
-    return {"success": well, "data": {"ok": well, "checks": found}}
+    """Return the JSON report; `success` is false if a check failed."""
+    found = [_check_json(check) for check in checks]
+    ok = all(check["status"] != Status.FAIL for check in found)
+    return {"success": ok, "data": {"ok": ok, "checks": found}}
 
 
-def _shape(check: Check) -> dict[str, Any]:
+def _check_json(check: Check) -> dict[str, Any]:
     return {
         "id": check.id,
         "area": check.area,
@@ -146,11 +161,48 @@ def _shape(check: Check) -> dict[str, Any]:
     }
 
 
-def first_of(checks: Iterator[Check], otherwise: Check) -> Iterator[Check]:
-    """Yield the checks, or what there is to say when there are none."""
+def checks_or_default(checks: Iterator[Check], otherwise: Check) -> Iterator[Check]:
+    """Yield the checks, or `otherwise` if there are none."""
     empty = True
     for check in checks:
         empty = False
         yield check
     if empty:
         yield otherwise
+
+
+def with_database(
+    system: System, name: str, look: Callable[[Reader], Iterator[Check]]
+) -> Iterator[Check]:
+    """Yield the checks that `look` finds in the database; if it cannot be read, a skipped check `name`."""
+    database = system.shop.database
+    if not Path(database).is_file():
+        yield Check(name, Status.SKIP, NO_SHOP, "momo setup")
+        return
+    try:
+        with open_readonly(database) as reader:
+            found = list(look(reader))
+    except Unreadable as error:
+        yield Check(
+            name, Status.SKIP, f"the database cannot be read: {error}", "momo doctor db upgrade"
+        )
+        return
+    yield from found
+
+
+def installed_units(system: System, suffix: str) -> list[tuple[Path, bool]]:
+    """Return (file, whether it is a user unit) of each unit with a name that begins with momo.
+
+    Args:
+        system: The machine to check.
+        suffix: `service`, `timer`.
+    """
+    home = Path(system.environ.get("HOME", "/nonexistent"))
+    config = Path(system.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    seen = [(path, True) for path in sorted((config / "systemd" / "user").glob(f"momo*.{suffix}"))]
+    for folder in UNIT_FOLDERS:
+        seen += [(path, False) for path in sorted((system.root / folder).glob(f"momo*.{suffix}"))]
+    if suffix == "service":
+        agents = sorted((home / "Library" / "LaunchAgents").glob("*momo*.plist"))
+        seen += [(path, True) for path in agents]
+    return seen

@@ -1,50 +1,55 @@
-"""The area `keyring`: can the key be had that opens the shop's secrets, and does it open them."""
+"""The area `keyring`: whether the master key is available and opens the shop's secrets."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.config import Config, ConfigError, load
-from daemon.doctor.checks import Check, Patient, Status
-from daemon.doctor.of_shop import asked
-from daemon.secrets import CREDENTIALS, SecretsElsewhere, SecretsLocked, SecretsUnsafe, Vault
-from daemon.store import examine
+from daemon.doctor.checks import Check, Status, System, with_database
+from daemon.runtime.config import Config, ConfigError, load_config
+from daemon.runtime.secrets import (
+    CREDENTIALS,
+    SecretsElsewhere,
+    SecretsLocked,
+    SecretsUnsafe,
+    Vault,
+)
 from daemon.store.engine import Reader
-from daemon.store.webhook_secrets import PURPOSE
+from daemon.store.upkeep import inspect
+from daemon.store.webhooks.secrets import PURPOSE
 
 
-def checks(patient: Patient) -> Iterator[Check]:
-    """Examine the master key."""
+def checks(system: System) -> Iterator[Check]:
+    """Check the master key."""
     try:
-        config = load(patient.shop.config, patient.environ)
+        config = load_config(system.shop.config, system.environ)
     except ConfigError:
         config = Config()
-    credentials = patient.environ.get(CREDENTIALS, "")
-    vault = Vault.open(patient.shop, config.secrets.store, credentials)
+    credentials = system.environ.get(CREDENTIALS, "")
+    vault = Vault.open(system.shop, config.secrets.store, credentials)
 
     def look(reader: Reader) -> Iterator[Check]:
-        sealed = examine.a_sealed_secret(reader)
+        sealed = inspect.any_sealed_secret(reader)
         if sealed is None:
-            yield Check("keyring.key", Status.SKIP, "nothing has been sealed yet")
+            yield Check("keyring.key", Status.SKIP, "the shop has no secrets yet")
             return
-        yield _opens(patient, vault, sealed)
+        yield _opens(system, vault, sealed)
 
-    yield from asked(patient, "keyring.key", look)
+    yield from with_database(system, "keyring.key", look)
 
 
-def _opens(patient: Patient, vault: Vault, sealed: str) -> Check:
+def _opens(system: System, vault: Vault, sealed: str) -> Check:
     try:
         vault.unseal(sealed, PURPOSE)
     except SecretsUnsafe as error:
-        file = Path(patient.shop.master_key)
+        file = Path(system.shop.master_key)
         return Check(
             "keyring.key", Status.FAIL, str(error), f"chmod 600 {file}", remedy=lambda: _shut(file)
         )
     except SecretsLocked as error:
-        if isinstance(error, SecretsElsewhere) and patient.running is None:
+        if isinstance(error, SecretsElsewhere) and system.running is None:
             return Check("keyring.key", Status.SKIP, str(error), "momo service start")
         return Check(
-            "keyring.key", Status.FAIL, f"{error}; webhooks wait until it can be had",
-            "log in on the desktop, or put the copy of master.key back",
+            "keyring.key", Status.FAIL, f"{error}; webhooks wait until the key is available",
+            "log in on the desktop, or restore your copy of master.key",
         )  # fmt: skip
     return Check("keyring.key", Status.OK, "the master key opens the shop's secrets")
 

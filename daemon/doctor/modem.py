@@ -1,7 +1,7 @@
-"""The area `modem`: from the USB plug to the phone's own answer, in the order in which things can go wrong.
+"""The area `modem`: from the USB plug to the modem's answer, in the order in which problems can occur.
 
-Reads /sys, /proc and what udev wrote down; opens no device, so it never disturbs one. What only the phone itself can
-say (PIN, signal, a full SIM) comes from the daemon that talks to it; without one those checks are skipped.
+It reads /sys, /proc and udev's data, and opens no device, so it never disturbs one. The modem's own state (PIN, signal,
+a full SIM) comes from the running daemon; without a daemon those checks are skipped.
 """
 
 import os
@@ -10,44 +10,50 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from daemon.core.phones import Level
-from daemon.doctor.checks import Check, Patient, Status, User, first_of
-from daemon.modem.discovery import MODEM_VENDORS, PortFinder
-from daemon.modem.port_holders import MODEM_MANAGER, holders, running
-from daemon.modem.usb import SERIAL_CHIPS, UsbDevice, device_number, usb_devices
+from daemon.core.lines.modem_health import Level
+from daemon.doctor.checks import Check, Status, System, User, checks_or_default
+from daemon.modem.discovery import (
+    MODEM_VENDORS,
+    SERIAL_CHIPS,
+    PortFinder,
+    UsbDevice,
+    device_number,
+    usb_devices,
+)
+from daemon.runtime.locks import MODEM_MANAGER, holders, running
 
 BRLTTY: Final = "brltty"
 DIALOUT: Final = "dialout"
 RULES: Final = "packaging/udev/77-momo-modems.rules"
-"""Gives the ports to the group `dialout`, and tells ModemManager to leave them alone."""
+"""udev rules that give the ports to the group `dialout` and make ModemManager ignore them."""
 _REPLUG: Final = "then pull the modem out and plug it in again"
 _IGNORED: Final = ("E:ID_MM_DEVICE_IGNORE=1", "E:ID_MM_PORT_IGNORE=1")
 
 
-def checks(patient: Patient) -> Iterator[Check]:
-    """Examine the modems."""
-    devices = usb_devices(patient.root / "sys")
+def checks(system: System) -> Iterator[Check]:
+    """Check the modems."""
+    devices = usb_devices(system.root / "sys")
     modems = [device for device in devices if device.vendor in MODEM_VENDORS]
-    finder = PortFinder(str(patient.root / "dev"), str(patient.root / "sys"))
+    finder = PortFinder(str(system.root / "dev"), str(system.root / "sys"))
     ports = finder.find()
-    served = [phone.port for phone in patient.phones or ()]
+    served = [phone.port for phone in system.phones or ()]
     yield _plugged(modems, served)
     yield from _usb(modems)
-    yield from _braille(patient, devices)
+    yield from _braille(system, devices)
     paths = list(dict.fromkeys([*ports, *served]))
     if paths:
-        yield from first_of(
-            _permission(patient, paths),
+        yield from checks_or_default(
+            _permission(system, paths),
             Check("modem.permission", Status.OK, "this user may open the modems' ports"),
         )
-        yield from first_of(
-            _held(patient, paths),
-            Check("modem.busy", Status.OK, "no other program holds a modem's port"),
+        yield from checks_or_default(
+            _held(system, paths),
+            Check("modem.busy", Status.OK, "no other program uses a modem's port"),
         )
     if modems:
-        yield _manager(patient, modems)
+        yield _manager(system, modems)
         yield from _choice(modems, ports, served)
-    yield from _answers(patient)
+    yield from _answers(system)
 
 
 def _plugged(modems: list[UsbDevice], served: list[str]) -> Check:
@@ -56,7 +62,7 @@ def _plugged(modems: list[UsbDevice], served: list[str]) -> Check:
             "modem.usb",
             Status.FAIL,
             "no modem is plugged in, or the computer does not see it",
-            "plug it in, or try another USB socket and cable; `lsusb` shows what the computer sees; a board behind a "
+            "plug it in, or try another USB port and cable; `lsusb` lists the USB devices; a board with a "
             "serial chip must be named: momo daemon run --modem /dev/ttyUSB0",
         )
     names = [f"{_called(device)} ({device.usb_id})" for device in modems] or served
@@ -68,35 +74,35 @@ def _called(device: UsbDevice) -> str:
 
 
 def _usb(modems: list[UsbDevice]) -> Iterator[Check]:
-    """Say of each stick without a serial port why it has none."""
+    """Report for each stick without a serial port the reason."""
     for device in modems:
         name = f"{_called(device)} ({device.usb_id})"
         if device.in_storage_mode:
             yield Check(
                 "modem.storage_mode",
                 Status.FAIL,
-                f"{name} shows itself as a CD-ROM, not as a modem",
+                f"{name} appears as a CD-ROM, not as a modem",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
             )
         elif device.is_hilink:
             yield Check(
                 "modem.hilink",
                 Status.FAIL,
-                f"{name} is a HiLink stick: it keeps its messages in its own web page, where no program can read them",
-                "use another modem, or have its firmware changed to one without HiLink",
+                f"{name} is a HiLink stick: its messages are only in its own web page, and momo cannot read them",
+                "use another modem, or install firmware without HiLink",
             )
         elif module := device.missing_driver:
             yield Check(
                 "modem.driver",
                 Status.FAIL,
-                f"{name} has no serial port, since the kernel module {module} did not take it",
+                f"{name} has no serial port, because the kernel module {module} does not handle it",
                 _load(module, device),
             )
         elif not device.ttys:
             yield Check(
                 "modem.port",
                 Status.FAIL,
-                f"{name} has no serial port in the mode that it is in",
+                f"{name} has no serial port in its present USB mode",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
             )
 
@@ -104,16 +110,16 @@ def _usb(modems: list[UsbDevice]) -> Iterator[Check]:
 def _load(module: str, device: UsbDevice) -> str:
     if module != "option":
         return f"sudo modprobe {module}"
-    # The module may be there and not know this product; telling it does both.
+    # The module may be loaded without knowing this product; `new_id` adds the product.
     return (
         f"sudo modprobe option && echo {device.vendor} {device.product} | "
         "sudo tee /sys/bus/usb-serial/drivers/option1/new_id"
     )
 
 
-def _braille(patient: Patient, devices: list[UsbDevice]) -> Iterator[Check]:
-    """Notice that brltty has taken the chip of a modem board (arduino-ide#1788)."""
-    if running(BRLTTY, patient.root / "proc") is None:
+def _braille(system: System, devices: list[UsbDevice]) -> Iterator[Check]:
+    """Report a serial chip of a modem board that brltty has taken (arduino-ide#1788)."""
+    if running(BRLTTY, system.root / "proc") is None:
         return
     for device in devices:
         if device.vendor in SERIAL_CHIPS and not device.ttys:
@@ -121,30 +127,30 @@ def _braille(patient: Patient, devices: list[UsbDevice]) -> Iterator[Check]:
                 "modem.braille",
                 Status.FAIL,
                 f"the braille program {BRLTTY} has taken the {SERIAL_CHIPS[device.vendor]} chip of a modem board",
-                f"sudo apt remove {BRLTTY}, {_REPLUG} (not if somebody here reads braille)",
+                f"sudo apt remove {BRLTTY}, {_REPLUG} (not if someone here uses a braille display)",
             )
 
 
-def _permission(patient: Patient, paths: list[str]) -> Iterator[Check]:
+def _permission(system: System, paths: list[str]) -> Iterator[Check]:
     for path in paths:
         try:
             status = Path(path).stat()
         except OSError:
-            continue  # gone meanwhile, and said elsewhere
-        if not may_open(status, patient.user):
-            group = _group(patient.root, status.st_gid)
+            continue  # unplugged meanwhile; another check reports it
+        if not may_open(status, system.user):
+            group = _group(system.root, status.st_gid)
             join = f"sudo usermod -aG {group} $USER, then log out and in again"
             yield Check(
                 "modem.permission",
                 Status.FAIL,
                 f"this user may not open {path}: it belongs to the group {group}",
-                # Who is in root's group may do far more than open a modem.
+                # Membership in root's group would allow far more than opening a modem.
                 join if status.st_gid else f"install {RULES} as docs/modems.md says, {_REPLUG}",
             )
 
 
 def may_open(status: os.stat_result, user: User) -> bool:
-    """Say whether a user may read and write a file, by its owner, group and mode."""
+    """Return whether a user may read and write a file, by its owner, group and mode."""
     if user.uid == 0:
         return True
     if status.st_uid == user.uid:
@@ -157,7 +163,7 @@ def may_open(status: os.stat_result, user: User) -> bool:
 
 
 def _group(root: Path, gid: int) -> str:
-    """Return a group's name; the usual one when it has none."""
+    """Return a group's name, or the usual one if it is unknown."""
     try:
         lines = (root / "etc" / "group").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -166,26 +172,26 @@ def _group(root: Path, gid: int) -> str:
     return next((f[0] for f in fields if len(f) > 2 and f[2] == str(gid)), DIALOUT)
 
 
-def _held(patient: Patient, paths: list[str]) -> Iterator[Check]:
+def _held(system: System, paths: list[str]) -> Iterator[Check]:
     for path in paths:
         if os.path.realpath(path).startswith("/dev/pts/"):
-            continue  # an emulated phone holds both ends of its line
-        for holder in holders(path, patient.root / "proc"):
-            if holder.pid == patient.pid:
+            continue  # an emulated modem holds both ends of its pseudo-terminal
+        for holder in holders(path, system.root / "proc"):
+            if holder.pid == system.pid:
                 continue
             name = holder.name or "a program"
             stop = f"momo modems release {path}" if name == MODEM_MANAGER else f"kill {holder.pid}"
-            yield Check("modem.busy", Status.FAIL, f"{name} (PID {holder.pid}) holds {path}", stop)
+            yield Check("modem.busy", Status.FAIL, f"{name} (PID {holder.pid}) uses {path}", stop)
 
 
-def _manager(patient: Patient, modems: list[UsbDevice]) -> Check:
-    """Say whether ModemManager would take the ports of our modems."""
-    pid = running(MODEM_MANAGER, patient.root / "proc")
+def _manager(system: System, modems: list[UsbDevice]) -> Check:
+    """Check whether ModemManager would take the modems' ports."""
+    pid = running(MODEM_MANAGER, system.root / "proc")
     if pid is None:
         return Check("modem.manager", Status.OK, f"{MODEM_MANAGER} does not run")
-    taken = [tty for device in modems for tty in device.ttys if not _is_ignored(patient, tty)]
+    taken = [tty for device in modems for tty in device.ttys if not _is_ignored(system, tty)]
     if not taken:
-        return Check("modem.manager", Status.OK, f"{MODEM_MANAGER} runs and leaves them alone")
+        return Check("modem.manager", Status.OK, f"{MODEM_MANAGER} runs and ignores the modems")
     return Check(
         "modem.manager",
         Status.WARN,
@@ -194,28 +200,26 @@ def _manager(patient: Patient, modems: list[UsbDevice]) -> Check:
     )
 
 
-def _is_ignored(patient: Patient, tty: str) -> bool:
-    """Say whether udev has told ModemManager to leave a port alone (udev(7): /run/udev/data)."""
-    number = device_number(patient.root / "sys", tty)
+def _is_ignored(system: System, tty: str) -> bool:
+    """Return whether udev tells ModemManager to ignore a port (udev(7): /run/udev/data)."""
+    number = device_number(system.root / "sys", tty)
     try:
-        lines = (patient.root / "run" / "udev" / "data" / f"c{number}").read_text(
-            "utf-8", "replace"
-        )
+        lines = (system.root / "run" / "udev" / "data" / f"c{number}").read_text("utf-8", "replace")
     except OSError:
         return False
     return any(line in _IGNORED for line in lines.splitlines())
 
 
 def _choice(modems: list[UsbDevice], ports: list[str], served: list[str]) -> Iterator[Check]:
-    """Say which port takes commands, and notice when momo was told to serve another one of a stick."""
+    """Report the command port, and a configured port that is another port of the same stick."""
     if ports:
-        well = Check("modem.tty", Status.OK, f"commands go to {', '.join(ports)}")
-        yield from first_of(_wrong_ports(modems, ports, served), well)
+        ok = Check("modem.tty", Status.OK, f"commands go to {', '.join(ports)}")
+        yield from checks_or_default(_wrong_ports(modems, ports, served), ok)
     elif any(device.ttys for device in modems):
         yield Check(
             "modem.tty",
             Status.FAIL,
-            "the modem's port that takes commands is not there, only others",
+            "the modem's command port is missing; only its other ports are present",
             "pull the modem out, wait 5 seconds, plug it in again and wait 30 seconds",
         )
 
@@ -230,9 +234,9 @@ def _wrong_ports(modems: list[UsbDevice], ports: list[str], served: list[str]) -
             yield Check(
                 "modem.tty",
                 Status.FAIL,
-                f"{path} is not the port of this modem that takes commands",
-                f"momo setup --modem {better}; or leave --modem out and type "
-                "momo config set modems.ports --default: then momo finds it",
+                f"{path} is not the command port of this modem",
+                f"momo setup --modem {better}; or omit --modem and type "
+                "momo config set modems.ports --default: then momo finds the port",
             )
 
 
@@ -240,20 +244,20 @@ def _tty(path: str) -> str:
     return os.path.realpath(path).rpartition("/")[2]
 
 
-def _answers(patient: Patient) -> Iterator[Check]:
-    """Say what the phones themselves say."""
-    if patient.phones is None:
+def _answers(system: System) -> Iterator[Check]:
+    """Report the troubles of the modems, as the daemon found them."""
+    if system.phones is None:
         yield Check(
             "modem.answers",
             Status.SKIP,
-            "the daemon does not run, so no phone was asked about PIN, signal and storage",
+            "the daemon does not run, so PIN, signal and storage of the modems were not checked",
             "momo daemon start",
         )
         return
-    for phone in patient.phones:
+    for phone in system.phones:
         for trouble in phone.troubles:
             status = Status.FAIL if trouble.level is Level.FAIL else Status.WARN
-            # A sentence about a port begins with the port.
+            # A text about a port begins with the port already.
             text = (
                 trouble.text
                 if trouble.text.startswith(phone.name)

@@ -1,21 +1,20 @@
-"""The area `service`: does the daemon start by itself, and does the machine stay awake for it."""
+"""The areas `service` (the daemon starts with the machine, which stays awake) and `timers` (a backup every night)."""
 
 import pwd
 from collections.abc import Iterator
 
-from daemon.core.awake import Hold
-from daemon.doctor import units
-from daemon.doctor.checks import Check, Patient, Status
+from daemon.core.upkeep.keep_awake import AwakeState
+from daemon.doctor.checks import Check, Status, System, installed_units
 
 
-def checks(patient: Patient) -> Iterator[Check]:
-    """Examine the unit files; what they do is systemd's own affair (`systemctl status`)."""
-    yield _awake(patient)
-    found = units.found(patient, "service")
+def service_checks(system: System) -> Iterator[Check]:
+    """Check the unit files; `systemctl status` shows their state."""
+    yield _awake(system)
+    found = installed_units(system, "service")
     if not found:
         yield Check(
             "service.installed", Status.WARN,
-            "no service is installed: after a power cut somebody has to start momo", "momo service install",
+            "no service is installed: after a power cut you must start momo yourself", "momo service install",
         )  # fmt: skip
         return
     names = ", ".join(str(path) for path, _ in found)
@@ -23,8 +22,8 @@ def checks(patient: Patient) -> Iterator[Check]:
     own = [path for path, is_own in found if is_own and path.suffix == ".service"]
     if not own:
         return
-    name = _name(patient.user.uid)
-    if (patient.root / "var" / "lib" / "systemd" / "linger" / name).exists():
+    name = _name(system.user.uid)
+    if (system.root / "var" / "lib" / "systemd" / "linger" / name).exists():
         yield Check("service.linger", Status.OK, "it starts with the machine")
     else:
         yield Check(
@@ -33,29 +32,29 @@ def checks(patient: Patient) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def _awake(patient: Patient) -> Check:
-    """Say whether the machine may fall asleep, and no payment be read, while the shop is served."""
-    name, running = "service.awake", patient.running
+def _awake(system: System) -> Check:
+    """Check whether the machine can go to sleep, when no payments are read, while the daemon runs."""
+    name, running = "service.awake", system.running
     if running is None:
         return Check(
             name, Status.SKIP, "the daemon does not run, so nothing keeps the machine awake", "momo daemon start"
         )  # fmt: skip
     why = running.awake.why
     match running.awake.hold:
-        case Hold.OFF:
+        case AwakeState.OFF:
             return Check(
-                name, Status.SKIP, "the machine may sleep, and read no payment meanwhile",
+                name, Status.SKIP, "the machine may go to sleep; while it sleeps, no payment is read",
                 "momo config set power.keep_awake plugged",
             )  # fmt: skip
-        case Hold.ON_BATTERY:
-            return Check(name, Status.OK, "on battery, where it may sleep")
-        case Hold.HELD:
+        case AwakeState.ON_BATTERY:
+            return Check(name, Status.OK, "the machine is on battery and may sleep, as set")
+        case AwakeState.HELD:
             return Check(
-                name, Status.OK, "the machine does not sleep while momo serves, but for its lid"
+                name, Status.OK, "the machine stays awake while momo runs, unless its lid is closed"
             )
-        case Hold.IDLE_ONLY:
+        case AwakeState.IDLE_ONLY:
             return Check(
-                name, Status.WARN, f"a desktop's own timer may still put the machine to sleep ({why})",
+                name, Status.WARN, f"the desktop's automatic suspend may still put the machine to sleep ({why})",
                 "switch automatic suspend off in the desktop's settings, or momo service install --system",
             )  # fmt: skip
     return Check(
@@ -69,3 +68,25 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def timer_checks(system: System) -> Iterator[Check]:
+    """Check for systemd timers and /etc/cron.d; a user's crontab cannot be read without `crontab`."""
+    found = installed_units(system, "timer")
+    if found:
+        names = ", ".join(path.name for path, _ in found)
+        yield Check("timers.installed", Status.OK, f"installed: {names}")
+        return
+    cron = system.root / "etc" / "cron.d"
+    for path in sorted(cron.glob("*")) if cron.is_dir() else ():
+        try:
+            if "momo " in path.read_text("utf-8", "replace"):
+                yield Check("timers.installed", Status.OK, f"{path} runs momo")
+                return
+        except OSError:
+            continue
+    yield Check(
+        "timers.installed", Status.SKIP,
+        "no timer is installed; a crontab may do the same: momo doctor backup shows whether backups are recent",
+        "momo service install --timers",
+    )  # fmt: skip

@@ -1,51 +1,53 @@
-"""The area `socket`: the door between `momo` and the daemon."""
+"""The area `socket`: the local socket between `momo` and the daemon."""
 
 import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.doctor.checks import Check, Patient, Status
-from daemon.lock import HomeLock, Locked
+from daemon.doctor.checks import Check, Status, System
+from daemon.runtime.locks import HomeLock, Locked
 
 
-def checks(patient: Patient) -> Iterator[Check]:
-    """Examine the socket."""
-    path = Path(patient.shop.socket)
+def checks(system: System) -> Iterator[Check]:
+    """Check the socket."""
+    path = Path(system.shop.socket)
     folder = path.parent
     try:
         mode = stat.S_IMODE(folder.stat().st_mode)
     except OSError:
-        yield Check("socket.folder", Status.SKIP, f"{folder} is not there: the daemon makes it")
+        yield Check(
+            "socket.folder", Status.SKIP, f"{folder} does not exist yet: the daemon creates it"
+        )
     else:
         if mode & 0o077:
             yield Check(
                 "socket.folder",
                 Status.FAIL,
-                f"others may enter {folder} (mode {mode:04o})",
+                f"other users may open {folder} (mode {mode:04o})",
                 f"chmod 700 {folder}",
                 remedy=lambda: _close(folder),
             )
         else:
-            yield Check("socket.folder", Status.OK, f"only its owner may enter {folder}")
-    yield _answers(patient, path)
+            yield Check("socket.folder", Status.OK, f"only its owner may open {folder}")
+    yield _answers(system, path)
 
 
-def _answers(patient: Patient, path: Path) -> Check:
+def _answers(system: System, path: Path) -> Check:
     if not path.exists():
-        if patient.running is None:
+        if system.running is None:
             return Check(
                 "socket.answers", Status.SKIP, "there is no socket: the daemon does not run"
             )
         return Check(
             "socket.answers",
             Status.FAIL,
-            f"the daemon runs and {path} is gone: somebody removed it",
+            f"the daemon runs, but {path} was removed",
             "momo daemon stop, then momo daemon start",
         )
     if not stat.S_ISSOCK(path.stat().st_mode):
         return Check(
-            "socket.answers", Status.FAIL, f"{path} is no socket: it is in the way",
+            "socket.answers", Status.FAIL, f"{path} is another file, not a socket",
             f"move {path} away",
         )  # fmt: skip
     with socket.socket(socket.AF_UNIX) as probe:
@@ -56,16 +58,16 @@ def _answers(patient: Patient, path: Path) -> Check:
             return Check(
                 "socket.answers",
                 Status.WARN,
-                f"{path} was left behind by a daemon that is gone; the next start removes it",
+                f"{path} is left over from a daemon that has ended; the next start removes it",
                 "momo daemon start",
-                remedy=lambda: _remove(patient, path),
+                remedy=lambda: _remove(system, path),
             )
         except OSError as error:
             return Check(
                 "socket.answers", Status.FAIL, f"{path} cannot be reached: {error}",
                 "momo daemon status",
             )  # fmt: skip
-    return Check("socket.answers", Status.OK, f"somebody answers at {path}")
+    return Check("socket.answers", Status.OK, f"the daemon answers at {path}")
 
 
 def _close(folder: Path) -> str:
@@ -73,13 +75,13 @@ def _close(folder: Path) -> str:
     return f"chmod 700 {folder}"
 
 
-def _remove(patient: Patient, path: Path) -> str:
-    """Remove a socket that nobody serves. The lock makes sure that no daemon is about to."""
-    lock = HomeLock(patient.shop.lock)
+def _remove(system: System, path: Path) -> str:
+    """Remove an unused socket. The lock ensures that no daemon is starting."""
+    lock = HomeLock(system.shop.lock)
     try:
         lock.take()
     except Locked as error:
-        return f"left alone: {error}"
+        return f"not removed: {error}"
     try:
         path.unlink(missing_ok=True)
     finally:

@@ -1,9 +1,7 @@
-"""One task per port: open it, read what the phone says, store it, and only then let the slots be emptied.
+"""One task per port: opens it, stores the messages that the session reads, and only then has the slots emptied.
 
-The session (sans-I/O) says what it read; a worker stores it in batches while the next commands run; `stored` tells
-the session which parts are durable. A port that vanishes or hangs is opened again after 1 to 60 s.
-
-It is longer than 300 lines because everything that may happen to one port, and what is said of it, stands together.
+The sans-I/O session emits the parts it read; a worker stores them in batches while the next commands run; `stored`
+marks them as durable in the session. A port that disappears or hangs is opened again after 1 to 60 s (back-off).
 """
 
 import asyncio
@@ -13,83 +11,84 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from daemon.core.errors import Unavailable
-from daemon.core.phones import Condition
-from daemon.core.requests import PhoneIdentity, ReadPart, Source
+from daemon.core.inputs import PhoneIdentity, ReadPart, Source
+from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
-from daemon.flows import identify, ingest
-from daemon.flows.note_modem import note_modem
-from daemon.log import Log
+from daemon.flows.lines import modems
+from daemon.flows.lines.modems import note_modem
+from daemon.flows.messages import ingest
 from daemon.loops.texts import TextLoop
-from daemon.loops.unlocking import Unlocking
-from daemon.modem import session_values as said
+from daemon.loops.unlock_sim import SimUnlocker
 from daemon.modem.discovery import role_of
-from daemon.modem.families import GENERIC, Family, family_of
 from daemon.modem.port import Closed, Link, Port, PortError, PortGone, open_port
-from daemon.modem.session import Session
-from daemon.modem.session_send import SmsEnded, SmsPartSent
+from daemon.modem.quirks import GENERIC, Family, family_of
+from daemon.modem.session import events as session_events
+from daemon.modem.session.send import SmsEnded, SmsPartSent
+from daemon.modem.session.session import Session
+from daemon.runtime.log import Log
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""Between tries to open a port; a plugged-in modem needs seconds until it answers."""
+"""Between tries to open a port; a newly plugged-in modem needs seconds until it answers."""
 
 JITTER: Final = 0.2
-"""So much less at most, so that phones on one hub that lost its power do not all start at once."""
+"""Largest reduction of a pause, so that phones on one hub do not all start at once after a power loss."""
 
 RESTART_EVERY_S: Final = 600.0
-"""No phone is restarted more often (modems.md section 6)."""
+"""Shortest time between two restarts of a phone (modems.md section 6)."""
 
 HANGS_BEFORE_RESTART: Final = 2
-"""The first time it is enough to open the port again."""
+"""After the first hang the port is only opened again."""
 
 NOTED_MAX: Final = 200
-"""Unknown lines remembered per port, so that each is logged once and a storm fills nothing."""
+"""Unknown lines remembered per port, so that each is logged once and memory stays bounded."""
 
 SERVING: Final = frozenset({"ready", "hilink", "not_storing"})
-"""States of a phone that was set up."""
+"""States of a phone that is set up."""
 
 BATCH_MAX: Final = 64
-"""Parts stored in one transaction."""
+"""Parts stored in one database transaction."""
 
-LINGER_S: Final = 0.001
-"""How long a part waits for those behind it that are announced and not yet read: one commit then serves a whole
-message. A phone that takes longer to answer gains nothing and loses this."""
+GROUP_COMMIT_S: Final = 0.001
+"""How long a part waits for announced parts that are not read yet, so that one commit stores a whole message
+(group commit). With a slower phone there is no gain, and this delay is lost."""
 
 INSPECT_S: Final = 15.0
-"""A phone that is reading a long list may be so late; a person waits no longer."""
+"""Time limit of an inspection; a phone that is reading a long list may need this long."""
 
-STORE_AGAIN_S: Final = 5.0
-"""Between two tries to store while the disk is full: the phone's storage is small, so go on soon."""
+STORE_RETRY_S: Final = 5.0
+"""Between two tries to store while the disk is full; short, because the phone's storage is small."""
 
 
 class Simulated(Protocol):
-    """A program that plays a phone."""
+    """A program that simulates a phone."""
 
     source: Source
 
     def taken(self, pdus: Sequence[str]) -> None:
-        """Learn that these were read and are durable."""
+        """Handle that these PDUs were read and are durable."""
 
 
 @dataclass(slots=True)
 class PhoneState:
-    """What `status` shows of one port."""
+    """State of one port for `status`."""
 
     port: str
     state: str = "opening"
     detail: str = ""
     next_step: str = ""
     device_id: str | None = None
-    health: said.Health | None = None
+    health: session_events.Health | None = None
     health_at_us: int | None = None
     last_sms_at_us: int | None = None
     noted: set[str] = field(default_factory=set)
     simulated: bool = False
     mute: bool = False
-    """Nothing ever answered `AT` here: perhaps another port of the device does."""
+    """This port never answered `AT`: perhaps another port of the device does."""
 
     @property
-    def condition(self) -> Condition:
-        """The same as a value for those who show it."""
-        base = Condition(
+    def condition(self) -> ModemHealth:
+        """The state as an immutable value for display."""
+        base = ModemHealth(
             self.port,
             self.state,
             self.detail,
@@ -122,24 +121,24 @@ class PortLoop:
         env: Env,
         path: str,
         log: Log,
-        door: Callable[[str], Port] = open_port,
-        told_hung: set[str] | None = None,
+        opener: Callable[[str], Port] = open_port,
+        reported_hung: set[str] | None = None,
         simulated: "Simulated | None" = None,
     ) -> None:
         """Prepare to serve a port.
 
         Args:
-            env: The shop's doors.
-            path: The port.
-            log: For what happens.
-            door: Opens it.
-            told_hung: Phones of which the journal says that they hang, and not yet that they answer again; shared by
-                all ports, since a phone that is pulled out may come back at another.
-            simulated: Set for a program that plays a phone: nothing about it is written down, and all that it reads is
+            env: The daemon's environment.
+            path: Path of the port.
+            log: The log.
+            opener: Opens the port.
+            reported_hung: Phones recorded in the journal as hung and not yet as answering again; shared by all ports,
+                since an unplugged phone may return at another port.
+            simulated: Set for a program that simulates a phone: the phone is not recorded, and its messages are in
                 test mode.
         """
         self._env = env
-        self._open = door
+        self._open = opener
         self._log = log
         self.state = PhoneState(path, simulated=simulated is not None)
         self._simulated = simulated
@@ -147,26 +146,31 @@ class PortLoop:
         self._worker = f"modem {path}"
         self._source: Source | None = None
         self._texting = TextLoop(env, log, self._sends_from)
-        self._queue: list[said.StoredPart | said.Identified | said.HiLink | said.Watermark] = []
-        """What is to be stored, in the order it came: a part belongs to the SIM that was named before it."""
+        self._queue: list[
+            session_events.StoredPart
+            | session_events.Identified
+            | session_events.HiLink
+            | session_events.Watermark
+        ] = []
+        """Items to store, in order of arrival: a part belongs to the SIM identified before it."""
         self._queued = asyncio.Event()
         self._present: str | None = None
-        """The device that this port brought in and has not taken out yet."""
+        """The device that is recorded as present at this port."""
         self._link: Link | None = None
         self._session: Session | None = None
         self._family: Family = GENERIC
         self._hangs = 0
         self._restarted_at: float | None = None
         self._hilink = ""
-        self._told_hung = set[str]() if told_hung is None else told_hung
-        self._unlocking = Unlocking(env, path, log, self._say)
+        self._reported_hung = set[str]() if reported_hung is None else reported_hung
+        self._unlocking = SimUnlocker(env, path, log, self._say)
         self._answered = False
-        """A modem spoke at this port once: when it hangs, this is still the port to wake it at."""
+        """A modem has answered at this port: if it hangs, retries stay on this port."""
         self._asked = asyncio.Event()
-        """Set when the phone has said how it fares."""
+        """Set when a `Health` event has arrived."""
 
     async def run(self) -> None:
-        """Open, serve, back off, again. Ends only by cancellation."""
+        """Open and serve the port, with back-off, until cancelled."""
         failures = 0
         while True:
             try:
@@ -182,7 +186,7 @@ class PortLoop:
             await asyncio.sleep(self._delay_s(failures))
 
     async def inspect(self) -> bool:
-        """Ask the phone how it fares, through the session that reads its messages; False when it does not say."""
+        """Refresh the phone's health through the running session; False when the phone does not answer in time."""
         if self._link is None or self._session is None:
             return False
         self._asked.clear()
@@ -195,13 +199,13 @@ class PortLoop:
         return True
 
     def reopen(self) -> None:
-        """Close the port and open it again at once: the machine slept, and the phone may have lost its settings."""
+        """Close the port and open it again at once: after a sleep of the machine the phone may have lost its settings."""
         if self._link is not None:
             self._say("resuming", "the computer was asleep")
             self._link.close()
 
     def _delay_s(self, failures: int) -> float:
-        """Return how long to wait before the next try, 1 to 60 s."""
+        """Return the back-off before the next try, 1 to 60 s."""
         longest = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0]
         return max(BACK_OFF_S[0], longest * (1 - JITTER * self._env.entropy.unit()))
 
@@ -209,14 +213,14 @@ class PortLoop:
         self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
 
     async def _serve(self) -> bool:
-        """Serve one opening of the port; True when the phone got as far as being ready."""
+        """Open and serve the port once; True when the phone became ready."""
         port = self._open(self._path)
         started = self._env.clock.monotonic()
         restart = self._restart_now(started)
         session = Session(self._session_settings(restart=restart), started)
         if restart:
             self._log.warning("modem.restart", port=self._path)
-            self._say("restarting", "the phone hangs and was told to restart")
+            self._say("restarting", "the phone hangs and is being restarted")
         elif not self._hangs:
             self._say("starting")
         self._queue.clear()
@@ -236,32 +240,32 @@ class PortLoop:
             await asyncio.wait({*ours, closing}, return_when=asyncio.FIRST_COMPLETED)
             for mine in ours:
                 if mine.done():
-                    mine.result()  # a fault of ours: crash the task, loudly
+                    mine.result()  # an unexpected exception ends the task
             why = closing.result()
             self._log.warning("modem.closed", port=self._path, why=str(why))
             ready = self.state.state in SERVING
             self._say_closed(why, self._env.clock.monotonic() - started)
             if self.state.state == "hung":
-                await self._tell_hung(why)
+                await self._report_hung(why)
             return ready
         finally:
             self._link = self._session = None
-            self._env.pulse.rest(self._worker)
+            self._env.heartbeats.rest(self._worker)
             for task in (storing, closing, unlocking):
                 task.cancel()
             link.close()
-            # Our own cancellation must pass through here, or the daemon could not be stopped.
+            # A cancellation must not be suppressed here, or the daemon could not be stopped.
             texting.stop()
             await asyncio.gather(storing, closing, sending, unlocking, return_exceptions=True)
             device_id = self._present or self._unlocking.device_id
             self._present = self._unlocking.device_id = None
             if device_id is not None:
                 with contextlib.suppress(Unavailable):
-                    await identify.leave(self._env, device_id)
+                    await modems.disconnect(self._env, device_id)
 
-    def _session_settings(self, *, restart: bool) -> said.SessionSettings:
+    def _session_settings(self, *, restart: bool) -> session_events.SessionSettings:
         settings = self._env.config.modems
-        return said.SessionSettings(
+        return session_events.SessionSettings(
             poll_s=settings.poll_s,
             sweep_s=settings.sweep_s,
             heartbeat_s=settings.heartbeat_s,
@@ -271,16 +275,16 @@ class PortLoop:
             restart=restart,
         )
 
-    async def _tell_hung(self, why: object) -> None:
-        """Write down that the phone hangs, once until it answers again."""
+    async def _report_hung(self, why: object) -> None:
+        """Record in the journal that the phone hangs, once until it answers again."""
         device_id = self.state.device_id
-        if device_id is None or device_id not in self._told_hung:
+        if device_id is None or device_id not in self._reported_hung:
             if device_id is not None:
-                self._told_hung.add(device_id)
-            await self._journal(said.Hung(str(why)))
+                self._reported_hung.add(device_id)
+            await self._journal(session_events.Hung(str(why)))
 
     def _restart_now(self, now: float) -> bool:
-        """Say whether to restart a phone that goes on hanging; note that it is done."""
+        """Return whether to restart a phone that still hangs, and record the restart time."""
         if self._hangs < HANGS_BEFORE_RESTART or not self._family.restart:
             return False
         if self._restarted_at is not None and now < self._restarted_at + RESTART_EVERY_S:
@@ -288,10 +292,10 @@ class PortLoop:
         self._restarted_at = now
         return True
 
-    def _say_closed(self, why: PortGone | said.Hung | Closed, served_s: float) -> None:
+    def _say_closed(self, why: PortGone | session_events.Hung | Closed, served_s: float) -> None:
         if isinstance(why, Closed) and self.state.state == "resuming":
             return
-        if not isinstance(why, said.Hung):
+        if not isinstance(why, session_events.Hung):
             self._say("gone", str(why))
             return
         self._answered |= why.answered
@@ -306,7 +310,7 @@ class PortLoop:
             self._say("hung", why.why, "pull the modem out, wait 5 seconds and plug it in again")
 
     def _sends_from(self) -> Source | None:
-        """Return the SIM that SMS can be sent from now, None while there is none."""
+        """Return the SIM from which SMS can be sent now, None while there is none."""
         return self._source if self.state.state in SERVING and self._simulated is None else None
 
     def _say_ready(self) -> None:
@@ -316,67 +320,67 @@ class PortLoop:
             return
         self._say(
             "hilink",
-            f"this stick keeps its messages to itself: {self._hilink}",
+            f"this stick does not pass its messages to the computer: {self._hilink}",
             "read them at http://192.168.8.1; use another modem, or have its firmware changed to one without HiLink",
         )
         self._log.error("modem.hilink", port=self._path, why=self._hilink)
-        self._queue.append(said.HiLink(self._hilink))
+        self._queue.append(session_events.HiLink(self._hilink))
         self._queued.set()
 
-    def _heard(self, events: Sequence[said.Event]) -> None:  # noqa: C901, PLR0912 - a case each
-        """Take the session's events; called in the loop, must not block."""
+    def _heard(self, events: Sequence[session_events.Event]) -> None:  # noqa: C901, PLR0912 - a case each
+        """Handle the session's events; called in the event loop, must not block."""
         for event in events:
             match event:
-                case said.PartsRead(parts=parts):
+                case session_events.PartsRead(parts=parts):
                     if self.state.state == "hilink":
-                        self._say("ready")  # it can be read after all
+                        self._say("ready")  # messages can be read after all
                     self._live_step()
                     self._queue.extend(parts)
                     self.state.last_sms_at_us = self._env.clock.now_us()
                     self._queued.set()
-                case said.Identified(manufacturer=maker, model=model, firmware=firmware):
+                case session_events.Identified(manufacturer=maker, model=model, firmware=firmware):
                     self._family = family_of(maker, model, firmware)
                     self._answered = True
                     self._unlocking.opened(event.iccid, event.imei)
                     self._queue.append(event)
                     self._queued.set()
-                case said.HiLink(why=why):
+                case session_events.HiLink(why=why):
                     self._hilink = why
-                case said.Watermark():
-                    self._tell_storage(event)
-                case said.Ready():
+                case session_events.Watermark():
+                    self._report_storage(event)
+                case session_events.Ready():
                     self._say_ready()
-                case said.Health():
+                case session_events.Health():
                     self.state.health = event
                     self.state.health_at_us = self._env.clock.now_us()
                     self._asked.set()
-                case said.PinNeeded():
+                case session_events.PinNeeded():
                     self._unlocking.needed(event)
-                case said.PinRefused():
+                case session_events.PinRefused():
                     self._unlocking.refused()
-                case said.SimAbsent(why=why):
+                case session_events.SimAbsent(why=why):
                     self._say("no_sim", why, "put the SIM in and plug the modem in again")
                 case SmsPartSent() | SmsEnded():
                     self._texting.heard(event)
-                case said.KeptOnPhone(part=part, why=why):
+                case session_events.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
-                case said.Noted(line=line, what=said.Note.LINE):
+                case session_events.Noted(line=line, what=session_events.Note.LINE):
                     self._note(line, _shape(line))
-                case said.Noted(line=line, what=what):
+                case session_events.Noted(line=line, what=what):
                     self._note(line, f"{what}: {line}")
                 case _:
                     pass
 
     def _live_step(self) -> None:
-        self._env.precedence.step(self._env.clock.monotonic())
+        self._env.live_priority.step(self._env.clock.monotonic())
 
     def _offer_pin(self, owner: str, pin: str) -> None:
-        """Hand a PIN to the session; on a link that is closed it is lost, and never typed."""
+        """Offer a PIN to the session; on a closed link it is dropped and never entered."""
         session, link = self._session, self._link
         if session is not None and link is not None:
             link.do(lambda now: session.offer_pin(owner, pin, now))
 
-    def _tell_storage(self, mark: said.Watermark) -> None:
+    def _report_storage(self, mark: session_events.Watermark) -> None:
         self._log.warning(
             "modem.storage", port=self._path, storage=mark.storage, used=mark.used, total=mark.total
         )
@@ -384,40 +388,44 @@ class PortLoop:
         self._queued.set()
 
     async def _journal(
-        self, fact: said.Hung | said.HiLink | said.Watermark | said.Identified
+        self,
+        fact: session_events.Hung
+        | session_events.HiLink
+        | session_events.Watermark
+        | session_events.Identified,
     ) -> None:
-        """Write down what happened to the phone; where that cannot be now, the log has it."""
+        """Record an event of the phone in the journal; if that is impossible now, it is only in the log."""
         if self._simulated is not None:
             return
         facts: dict[str, str | int | None] = {"port": self._path}
         match fact:
-            case said.Watermark(storage=storage, used=used, total=total, high=high):
+            case session_events.Watermark(storage=storage, used=used, total=total, high=high):
                 kind = "storage_high" if high else "storage_low"
                 facts |= {"storage": storage, "used": used, "total": total}
-            case said.Hung(why=why):
+            case session_events.Hung(why=why):
                 kind, facts["why"] = "hung", why
-            case said.HiLink(why=why):
+            case session_events.HiLink(why=why):
                 kind, facts["why"] = "hilink", why
-            case said.Identified():
+            case session_events.Identified():
                 kind = "answers"
         with contextlib.suppress(Unavailable):
             await note_modem(self._env, kind, self.state.device_id, facts)
 
     def _note(self, line: str, shape: str) -> None:
-        """Log what no table knows, once; of a line what it looks like rather than what it says."""
+        """Log an unknown line, error or modem once; of a line only its shape."""
         if line not in self.state.noted and len(self.state.noted) < NOTED_MAX:
             self.state.noted.add(line)
             self._log.info("modem.unknown_line", port=self._path, shape=shape)
 
     async def _store(self, link: Link, session: Session) -> None:
-        """Store what was read, in the order it came, as batches; then tell the session that it is durable."""
+        """Store queued items in order, parts in batches; then mark the parts as durable in the session."""
         while True:
             await self._queued.wait()
             self._queued.clear()
             while self._queue:
-                self._env.promise(self._worker)
-                if not isinstance(first := self._queue[0], said.StoredPart):
-                    if isinstance(first, said.Identified):
+                self._env.heartbeat(self._worker)
+                if not isinstance(first := self._queue[0], session_events.StoredPart):
+                    if isinstance(first, session_events.Identified):
                         await self._identify(first)
                     else:
                         await self._journal(first)
@@ -429,27 +437,27 @@ class PortLoop:
                     continue
                 del self._queue[: len(batch)]
                 link.stored(batch)
-            self._env.pulse.rest(self._worker)
+            self._env.heartbeats.rest(self._worker)
 
     async def _linger(self, session: Session) -> None:
-        """Wait a moment for parts that are announced, so that they share a commit with those that are here."""
+        """Wait a moment for announced parts, so that they share a commit with the queued ones."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LINGER_S):
+            async with asyncio.timeout(GROUP_COMMIT_S):
                 while session.expects_parts and len(self._queue) < BATCH_MAX:
                     self._queued.clear()
                     await self._queued.wait()
 
-    def _next_batch(self) -> list[said.StoredPart]:
-        """Return the parts at the head of the queue, of one SIM."""
-        batch: list[said.StoredPart] = []
+    def _next_batch(self) -> list[session_events.StoredPart]:
+        """Return the parts at the head of the queue, all from one SIM."""
+        batch: list[session_events.StoredPart] = []
         for waiting in self._queue[:BATCH_MAX]:
-            if not isinstance(waiting, said.StoredPart):
+            if not isinstance(waiting, session_events.StoredPart):
                 break
             batch.append(waiting)
         return batch
 
-    async def _ingest(self, batch: Sequence[said.StoredPart]) -> bool:
-        """Store a batch; False, after a pause, when that is not possible now."""
+    async def _ingest(self, batch: Sequence[session_events.StoredPart]) -> bool:
+        """Store a batch; after a pause return False when that is impossible now."""
         assert self._source is not None, (
             "the session says who the phone is before it hands out parts"
         )
@@ -457,10 +465,10 @@ class PortLoop:
         try:
             taken = await ingest.ingest(self._env, self._source, parts)
         except Unavailable as error:
-            # Nothing was stored, so nothing is deleted: the messages stay on the phone.
+            # The parts were not stored, so they are not deleted: they stay on the phone.
             self._log.error("ingest.unavailable", why=error.why)
             self._say("not_storing", error.why)
-            await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
+            await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
             return False
         self._live_step()
         for fault in taken.faults:
@@ -473,14 +481,14 @@ class PortLoop:
             self._simulated.taken([part.pdu for part in batch])
         return True
 
-    async def _identify(self, identity: said.Identified) -> None:
+    async def _identify(self, identity: session_events.Identified) -> None:
         if self._simulated is not None:
             self._source = self._simulated.source
             self.state.device_id = self._source.device_id
             return
         while True:
             try:
-                self._source = await identify.identify(
+                self._source = await modems.identify(
                     self._env,
                     PhoneIdentity(
                         port=self._path,
@@ -494,16 +502,16 @@ class PortLoop:
                 )
             except Unavailable as error:
                 self._log.error("identify.unavailable", why=error.why)
-                await asyncio.sleep(min(error.retry_after_s, STORE_AGAIN_S))
+                await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
                 continue
             self.state.device_id = self._present = self._source.device_id
             self._texting.wake()
-            if self._source.device_id in self._told_hung:
-                self._told_hung.discard(self._source.device_id)
+            if self._source.device_id in self._reported_hung:
+                self._reported_hung.discard(self._source.device_id)
                 await self._journal(identity)
             return
 
 
 def _shape(line: str) -> str:
-    """Return what a line looks like without what it says: a line may hold a message or a number."""
+    """Return a line's prefix with digits masked: the rest may contain a message or a number."""
     return "".join("0" if c.isdigit() else c for c in line.split(":", maxsplit=1)[0][:40])

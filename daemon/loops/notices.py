@@ -1,4 +1,4 @@
-"""Tell the owner: read the journal as it grows, and send what is due over each channel."""
+"""Loop of notices to the owner: reads new journal entries and sends due notices over each channel."""
 
 import asyncio
 import contextlib
@@ -8,25 +8,26 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
 from daemon.env import Env
-from daemon.flows import notices
-from daemon.log import Log
-from daemon.notices.channels import Channel, NotSent
-from daemon.secrets import SecretsLocked
-from daemon.store import events, notice_outbox
+from daemon.flows.upkeep import notices
+from daemon.runtime.log import Log
+from daemon.runtime.secrets import SecretsLocked
+from daemon.sender.owner_notices import Channel, NotSent
+from daemon.store import journal
+from daemon.store.upkeep import notices as store_notices
 
 SETTLE_S: Final = 1.0
-"""After a line was added: payments go first, and what comes together is read together."""
+"""Debounce after a new journal entry: payments go first, and entries made together are read together."""
 DIGEST_EVERY_S: Final = 60.0
 SEND_S: Final = 60.0
-"""A mail server may take so long, step by step."""
+"""Longest time of sending one notice; a mail server may be slow at each step."""
 WORKER: Final = "notices"
 
 
 class NoticeLoop:
-    """Gathers and sends."""
+    """Collects and sends notices."""
 
     def __init__(self, env: Env, channels: Mapping[str, Channel], log: Log) -> None:
-        """Make it; `channels` are those that the settings name."""
+        """Create the loop; `channels` are those named in the settings."""
         self._env = env
         self._channels = dict(channels)
         self._log = log
@@ -34,12 +35,12 @@ class NoticeLoop:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        unsubscribe = self._env.store.subscribe(events.TOPIC, self._wake.set)
+        unsubscribe = self._env.store.subscribe(journal.TOPIC, self._wake.set)
         try:
-            after = await self._env.store.read(notice_outbox.cursor)
+            after = await self._env.store.read(store_notices.cursor)
             while True:
                 self._wake.clear()
-                self._env.promise(WORKER)
+                self._env.heartbeat(WORKER)
                 wait_s = DIGEST_EVERY_S
                 try:
                     gathered = await notices.gather(self._env, after, list(self._channels))
@@ -49,7 +50,7 @@ class NoticeLoop:
                     wait_s = 0 if gathered.more else await self._wait_s()
                 except Unavailable as error:
                     self._log.warning("notices.unavailable", why=error.why)
-                self._env.promise(WORKER, wait_s + SETTLE_S)
+                self._env.heartbeat(WORKER, wait_s + SETTLE_S)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await self._wake.wait()
@@ -64,16 +65,16 @@ class NoticeLoop:
             if channel is None:
                 error = f"the settings name no {send.channel} any more"
             else:
-                self._env.promise(WORKER, SEND_S)
+                self._env.heartbeat(WORKER, SEND_S)
                 try:
                     await channel.send(send.id, send.subject, send.body)
                 except (NotSent, SecretsLocked) as failure:
                     error = str(failure)
                     self._log.warning("notice.not_sent", channel=send.channel, why=error)
-            await notices.tried(self._env, send, error)
+            await notices.record_try(self._env, send, error)
 
     async def _wait_s(self) -> float:
-        due_at = await self._env.store.read(notice_outbox.next_due)
+        due_at = await self._env.store.read(store_notices.next_due)
         if due_at is None:
             return DIGEST_EVERY_S
         left = (due_at - self._env.clock.now_us()) / SECOND_US

@@ -1,32 +1,30 @@
-"""Which ports are served: those named on the command line, or those found on the machine."""
+"""Selection of the served ports: those named on the command line, or those found on the machine."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from daemon.core.phones import Condition
+from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
-from daemon.log import Log
 from daemon.loops.modems import PhoneState, PortLoop, Simulated
 from daemon.modem.discovery import find_ports, reject_port
 from daemon.modem.port import Port, open_port
-from daemon.system import Clock
+from daemon.runtime.log import Log
+from daemon.runtime.system import Clock
 
-LOOK_S: Final = 1.0
+SCAN_S: Final = 1.0
 """Listing the device folders each second costs 0.03 % of a core and needs no inotify."""
-
-
 WORKER: Final = "ports"
 
 GONE: Final = frozenset({"gone", "unreachable"})
 """States in which a port is not held open."""
 
 ASLEEP_S_MIN: Final = 5.0
-"""Sleeping machines stop one clock and not the other; less than this is how they are read."""
+"""A sleep stops only the monotonic clock; smaller differences come from reading the two clocks."""
 
 
 class SleepWatch:
-    """Notices that the machine slept: the boot-time clock has run ahead of the monotonic one."""
+    """Detects that the machine slept: the boot-time clock is then ahead of the monotonic one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -37,13 +35,13 @@ class SleepWatch:
         ahead = self._clock.boottime() - self._clock.monotonic()
         slept = ahead - self._ahead
         if slept < ASLEEP_S_MIN:
-            return 0.0  # kept as it is, so that many short naps add up
+            return 0.0  # the old difference is kept, so that many short sleeps add up
         self._ahead = ahead
         return slept
 
 
 class Ports:
-    """One `PortLoop` per port, each in a task of its own."""
+    """Runs one `PortLoop` per port, each in its own task."""
 
     def __init__(
         self,
@@ -51,61 +49,61 @@ class Ports:
         log: Log,
         named: tuple[str, ...],
         find: Callable[[], list[str]] = find_ports,
-        door: Callable[[str], Port] = open_port,
+        opener: Callable[[str], Port] = open_port,
         reject: Callable[[str], None] = reject_port,
     ) -> None:
         self._env = env
         self._simulated: Mapping[str, Simulated] = {}
         self._reject = reject
-        self._door = door
+        self._opener = opener
         self._find = find
         self._log = log
         self._named = named
         self._loops: dict[str, PortLoop] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._told_hung = set[str]()
+        self._reported_hung = set[str]()
 
     def attach(self, simulated: Mapping[str, Simulated]) -> None:
-        """Serve these paths too, before `run`: behind each a program plays a phone."""
+        """Add the paths of simulated phones; call before `run`."""
         self._simulated = simulated
 
     def states(self) -> list[PhoneState]:
-        """Return what each port is doing."""
+        """Return the state of each port."""
         return [loop.state for loop in self._loops.values()]
 
-    def conditions(self) -> list[Condition]:
-        """Return the same for those who show it."""
+    def conditions(self) -> list[ModemHealth]:
+        """Return the states as immutable values for display."""
         return [state.condition for state in self.states()]
 
     async def inspect(self, device_id: str) -> bool:
-        """Ask a phone how it fares now; False when it is not here, or does not say."""
+        """Refresh the health of a phone; False when it is not connected or does not answer."""
         loops = [loop for loop in self._loops.values() if loop.state.device_id == device_id]
         answers = [await loop.inspect() for loop in loops]
         return any(answers)
 
     async def run(self) -> None:
-        """Serve ports until cancelled; a fault in one ends all, loudly, rather than reading on half blind."""
+        """Serve ports until cancelled; an unexpected exception in one ends all, so that it is noticed."""
         watch = SleepWatch(self._env.clock)
         try:
             async with asyncio.TaskGroup() as group:
                 for path in (*self._named, *self._simulated):
                     self._start(group, path)
                 while True:
-                    self._env.promise(WORKER, LOOK_S)
+                    self._env.heartbeat(WORKER, SCAN_S)
                     if slept := watch.slept_s():
                         self._log.info("modem.resume", slept_s=round(slept))
                         for loop in self._loops.values():
                             loop.reopen()
                     if not self._named:
                         self._look(group)
-                    await asyncio.sleep(LOOK_S)
+                    await asyncio.sleep(SCAN_S)
         finally:
             self._tasks.clear()
 
     def _look(self, group: asyncio.TaskGroup) -> None:
-        """Serve what has come, and let go of what is no longer there; a port in use closes by itself first.
+        """Start new ports and drop missing ones; an open port is dropped after it has closed by itself.
 
-        A port that never answered gives way to the next one of the same device: only one of a stick's takes commands.
+        A port that never answered is replaced by the next one of its device: only one port of a stick accepts commands.
         """
         mute = [path for path, loop in self._loops.items() if loop.state.mute]
         for path in mute:
@@ -125,8 +123,8 @@ class Ports:
             self._env,
             path,
             self._log,
-            self._door,
-            self._told_hung,
+            self._opener,
+            self._reported_hung,
             self._simulated.get(path),
         )
         self._loops[path] = loop

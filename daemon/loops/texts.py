@@ -1,4 +1,4 @@
-"""Send what payers are owed over one open port, one SMS at a time, and write down what came of each."""
+"""Sending of due SMS to payers over one open port, one at a time; records the result of each."""
 
 import asyncio
 import contextlib
@@ -6,29 +6,29 @@ from collections.abc import Callable
 from typing import Final
 
 from daemon.core.errors import Unavailable
+from daemon.core.inputs import Source
 from daemon.core.limits import SECOND_US
-from daemon.core.requests import Source
 from daemon.env import Env
-from daemon.flows import send_text
-from daemon.log import Log
+from daemon.flows.payments import texts
 from daemon.modem.port import Link
-from daemon.modem.session import Session
-from daemon.modem.session_send import SmsEnded, SmsPartSent, SmsResult
-from daemon.store import texts
-from privacy.faults import fault as described
+from daemon.modem.session.send import SmsEnded, SmsPartSent, SmsResult
+from daemon.modem.session.session import Session
+from daemon.runtime.log import Log
+from daemon.store.payments import texts as store_texts
+from parsers.masking import describe_error as described
 
-LOOK_AGAIN_S: Final = 30.0
-"""The outbox is looked at so often at least, whatever its timers say (a laptop that slept)."""
+REREAD_S: Final = 30.0
+"""Longest time between two reads of the outbox; timers may be late after a sleep of the machine."""
 
-WRITE_AGAIN_S: Final = 5.0
-"""Between two tries to write down what came of an SMS, while the disk is full."""
+RECORD_RETRY_S: Final = 5.0
+"""Between two tries to record the result of an SMS while the disk is full."""
 
 
 class TextLoop:
-    """Feeds one session; it lives as long as the port is open."""
+    """Sends over one session; it lives as long as the port is open."""
 
     def __init__(self, env: Env, log: Log, ready: Callable[[], Source | None]) -> None:
-        """Make it; `ready` says where the port's phone sends from, None while it cannot send."""
+        """Create the loop; `ready` returns the sending SIM of the port, None while it cannot send."""
         self._env = env
         self._log = log
         self._ready = ready
@@ -36,49 +36,49 @@ class TextLoop:
         self._stopping = False
         self._heard: list[SmsPartSent | SmsEnded] = []
         self._open: str | None = None
-        """The SMS that was handed over and whose end is not written down."""
+        """The SMS passed to the session that has no recorded result yet."""
 
     def wake(self) -> None:
-        """Look at the outbox now: the phone has become ready."""
+        """Read the outbox now, because the phone has become ready."""
         self._wake.set()
 
     def heard(self, event: SmsPartSent | SmsEnded) -> None:
-        """Take what the session says; must not block."""
+        """Queue an event of the session; must not block."""
         self._heard.append(event)
         self._wake.set()
 
     async def run(self, link: Link, session: Session) -> None:
-        """Run until `stop`. A fault of ours ends sending over this port and is logged: reading must go on."""
-        unsubscribe = self._env.store.subscribe(texts.TOPIC, self._wake.set)
+        """Run until `stop`. An unexpected exception is logged and ends only the sending: reading must continue."""
+        unsubscribe = self._env.store.subscribe(store_texts.TOPIC, self._wake.set)
         try:
             while not self._stopping:
                 self._wake.clear()
                 await self._write_down()
-                wait_s = LOOK_AGAIN_S if self._open else await self._send_next(link, session)
+                wait_s = REREAD_S if self._open else await self._send_next(link, session)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await self._wake.wait()
-            # What could not be written down is in doubt, which the next start says.
+            # A result that cannot be recorded is in doubt; the next start marks it so.
             session.abandon()
             self._heard += [e for e in session.events() if isinstance(e, SmsPartSent | SmsEnded)]
             await self._write_down()
-        except Exception as fault:  # noqa: BLE001 - told, not swallowed
+        except Exception as fault:  # noqa: BLE001 - logged, not swallowed
             self._log.error("sms.fault", error=described(fault))
         finally:
             unsubscribe()
 
     def stop(self) -> None:
-        """End `run` once what became of the SMS under way is written down; the port is closed."""
+        """End `run` after the result of the current SMS is recorded; the port is closed."""
         self._stopping = True
         self._wake.set()
 
     async def _send_next(self, link: Link, session: Session) -> float:
-        """Hand over what is due and return how long to sleep."""
+        """Pass the due SMS to the session and return the time to sleep in seconds."""
         source = self._ready()
         if source is None:
-            return LOOK_AGAIN_S
+            return REREAD_S
         try:
-            due = await send_text.lease(self._env, source.sim_key)
+            due = await texts.lease(self._env, source.sim_key)
         except Unavailable as error:
             return float(error.retry_after_s)
         if (outgoing := due.outgoing) is not None:
@@ -92,11 +92,11 @@ class TextLoop:
             link.do(hand_over)
             if not handed:  # the port has closed meanwhile
                 self.heard(SmsEnded(outgoing.id, SmsResult.RETRY, "the phone went away"))
-            return LOOK_AGAIN_S
+            return REREAD_S
         if due.next_at is None:
-            return LOOK_AGAIN_S
+            return REREAD_S
         wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
-        return min(max(wait_s, 0.05), LOOK_AGAIN_S)
+        return min(max(wait_s, 0.05), REREAD_S)
 
     async def _write_down(self) -> None:
         while True:
@@ -106,7 +106,7 @@ class TextLoop:
                 self._log.error("sms.unavailable", why=error.why)
                 if self._stopping:
                     return
-                await asyncio.sleep(WRITE_AGAIN_S)
+                await asyncio.sleep(RECORD_RETRY_S)
                 continue
             return
 
@@ -114,9 +114,9 @@ class TextLoop:
         while self._heard:
             event = self._heard[0]
             if isinstance(event, SmsPartSent):
-                await send_text.part_sent(self._env, event)
+                await texts.part_sent(self._env, event)
             else:
-                status = await send_text.ended(self._env, event)
+                status = await texts.ended(self._env, event)
                 self._log.info("sms", id=event.id, status=status, why=event.why)
                 self._open = None
             del self._heard[0]

@@ -1,9 +1,8 @@
-"""Finds the command ports of plugged-in modems, by what the kernel says of their USB devices.
+"""Discovery of the command ports of plugged-in modems, from the kernel's data about USB devices in /sys.
 
-A probe may hurt: a blind `AT` disturbs printers and resets Arduinos. So nothing is opened here, and
-only makers of modems count; a USB-to-serial chip (CH340, CP2102) has to be named by its owner. A
-stick has several ports and one of them takes commands; which one is in the table below, from
-ModemManager's udev rules and gammu's issues.
+Probing may do harm: a blind `AT` disturbs printers and resets Arduinos. So no device is opened, and only vendors of modems
+count; a USB-to-serial chip (CH340, CP2102) must be named by the owner. A stick has several ports and one of them accepts
+commands; a table names it, from ModemManager's udev rules and gammu's issues.
 """
 
 import os
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from daemon.modem.families import PortRole
+from daemon.modem.quirks import PortRole
 
 MODEM_VENDORS: Final = {
     "12d1": "Huawei",
@@ -26,11 +25,29 @@ MODEM_VENDORS: Final = {
     "1199": "Sierra",
     "1546": "u-blox",
 }
-_TTYS: Final = ("ttyUSB", "ttyACM")
-_BYTE: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
-_PARENTS_MAX: Final = 5
-"""From a tty's device to its USB device it is one step (ttyACM) or two (ttyUSB)."""
-
+SERIAL_CHIPS: Final = {
+    "1a86": "CH340",
+    "10c4": "CP210x",
+    "067b": "PL2303",
+    "0403": "FTDI",
+}
+"""The device behind them may be a modem or a printer: they are used only when the owner names the port."""
+STORAGE_MODES: Final = frozenset(
+    {
+        "12d1:1446", "12d1:14fe", "12d1:1520", "12d1:1521", "12d1:1505", "12d1:155b", "12d1:1f01",
+        "19d2:2000", "1bbb:f000", "05c6:1000", "0af0:6971", "1199:0fff",
+    }
+)  # fmt: skip
+"""Sticks that show only a CD-ROM until usb_modeswitch switches them (file names of usb-modeswitch-data)."""
+HILINK_MODES: Final = frozenset({"12d1:14db", "12d1:14dc"})
+"""Network cards with a web page: no tty, and no messages over AT (usb_modeswitch, balena-os#445)."""
+NETWORK_CARDS: Final = frozenset({"cdc_ether", "cdc_ncm", "rndis_host"})
+"""Drivers of sticks that act as a network card; those of real modems (qmi_wwan, cdc_mbim) are not included."""
+STORAGE_CLASS: Final = "08"
+VENDOR_CLASS: Final = "ff"
+COMMUNICATIONS_CLASS: Final = "02"
+ABSTRACT_CONTROL: Final = "02"
+"""Subclass of a standard modem (USB CDC PSTN 1.2): the driver is cdc_acm."""
 _INTERFACES: Final[dict[str, tuple[int, ...]]] = {
     "12d1": (2, 4, 0),  # old sticks without protocol numbers: PCUI is 2; E173 has it on 4
     "19d2": (1,),
@@ -55,7 +72,11 @@ _HUAWEI_PCUI: Final = ("ff", frozenset({"01", "02"}), "02")
 _HUAWEI_MODEM: Final = "01"
 """The protocol number of the port for dialling up."""
 _NEVER: Final = {"12d1": frozenset({1}), "2c7c": frozenset({0, 1}), "1e0e": frozenset({0, 1})}
-"""Diagnostics and GPS: they take what is written and never answer as a phone."""
+"""Interfaces for diagnostics and GPS: they accept data and never answer AT commands."""
+_TTYS: Final = ("ttyUSB", "ttyACM")
+_BYTE: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
+_PARENTS_MAX: Final = 5
+"""From a tty's device to its USB device it is one step (ttyACM) or two (ttyUSB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +90,17 @@ class _Port:
 
 
 class PortFinder:
-    """Looks again and again, cheaply: it asks about the devices only when the names changed."""
+    """Repeated, cheap search: reads the device data only when the names changed."""
 
     def __init__(self, dev: str = "/dev", sys: str = "/sys", quiet_looks: int = 3) -> None:
-        """Say where the device files and the kernel's tree are.
+        """Set the folders of the device files and of the kernel's tree.
 
         Args:
             dev: The folder of device files.
             sys: The kernel's tree.
-            quiet_looks: The names must have been the same for so many calls before a change
-                counts, since the ports of a stick and their by-id names come one after another.
-                What is there at the first call counts at once.
+            quiet_looks: Number of calls without a change of names before a change counts (debounce),
+                since the ports of a stick and their by-id names appear one after another.
+                Ports present at the first call count at once.
         """
         self._quiet_looks = quiet_looks
         self._quiet = quiet_looks + 1
@@ -89,11 +110,11 @@ class PortFinder:
         self._found: list[str] = []
         self._incomplete = False
         self._passed_over: dict[str, int] = {}
-        """By USB device, how many of its ports in a row did not answer."""
+        """Number of consecutive ports that did not answer, by USB device."""
         self._device_of: dict[str, str] = {}
 
     def find(self) -> list[str]:
-        """Return one path per modem, sorted; its by-id name if it has one that is its alone."""
+        """Return one path per modem, sorted; the by-id name if it is unique."""
         names = tuple(sorted(n for n in _listed(self._dev) if n.startswith(_TTYS)))
         by_id = tuple(sorted(_listed(self._dev / "serial" / "by-id"))) if names else ()
         if self._seen is not None:
@@ -107,9 +128,9 @@ class PortFinder:
         return [*self._found]
 
     def reject(self, path: str) -> None:
-        """Learn that a port which was found does not answer `AT`: the next look names another of that device.
+        """Mark a found port as not answering `AT`: the next search returns another port of that device.
 
-        After the last of its ports comes the first again, since a modem that starts is silent too.
+        After the last port comes the first again, since a starting modem is silent too.
         """
         device = self._device_of.get(path)
         if device is not None:
@@ -117,7 +138,7 @@ class PortFinder:
             self._incomplete = True
 
     def role(self, path: str) -> PortRole:
-        """Say what a port of a Huawei stick is for; others do not tell theirs apart by numbers."""
+        """Return the role of a port of a Huawei stick; other makes do not number their roles."""
         port = self._port(os.path.realpath(path).rpartition("/")[2])
         if port is None or port.vendor != _HUAWEI or port.kind[0] != _HUAWEI_PCUI[0]:
             return PortRole.UNKNOWN
@@ -157,24 +178,28 @@ class PortFinder:
         try:
             folder = (self._sys / "class" / "tty" / name / "device").resolve(strict=True)
         except OSError:
-            self._incomplete = True  # the name comes before the kernel has told all: look again
+            self._incomplete = (
+                True  # the name appears before the device data is complete: look again
+            )
             return None
         interface, kind = -1, ("", "", "")
         for place in (folder, *folder.parents[:_PARENTS_MAX]):
-            if interface < 0 and (number := _word(place, "bInterfaceNumber")):
+            if interface < 0 and (number := _attribute(place / "bInterfaceNumber")):
                 interface = int(number, 16) if _BYTE.fullmatch(number) else -1
                 kind = (
-                    _word(place, "bInterfaceClass"),
-                    _word(place, "bInterfaceSubClass"),
-                    _word(place, "bInterfaceProtocol"),
+                    _attribute(place / "bInterfaceClass"),
+                    _attribute(place / "bInterfaceSubClass"),
+                    _attribute(place / "bInterfaceProtocol"),
                 )
-            if vendor := _word(place, "idVendor"):
-                return _Port(name, str(place), vendor, _word(place, "idProduct"), interface, kind)
+            if vendor := _attribute(place / "idVendor"):
+                return _Port(
+                    name, str(place), vendor, _attribute(place / "idProduct"), interface, kind
+                )
         return None
 
 
 def _ordered(ports: list[_Port]) -> list[_Port]:
-    """Return the ports of one device that may take commands, the likeliest first."""
+    """Return the ports of one device that may accept commands, the likeliest first."""
     ports = sorted(ports, key=lambda port: (port.interface, port.name))
     first = ports[0]
     never = _NEVER.get(first.vendor, frozenset[int]())
@@ -197,30 +222,136 @@ def _listed(folder: Path) -> list[str]:
         return []
 
 
-def _word(folder: Path, name: str) -> str:
-    try:
-        return (folder / name).read_text("latin-1").strip().lower()
-    except OSError:
-        return ""
-
-
 _FINDERS: Final[dict[tuple[str, str], PortFinder]] = {}
 
 
 def find_ports(dev: str = "/dev", sys: str = "/sys") -> list[str]:
     """Return the command port of each modem on this machine; call it as often as once a second.
 
-    Sticks show up in steps: first a CD-ROM, after 5 to 30 s the ports, one after another; so a new
-    one is named when nothing has changed for three calls.
+    Sticks appear in steps: first a CD-ROM, after 5 to 30 s the ports, one after another; so a new
+    port is returned when nothing has changed for three calls.
     """
     return _FINDERS.setdefault((dev, sys), PortFinder(dev, sys)).find()
 
 
 def reject_port(path: str, dev: str = "/dev", sys: str = "/sys") -> None:
-    """Say that a port which `find_ports` named does not answer, so that it names another of that device."""
+    """Mark a port from `find_ports` as not answering, so that the next call returns another of that device."""
     _FINDERS.setdefault((dev, sys), PortFinder(dev, sys)).reject(path)
 
 
 def role_of(path: str, dev: str = "/dev", sys: str = "/sys") -> PortRole:
-    """Return what the port at a path is for, as the kernel knows it."""
+    """Return the role of the port at a path, as far as the kernel knows it."""
     return PortFinder(dev, sys).role(path)
+
+
+@dataclass(frozen=True, slots=True)
+class UsbInterface:
+    """One interface; `kind` is its class and subclass, `driver` is empty when none is bound."""
+
+    number: str
+    kind: tuple[str, str]
+    driver: str
+    ttys: tuple[str, ...]
+    networks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsbDevice:
+    """One device; `place` is its bus and port, such as `1-1.4`."""
+
+    place: str
+    vendor: str
+    product: str
+    name: str
+    interfaces: tuple[UsbInterface, ...]
+
+    @property
+    def usb_id(self) -> str:
+        """Return `vendor:product`."""
+        return f"{self.vendor}:{self.product}"
+
+    @property
+    def ttys(self) -> tuple[str, ...]:
+        """Return the names of all its serial ports."""
+        return tuple(tty for interface in self.interfaces for tty in interface.ttys)
+
+    @property
+    def in_storage_mode(self) -> bool:
+        """Return whether the device shows only its CD-ROM."""
+        if self.ttys:
+            return False
+        kinds = {interface.kind[0] for interface in self.interfaces}
+        return self.usb_id in STORAGE_MODES or kinds == {STORAGE_CLASS}
+
+    @property
+    def is_hilink(self) -> bool:
+        """Return whether it is a network card that does not give out messages over AT."""
+        if self.ttys:
+            return False
+        cards = {i.driver for i in self.interfaces if i.networks}
+        return self.usb_id in HILINK_MODES or bool(cards & NETWORK_CARDS)
+
+    @property
+    def missing_driver(self) -> str:
+        """Return the missing kernel module for its serial ports, empty when none is missing."""
+        if self.ttys:
+            return ""
+        bare = [interface.kind for interface in self.interfaces if not interface.driver]
+        if (COMMUNICATIONS_CLASS, ABSTRACT_CONTROL) in bare:
+            return "cdc_acm"
+        return "option" if any(kind[0] == VENDOR_CLASS for kind in bare) else ""
+
+
+def usb_devices(sys: Path) -> list[UsbDevice]:
+    """Return the USB devices of this machine, in the order of their places; none where there is no USB."""
+    found = []
+    for folder in _entries(sys / "bus" / "usb" / "devices"):
+        vendor = _attribute(folder / "idVendor")
+        if not vendor:
+            continue  # an interface: it is read below its device
+        interfaces = [
+            _interface(entry) for entry in _entries(folder) if (entry / "bInterfaceNumber").exists()
+        ]
+        name = " ".join(filter(None, (_text(folder / "manufacturer"), _text(folder / "product"))))
+        product = _attribute(folder / "idProduct")
+        found.append(UsbDevice(folder.name, vendor, product, name, tuple(interfaces)))
+    return found
+
+
+def device_number(sys: Path, tty: str) -> str:
+    """Return the device number, such as `188:0`, that udev uses as key; empty when there is no such port."""
+    return _attribute(sys / "class" / "tty" / tty / "dev")
+
+
+def _interface(folder: Path) -> UsbInterface:
+    try:
+        driver = (folder / "driver").readlink().name
+    except OSError:
+        driver = ""
+    # ttyUSB0 is in the interface's folder, ttyACM0 in the folder `tty` below it (cdc_acm).
+    ttys = [e.name for place in (folder, folder / "tty") for e in _entries(place)]
+    return UsbInterface(
+        _attribute(folder / "bInterfaceNumber"),
+        (_attribute(folder / "bInterfaceClass"), _attribute(folder / "bInterfaceSubClass")),
+        driver,
+        tuple(name for name in ttys if name.startswith(("ttyUSB", "ttyACM"))),
+        tuple(entry.name for entry in _entries(folder / "net")),
+    )
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _attribute(file: Path) -> str:
+    return _text(file).lower()
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""

@@ -1,9 +1,7 @@
-"""The door to serial ports: opens one for us alone, and carries a session's bytes over it.
+"""Serial ports: opens one exclusively, and carries the bytes of a session over it.
 
-pyserial opens and configures (raw, 115200 8N1, no flow control, flock); from there the bytes go by
-the event loop and `os.read`, which costs 13 us a line where a reading thread costs 300.
-
-Longer than other files: the one door to a device, and every way it can be shut put into words.
+pyserial opens and configures the port (raw, 115200 8N1, no flow control, flock); the bytes are then
+read by the event loop and `os.read`, which costs 13 us a line where a reader thread costs 300 us.
 """
 
 import asyncio
@@ -21,16 +19,16 @@ from typing import Final, Protocol
 
 import serial
 
-from daemon.modem.port_holders import MODEM_MANAGER, holders, running
-from daemon.modem.session_values import Event, Hung, StoredPart
+from daemon.modem.session.events import Event, Hung, StoredPart
+from daemon.runtime.locks import MODEM_MANAGER, holders, running
 
 BAUD_RATE: Final = 115_200
-"""USB sticks ignore it; boards with a UART find it by themselves or are set to it."""
+"""USB sticks ignore it; boards with a UART detect it or are set to it."""
 READ_BYTES: Final = 65_536
 
 
 class PortTrouble(StrEnum):
-    """Why a port cannot be used."""
+    """Reason why a port cannot be used."""
 
     MISSING = "missing"
     PERMISSION = "permission"
@@ -40,16 +38,16 @@ class PortTrouble(StrEnum):
 
 
 class PortError(Exception):
-    """A port that cannot be used, in words for the person at the till.
+    """A port that cannot be used, with a message for the shop's staff.
 
     Attributes:
-        kind: What is wrong.
-        message: What happened, and why if known.
-        next_step: What to type or to do about it.
+        kind: The reason.
+        message: The problem, and its cause if known.
+        next_step: The command to type or the action to take.
     """
 
     def __init__(self, kind: PortTrouble, message: str, next_step: str) -> None:
-        """Take the three; `str()` of the error is the message."""
+        """Store the attributes; `str()` of the error is the message."""
         super().__init__(message)
         self.kind = kind
         self.message = message
@@ -58,7 +56,7 @@ class PortError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PortGone:
-    """The device vanished while it was open."""
+    """The device disappeared while it was open."""
 
     why: str
 
@@ -77,20 +75,20 @@ class Closed:
 
 
 class Port:
-    """An open serial port that nobody else uses."""
+    """A serial port that is open exclusively."""
 
     def __init__(self, path: str, device: serial.Serial) -> None:
-        """Take an open pyserial device; `open_port` makes these."""
+        """Wrap an open pyserial device; created by `open_port`."""
         self.path = path
         self._device: serial.Serial | None = device
         self._descriptor = int(device.fileno())
 
     def fileno(self) -> int:
-        """Return the file descriptor; it does not block."""
+        """Return the file descriptor, which is non-blocking."""
         return self._descriptor
 
     def close(self) -> None:
-        """Close it at once, without waiting for bytes that a hung phone never takes. Idempotent."""
+        """Close the port at once, without waiting for bytes that a hung phone never reads. Idempotent."""
         device, self._device = self._device, None
         if device is None:
             return
@@ -101,10 +99,10 @@ class Port:
 
 
 def open_port(path: str) -> Port:
-    """Open a serial port for us alone: nothing else may read a part of an answer.
+    """Open a serial port exclusively, so that no other program reads a part of an answer.
 
     Raises:
-        PortError: it is missing, not ours to open, in use, no serial port, or broken.
+        PortError: The port is missing, in use, broken, not a serial port, or its permissions forbid it.
     """
     try:
         mode = Path(path).stat().st_mode
@@ -124,8 +122,8 @@ def open_port(path: str) -> Port:
     except termios.error as error:
         port.close()
         raise _trouble(path, error.args[0]) from error
-    # Both ends of a pty may live in one program, and its mark would outlast us; a real port's
-    # mark goes with the last close.
+    # Both ends of a pty may be in one process, and its exclusive flag would outlast this port;
+    # the flag of a real port is cleared by the last close.
     if not os.path.realpath(path).startswith("/dev/pts/"):
         others = holders(path)
         if others:
@@ -140,9 +138,9 @@ def open_port(path: str) -> Port:
 
 
 def _end_means_gone(descriptor: int) -> None:
-    """Let a read with nothing there say EAGAIN, so that nothing at all means a hang-up.
+    """Make a read without data fail with EAGAIN, so that an empty read means a hang-up.
 
-    pyserial sets VMIN 0, with which both look the same (termios(3)).
+    pyserial sets VMIN 0, with which both cases look the same (termios(3)).
     """
     attributes = termios.tcgetattr(descriptor)
     attributes[6][termios.VMIN] = 1
@@ -150,7 +148,7 @@ def _end_means_gone(descriptor: int) -> None:
 
 
 def _number(error: serial.SerialException) -> int | None:
-    """Return the errno in a pyserial error; it hides that of the configuration in a tuple's text."""
+    """Return the errno of a pyserial error; for configuration errors it is only in the context."""
     if error.errno is not None:
         return int(error.errno)
     cause = error.__context__
@@ -171,7 +169,7 @@ _KINDS: Final = {
 
 
 def _trouble(path: str, number: object) -> PortError:
-    """Put an errno into words."""
+    """Return the error with message and next step for an errno."""
     kind = _KINDS.get(number, PortTrouble.GONE) if isinstance(number, int) else PortTrouble.GONE
     if kind is PortTrouble.BUSY:
         return PortError(kind, *_who_is_busy(path))
@@ -222,55 +220,55 @@ def _who_is_busy(path: str) -> tuple[str, str]:
     )
 
 
-class Speaker(Protocol):
-    """What a link needs of a session (`daemon.modem.session.Session`)."""
+class SessionProtocol(Protocol):
+    """The methods of a session that a link uses (`daemon.modem.session.session.Session`)."""
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Take what came."""
+        """Process received bytes."""
         ...
 
     def data_to_send(self) -> bytes:
-        """Hand over what goes out."""
+        """Return the bytes to send."""
         ...
 
     def events(self) -> list[Event]:
-        """Hand over what happened."""
+        """Return the events since the last call."""
         ...
 
     def tick(self, now: float) -> None:
-        """Notice that time has passed."""
+        """Handle deadlines."""
         ...
 
     def next_deadline(self) -> float | None:
-        """Say when to tick next."""
+        """Return the time of the next `tick`."""
         ...
 
     def stored(self, parts: Sequence[StoredPart]) -> None:
-        """Learn which parts are durable."""
+        """Mark these parts as durable."""
         ...
 
 
 class Link:
-    """A session on a port, in the running event loop.
+    """Runs a session on a port, in the running event loop.
 
-    `start` it, tell it with `stored` what is durable, await `wait_closed`. When the phone vanishes
-    or hangs, the port is closed at once: a held descriptor would keep its name busy.
+    Call `start`, report durable parts with `stored`, await `wait_closed`. When the phone disappears
+    or hangs, the port is closed at once: an open descriptor would keep its device name in use.
     """
 
     def __init__(
         self,
         port: Port,
-        session: Speaker,
+        session: SessionProtocol,
         *,
         clock: Callable[[], float],
         on_events: Callable[[list[Event]], None],
     ) -> None:
-        """Join a port and a session.
+        """Connect a port and a session.
 
         Args:
-            port: Open; the link closes it.
-            session: Fresh.
-            clock: Seconds that never run backwards, the same that the session was made with.
+            port: An open port; the link closes it.
+            session: A new session.
+            clock: Monotonic seconds, the clock that the session was created with.
             on_events: Called in the loop with each batch of events; must not block.
         """
         self._port = port
@@ -284,12 +282,12 @@ class Link:
         self._unwritten = bytearray()
 
     def start(self) -> None:
-        """Begin to read and to speak. Call once."""
+        """Start to read and write. Call once."""
         self._loop.add_reader(self._port.fileno(), self._readable)
         self._guarded(self._session.tick)
 
     def do(self, step: Callable[[float], None]) -> None:
-        """Let the session take a step of the caller's, which is given the time; nothing when the link is closed."""
+        """Run a step of the caller's on the session, with the time as argument; no effect when the link is closed."""
         if self._closed.done():
             return
 
@@ -300,15 +298,15 @@ class Link:
         self._guarded(take)
 
     def stored(self, parts: Sequence[StoredPart]) -> None:
-        """Pass on that these parts are durable, so that their slots may be emptied."""
+        """Tell the session that these parts are durable, so that their slots may be emptied."""
         self.do(lambda _now: self._session.stored(parts))
 
     async def wait_closed(self) -> PortGone | Hung | Closed:
-        """Wait until it is over and return why. A fault of ours is raised here."""
+        """Wait until the link is closed and return the reason. A bug in a step is raised here."""
         return await asyncio.shield(self._closed)
 
     def close(self) -> None:
-        """End it. Idempotent."""
+        """Close the link. Idempotent."""
         self._end(Closed())
 
     def _readable(self) -> None:
@@ -325,10 +323,10 @@ class Link:
         self._guarded(lambda now: self._session.receive_data(data, now))
 
     def _guarded(self, step: Callable[[float], None]) -> None:
-        """Do one step of the session and what follows from it.
+        """Run one step of the session, then send its bytes and dispatch its events.
 
-        A fault of ours would end in the loop's own log and leave a link that is dead and looks
-        alive, so it goes to the one who waits.
+        An exception would end in the event loop's log and leave a dead link that looks alive, so
+        it is raised in `wait_closed`.
         """
         try:
             step(self._clock())
@@ -377,10 +375,10 @@ class Link:
             self._loop.remove_writer(self._port.fileno())
 
     def _set_timer(self) -> None:
-        """Keep one timer that fires no later than the session wants.
+        """Keep one timer that fires no later than the session's next deadline.
 
-        Most deadlines are time limits that an answer moves further away, so an early timer is
-        left to fire and set again, which is cheaper than a new timer for each command.
+        Most deadlines are time limits that an answer postpones, so an early timer is left to fire
+        and is set again, which is cheaper than a new timer for each command.
         """
         if self._closed.done():
             return
@@ -405,7 +403,7 @@ class Link:
             return
         if isinstance(why, Exception):
             self._closed.set_exception(why)
-            self._closed.exception()  # looked at here, so that closing without waiting is silent
+            self._closed.exception()  # retrieved, so that asyncio does not warn if `wait_closed` is not called
         else:
             self._closed.set_result(why)
         if self._timer is not None:

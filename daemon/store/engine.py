@@ -1,11 +1,9 @@
-"""The connections: one that writes and checkpoints, owned by one thread, and a few that only read.
+"""The database connections: one writer, owned by one thread, and a few readers.
 
 SQLite 3.7.0 to 3.51.2 can lose committed transactions when two connections write or checkpoint at the same
-instant (sqlite.org/wal.html, "the WAL-reset bug"), so exactly one connection here ever does. Callers hand a job to
-the writing thread; jobs that wait at the same time share one transaction, each in a savepoint of its own, and one
-`fdatasync`. A job's caller is answered only after that COMMIT: what a caller was told is on the disk.
-
-It is a little longer than 300 lines because the queue, the commit and the answer are one promise and read together.
+instant (sqlite.org/wal.html, "the WAL-reset bug"), so only one connection here writes and checkpoints. Callers hand
+jobs to the writing thread. Jobs that wait at the same time share one transaction (group commit), each in a savepoint of
+its own, and one `fdatasync`. A caller gets its result only after that COMMIT, so a returned result is on the disk.
 """
 
 import asyncio
@@ -23,22 +21,22 @@ from daemon.core.errors import Unavailable
 from daemon.store import migrate
 
 GROUP_MAX: Final = 256
-"""Jobs that share one commit at most; groups of 32 and 256 measured the same, so this only bounds the wait."""
+"""Largest number of jobs in one commit. Groups of 32 and of 256 were equally fast, so this only bounds the wait."""
 
 READERS: Final = 2
-"""Reading threads; the machine has two cores and reads take microseconds."""
+"""Number of reading threads; the machine has two cores and reads take microseconds."""
 
 BUSY_MS: Final = 5_000
-"""How long to wait for a foreign lock (a person's sqlite3 shell) before saying that the database is busy."""
+"""How long to wait for a foreign lock (for example of a sqlite3 shell) before reporting that the database is busy."""
 
 Rows = Sequence[Sequence[Any]]
 Params = Mapping[str, Any] | Sequence[Any]
-"""By name; in their order for the long lists of `rows.table` and `rows.listed`."""
+"""By name, or in order for the long lists of `rows.table` and `rows.listed`."""
 T = TypeVar("T")
 
 
 class Reader:
-    """A read-only view; within a transaction the same class is also what writes."""
+    """A read-only snapshot; the base class of `Tx`."""
 
     __slots__ = ("_connection",)
 
@@ -51,7 +49,7 @@ class Reader:
         return row
 
     def all(self, sql: str, params: Params | None = None) -> list[tuple[Any, ...]]:
-        """Return every row."""
+        """Return all rows."""
         return self._connection.execute(sql, params or {}).fetchall()
 
     def value(self, sql: str, params: Params | None = None) -> Any:
@@ -59,9 +57,13 @@ class Reader:
         row = self.one(sql, params)
         return None if row is None else row[0]
 
+    def exists(self, sql: str, params: Params | None = None) -> bool:
+        """Return whether there is a row."""
+        return self.one(sql, params) is not None
+
 
 class Tx(Reader):
-    """What a job writes through. Valid only while the job runs."""
+    """The database transaction of one job. Valid only while the job runs."""
 
     __slots__ = ("_last", "topics")
 
@@ -71,11 +73,11 @@ class Tx(Reader):
         self._last = last
 
     def run(self, sql: str, params: Params | None = None) -> int:
-        """Execute one statement and return how many rows it changed."""
+        """Execute one statement and return the number of changed rows."""
         return self._connection.execute(sql, params or {}).rowcount
 
     def add(self, sql: str, params: Params) -> int:
-        """Insert one row and return its `seq`; without RETURNING, which would cost a sixth of the insert itself."""
+        """Insert one row and return its `seq`. RETURNING would make the insert a sixth slower."""
         seq = self._connection.execute(sql, params).lastrowid
         assert seq is not None, "it inserted a row"
         return seq
@@ -83,18 +85,18 @@ class Tx(Reader):
     def write_last(self, write: "Callable[[Tx, Rows], None]", rows: Rows) -> None:
         """Let `write` write these rows at the end of the commit, together with those of the other jobs.
 
-        For rows that no job reads back. One statement for those of 32 jobs is quicker, and it lets another thread in once
-        instead of 32 times. Those of a job that fails are not written.
+        For rows that no job reads back. One statement for the rows of 32 jobs is faster than 32, and lets other threads run
+        once instead of 32 times. Rows of a job that fails are not written.
         """
         self._last.append((write, rows))
 
     def wake(self, topic: str) -> None:
-        """Tell the subscribers of `topic` once this is committed."""
+        """Notify the subscribers of `topic` after the commit."""
         self.topics.add(topic)
 
 
 _Last = list[tuple[Callable[[Tx, Rows], None], Rows]]
-"""What the jobs of one commit leave to its end."""
+"""Rows that the jobs of one commit postpone to its end."""
 
 
 @dataclass(slots=True)
@@ -108,10 +110,10 @@ class _Job:
 
 
 class Store:
-    """The one door to the database.
+    """The only access to the database.
 
     Use `await store.write(job)` with a function of a `Tx`, and `await store.read(job)` with a function of a `Reader`.
-    A job must not touch anything but the database: it may run again never, but it does run in another thread.
+    A job runs at most once, in another thread, and must not touch anything but the database.
     """
 
     def __init__(self, path: str, writer: sqlite3.Connection) -> None:
@@ -128,11 +130,12 @@ class Store:
 
     @classmethod
     def open(cls, path: str, *, now_us: int) -> Self:
-        """Open the database, making or migrating it as needed.
+        """Open the database; create or migrate it as needed.
 
         Raises:
-            migrate.DatabaseDamaged: The file is no sound SQLite database; it is left as it is.
+            migrate.DatabaseDamaged: The file is not a sound SQLite database; it is left as it is.
             migrate.DatabaseNewer: A newer momo wrote it.
+            migrate.DatabaseForeign: A pre-release of momo or another program made it.
             Unavailable: The disk is full or the file cannot be read or written.
         """
         unclean = _left_open(path)
@@ -145,10 +148,12 @@ class Store:
         try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             migrate.check_sound(connection, path, whole=unclean)
+            # Before the first write, so that a file that is refused stays as it is.
+            migrate.schema_version(lambda sql: connection.execute(sql).fetchall())
             connection.execute("PRAGMA journal_mode = WAL")
-            # NORMAL may roll a commit back after a power cut, and the SMS is deleted after the commit.
+            # NORMAL may lose a commit in a power cut, and the SMS is deleted from the SIM right after the commit.
             connection.execute("PRAGMA synchronous = FULL")
-            # Savepoints of a group would spill into a file beyond 64 KB; in memory 8 callers are a fifth quicker.
+            # Savepoints of a group would spill into a file beyond 64 KB; in memory, 8 callers are 20 % faster.
             connection.execute("PRAGMA temp_store = MEMORY")
             migrate.migrate(connection, now_us)
             connection.execute("PRAGMA foreign_keys = ON")
@@ -160,17 +165,15 @@ class Store:
             raise
         return cls(path, connection)
 
-    # What callers use --------------------------------------------------------------------------------
-
     async def write(self, job: Callable[[Tx], T]) -> T:
         """Run `job` in a write transaction and return its result once it is durable.
 
         Raises:
-            Unavailable: Disk full or an I/O error; nothing was changed.
-            Exception: Whatever the job raised; its changes were rolled back and others' were not.
+            Unavailable: Disk full or an I/O error; the database is unchanged.
+            Exception: Any error that the job raised; only its own changes were rolled back.
         """
         if self._closed:
-            raise Unavailable("the shop is closing")  # nobody would ever answer
+            raise Unavailable("momo is shutting down")  # the writing thread has ended
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put(_Job(job, loop, future))
@@ -182,7 +185,7 @@ class Store:
         return await loop.run_in_executor(self._readers, self._read, job)
 
     def subscribe(self, topic: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` in the running loop after each commit that woke `topic`; returns how to stop."""
+        """Call `wake` in the running loop after each commit that woke `topic`; return a function that unsubscribes."""
         entry = (topic, asyncio.get_running_loop(), wake)
         self._listeners.append(entry)
 
@@ -193,7 +196,7 @@ class Store:
         return unsubscribe
 
     def close(self) -> None:
-        """Finish what is queued, then checkpoint and close every connection."""
+        """Finish the queued jobs, then checkpoint and close all connections."""
         self._closed = True
         self._jobs.put(None)
         self._thread.join()
@@ -201,8 +204,6 @@ class Store:
         for connection in self._reader_connections:
             connection.close()
         self._writer.close()
-
-    # The writing thread ------------------------------------------------------------------------------
 
     def _serve(self) -> None:
         while (first := self._jobs.get()) is not None:
@@ -233,13 +234,13 @@ class Store:
             if connection.in_transaction:
                 _write_last(connection, last)
                 connection.execute("COMMIT")
-        except Exception as error:  # noqa: BLE001 -- it is handed to the callers, whole
-            # SQLITE_FULL has rolled back by itself; a second ROLLBACK would raise.
+        except Exception as error:  # noqa: BLE001 -- passed on to the callers
+            # SQLITE_FULL has rolled back already; a second ROLLBACK would raise.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            told = _unavailable(error) if isinstance(error, sqlite3.Error) else error
+            shared = _unavailable(error) if isinstance(error, sqlite3.Error) else error
             for job in group:
-                job.error = job.error or told
+                job.error = job.error or shared
                 job.topics.clear()
 
     def _run(self, job: _Job, last: _Last, *, alone: bool) -> None:
@@ -252,7 +253,7 @@ class Store:
             job.topics = tx.topics
         except sqlite3.OperationalError:
             raise
-        except BaseException as error:  # noqa: BLE001 -- it is handed to the caller, whole
+        except BaseException as error:  # noqa: BLE001 -- passed on to the caller
             job.error = error
             del last[before:]
             if connection.in_transaction:
@@ -267,14 +268,12 @@ class Store:
         for loop in loops:
             mine = [job for job in group if job.loop is loop]
             calls = [wake for other, wake in wakes if other is loop]
-            with contextlib.suppress(RuntimeError):  # the loop was closed while we committed
+            with contextlib.suppress(RuntimeError):  # the loop was closed during the commit
                 loop.call_soon_threadsafe(_settle, mine, calls)
         for loop, wake in wakes:
             if loop not in loops:
                 with contextlib.suppress(RuntimeError):
                     loop.call_soon_threadsafe(wake)
-
-    # The reading threads --------------------------------------------------------------------------------
 
     def _read(self, job: Callable[[Reader], T]) -> T:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -318,13 +317,13 @@ def _settle(jobs: list[_Job], wakes: list[Callable[[], None]]) -> None:
 
 
 def _unavailable(error: sqlite3.Error) -> BaseException:
-    """Say in a shopkeeper's words what the disk or the database refused."""
+    """Turn a refusal by the disk or the database into an error that a shop owner understands."""
     text = str(error)
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_FULL") or "disk is full" in text:
         return Unavailable("the disk is full; free some space and momo goes on by itself", 30)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return Unavailable("another program holds the database; close it", 5)
+        return Unavailable("another program has locked the database; close it", 5)
     if name.startswith(("SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
         return Unavailable(f"the database cannot be written: {text}", 30)
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
@@ -333,7 +332,7 @@ def _unavailable(error: sqlite3.Error) -> BaseException:
 
 
 def _left_open(path: str) -> bool:
-    """Say whether whoever had the database open last did not close it: closing takes its log away."""
+    """Return whether the last process did not close the database: closing removes the write-ahead log."""
     try:
         return Path(f"{path}-wal").stat().st_size > 0
     except OSError:

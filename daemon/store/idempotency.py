@@ -1,7 +1,7 @@
-"""Answers kept for 24 hours at least, so that a repeated call gets the same one.
+"""Answers of idempotency keys, kept for at least 24 hours, so that a repeated call gets the first answer.
 
-An answer counts until it is pruned, and only `prune` asks for its age: by the time that has surely passed, so that a
-wall clock that is set ahead lets no call run twice.
+An answer is valid until it is pruned. Only `prune` uses its age, by a lower bound of the time that has passed, so that
+a wall clock that is set ahead does not let a call run twice.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.requests import Answer, Idempotency
-from daemon.secrets import SecretsLocked, SecretsUnsafe, Vault
+from daemon.core.inputs import Answer, Idempotency
+from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode
 
 PURPOSE: Final = "idempotent-answer"
-"""What an answer is sealed for."""
+"""The purpose under which an answer is sealed."""
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
 
@@ -27,63 +27,49 @@ def once(
     effect: Callable[[], Answer],
     vault: Vault | None = None,
 ) -> Answer:
-    """Run `effect` unless this call was answered before, and keep its answer with it.
+    """Run `effect` unless this call was answered before, and store its answer with it.
 
     Args:
-        tx: The transaction of the effect.
-        claim: The caller's; None runs `effect` whatever was before.
+        tx: The database transaction of the effect.
+        claim: The caller's key; None always runs `effect`.
         now: Microseconds.
-        effect: What is to happen once.
-        vault: Seals the answers that hold a secret; None keeps them as they are.
+        effect: The action that must happen once.
+        vault: Seals answers that hold a secret; None stores them as they are.
 
     Raises:
-        Refusal: IDEMPOTENCY_KEY_REUSED when the key was used for another body; or what `effect` refuses, which is
-            not kept.
+        Refusal: IDEMPOTENCY_KEY_REUSED if the key was used with another body; or the refusal of `effect`, which is not
+            stored.
         Unavailable: The answer cannot be sealed or opened now.
     """
     if claim is None:
         return effect()
-    earlier = find(tx, claim)
+    earlier = _same_call(tx, claim)
     if earlier is not None:
-        fingerprint, answer, sealed = earlier
-        if fingerprint != claim.fingerprint:
-            raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
+        answer, sealed = earlier
         if not sealed:
             return answer
-        assert vault is not None, "one path always seals, or never"
-        return replace(answer, body=_in(vault.unseal, answer.body.decode()))
+        assert vault is not None, "a path seals always or never"
+        return replace(answer, body=_sealing(vault.unseal, answer.body.decode()))
     answer = effect()
     stored = answer
     if vault is not None:
-        stored = replace(answer, body=_in(vault.seal, answer.body).encode())
+        stored = replace(answer, body=_sealing(vault.seal, answer.body).encode())
     _keep(tx, claim, stored, sealed=vault is not None, now=now)
     return answer
 
 
 def answered(reader: Reader, claim: Idempotency | None) -> Answer | None:
-    """Return what an earlier call was answered, None when this one is the first; for answers that are not sealed.
+    """Return the answer of an earlier call, None if this one is the first; for answers that are not sealed.
 
     Raises:
-        Refusal: IDEMPOTENCY_KEY_REUSED when the key was used for another body.
+        Refusal: IDEMPOTENCY_KEY_REUSED if the key was used with another body.
     """
-    if claim is None:
-        return None
-    earlier = find(reader, claim)
+    earlier = None if claim is None else _same_call(reader, claim)
     if earlier is None:
         return None
-    fingerprint, answer, sealed = earlier
-    if fingerprint != claim.fingerprint:
-        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
-    assert not sealed, "one path always seals, or never"
+    answer, sealed = earlier
+    assert not sealed, "a path seals always or never"
     return answer
-
-
-def _in(act: Callable[[_Given, str], _Made], given: _Given) -> _Made:
-    """Seal or unseal an answer."""
-    try:
-        return act(given, PURPOSE)
-    except (SecretsLocked, SecretsUnsafe) as error:
-        raise Unavailable(f"the answer holds a secret and cannot be kept: {error}") from error
 
 
 def find(reader: Reader, claim: Idempotency) -> tuple[str, Answer, bool] | None:
@@ -98,8 +84,41 @@ def find(reader: Reader, claim: Idempotency) -> tuple[str, Answer, bool] | None:
     return row[0], Answer(row[1], row[2].encode(), replayed=True), bool(row[3])
 
 
+def _same_call(reader: Reader, claim: Idempotency) -> tuple[Answer, bool] | None:
+    """Return (answer, sealed) of an earlier call with this key; refuse one with another body."""
+    earlier = find(reader, claim)
+    if earlier is None:
+        return None
+    fingerprint, answer, sealed = earlier
+    if fingerprint != claim.fingerprint:
+        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_REUSED)
+    return answer, sealed
+
+
+def shift_ages(tx: Tx, by_us: int, now: int) -> None:
+    """Correct the ages of the answers after the clock was set by `by_us`: unchanged or younger, never older.
+
+    If it was set ahead, answers dated at most `now - by_us` were dated by the old clock. If it was set back, only
+    answers dated in the future were certainly dated by the old clock.
+    """
+    tx.run(
+        "UPDATE idempotency_keys SET created_at = created_at + :by WHERE created_at "
+        + ("<= :now - :by" if by_us > 0 else "> :now"),
+        {"by": by_us, "now": now},
+    )
+
+
+def prune(tx: Tx, before: int, limit: int) -> int:
+    """Delete up to `limit` answers older than `before`."""
+    return tx.run(
+        "DELETE FROM idempotency_keys WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys "
+        "WHERE created_at <= :before LIMIT :limit)",
+        {"before": before, "limit": limit},
+    )
+
+
 def _keep(tx: Tx, claim: Idempotency, answer: Answer, *, sealed: bool, now: int) -> None:
-    """Store the answer with its effect, in the same transaction."""
+    """Store the answer in the database transaction of its effect."""
     tx.run(
         "INSERT INTO idempotency_keys (scope, key, fingerprint, status, body, sealed, created_at) "
         "VALUES (:scope, :key, :fingerprint, :status, :body, :sealed, :now)",
@@ -115,23 +134,9 @@ def _keep(tx: Tx, claim: Idempotency, answer: Answer, *, sealed: bool, now: int)
     )
 
 
-def move(tx: Tx, by_us: int, now: int) -> None:
-    """Keep the answers as old as they are when the clock was set by so much, or make them younger; never older.
-
-    What is dated by the clock as it was before is behind `now - by_us` where it was set ahead. Where it was set back
-    only what would be in the future is surely by that one.
-    """
-    tx.run(
-        "UPDATE idempotency_keys SET created_at = created_at + :by WHERE created_at "
-        + ("<= :now - :by" if by_us > 0 else "> :now"),
-        {"by": by_us, "now": now},
-    )
-
-
-def prune(tx: Tx, before: int, limit: int) -> int:
-    """Forget up to `limit` answers older than `before`."""
-    return tx.run(
-        "DELETE FROM idempotency_keys WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys "
-        "WHERE created_at <= :before LIMIT :limit)",
-        {"before": before, "limit": limit},
-    )
+def _sealing(act: Callable[[_Given, str], _Made], given: _Given) -> _Made:
+    """Seal or unseal an answer."""
+    try:
+        return act(given, PURPOSE)
+    except (SecretsLocked, SecretsUnsafe) as error:
+        raise Unavailable(f"the answer holds a secret and cannot be kept: {error}") from error

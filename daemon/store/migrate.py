@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
@@ -21,11 +21,19 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 
 
 class DatabaseDamaged(MomoError):
-    """The file is not a sound database. It is left untouched: never start with an empty one in its place."""
+    """The file is not a sound database. It is left untouched and must never be replaced by an empty one."""
 
 
 class DatabaseNewer(MomoError):
-    """A newer momo wrote this database; this one must not touch it."""
+    """A newer momo wrote this database, so this version must not change it."""
+
+
+class DatabaseForeign(MomoError):
+    """A pre-release of momo or another program made this database. It is left untouched."""
+
+
+Query = Callable[[str], list[tuple[Any, ...]]]
+"""Runs a SELECT and returns all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class Migration:
 
 
 def migrations() -> list[Migration]:
-    """Return every step this program knows, in order, without gaps."""
+    """Return every step that this program knows, in order, without gaps."""
     found = []
     for entry in resources.files("daemon.store").joinpath("migrations").iterdir():
         match = _FILE.match(entry.name)
@@ -51,17 +59,17 @@ def migrations() -> list[Migration]:
 
 
 def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = False) -> None:
-    """Look through the whole file.
+    """Check the whole file for damage.
 
-    Costs 0.4 s for a million messages, so it is done at every start.
+    Takes 0.4 s for a million messages, so it is done at every start.
 
     Args:
         connection: To the file.
         path: For the error.
-        whole: Compare every index with its table too, which takes 1.6 s: after an end that was none.
+        whole: Also compare every index with its table, which takes 1.6 s; after a crash.
 
     Raises:
-        DatabaseDamaged: With what SQLite found.
+        DatabaseDamaged: With the damage that SQLite found.
     """
     check = "integrity_check" if whole else "quick_check"
     try:
@@ -77,26 +85,51 @@ def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = Fals
         raise DatabaseDamaged(f"{path}: {'; '.join(str(row[0]) for row in rows)}")
 
 
+def schema_version(query: Query, known: list[Migration] | None = None) -> int:
+    """Return the number of steps that were applied to a database, 0 for an empty file.
+
+    Raises:
+        DatabaseNewer: The file has steps that this program does not know.
+        DatabaseForeign: The file has another schema.
+    """
+    steps = migrations() if known is None else known
+    if not query("SELECT 1 FROM sqlite_schema LIMIT 1"):
+        return 0
+    if not query("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'"):
+        raise DatabaseForeign(
+            "this database was not made by momo: move it away and set up a new shop, or restore a backup"
+        )
+    names = [str(row[0]) for row in query("SELECT name FROM schema_migrations ORDER BY version")]
+    if any(name != step.name for name, step in zip(names, steps, strict=False)):
+        raise DatabaseForeign(
+            "this database was made by a pre-release of momo, which this version cannot read: "
+            "move it away and set up a new shop, or open it with that pre-release"
+        )
+    version = int(query("PRAGMA user_version")[0][0])
+    if version > len(steps):
+        raise DatabaseNewer(
+            f"the database has schema {version}, this version of momo supports {len(steps)}: "
+            "install the newer momo again, or restore a backup made before the upgrade"
+        )
+    return version
+
+
 def migrate(
     connection: sqlite3.Connection, now_us: int, known: list[Migration] | None = None
 ) -> int:
-    """Apply what is missing and return the schema's version.
+    """Apply the missing steps and return the schema's version.
 
-    A step that fails leaves the file as it was before that step. Foreign keys are not enforced afterwards: a table that
-    others point at can only be made anew without (sqlite.org/lang_altertable.html, section 7).
+    A step that fails leaves the file as it was before that step. Foreign keys are not enforced afterwards, because a
+    table that others refer to can only be recreated without them (sqlite.org/lang_altertable.html, section 7).
 
     Raises:
-        DatabaseNewer: The file has steps this program does not know.
-        DatabaseDamaged: A step would leave rows that name others which are not there.
+        DatabaseNewer: The file has steps that this program does not know.
+        DatabaseForeign: The file has another schema.
+        DatabaseDamaged: A step would leave rows that refer to rows which do not exist.
     """
     steps = migrations() if known is None else known
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(steps):
-        raise DatabaseNewer(
-            f"the database has schema {version}, this momo knows {len(steps)}: "
-            "install the newer momo again, or restore a backup made before the upgrade"
-        )
-    connection.execute("PRAGMA foreign_keys = OFF")  # inside a transaction it would do nothing
+    version = schema_version(lambda sql: connection.execute(sql).fetchall(), steps)
+    connection.execute("PRAGMA foreign_keys = OFF")  # has no effect inside a transaction
     for step in steps[version:]:
         connection.execute("BEGIN EXCLUSIVE")
         try:
@@ -121,7 +154,7 @@ def migrate(
 
 
 def _dangling(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
-    """Return the references to rows that are not there: (table, rowid, table it names, which of its foreign keys)."""
+    """Return the references to rows that do not exist: (table, rowid, referenced table, index of the foreign key)."""
     return set(connection.execute("PRAGMA foreign_key_check"))
 
 
@@ -130,13 +163,13 @@ def _check_references(
 ) -> None:
     for table, _row, other, _key in _dangling(connection) - before:
         raise DatabaseDamaged(
-            f"step {step.version} of the schema would leave rows of {table} that name none of {other}; "
+            f"step {step.version} of the schema would leave rows of {table} that refer to missing rows of {other}; "
             "nothing was changed"
         )
 
 
 def _statements(sql: str) -> Iterator[str]:
-    """Cut a script into statements; `executescript` would commit the transaction around them."""
+    """Split a script into statements; `executescript` would commit the transaction around them."""
     statement = ""
     for line in sql.splitlines(keepends=True):
         statement += line

@@ -1,13 +1,15 @@
-"""Rows to values: the one place that knows how a dataclass of `core.model` lies in a table."""
+"""Rows as values of the dataclasses of `core.model`, lists of parameters, and filtered pages of a list."""
 
 import functools
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, TypeVar, get_type_hints
 
-T = TypeVar("T")
+from daemon.store.engine import Reader
 
+Row = tuple[Any, ...]
+T = TypeVar("T")
 _CONVERTERS: dict[type, tuple[tuple[int, Callable[[Any], Any]], ...]] = {}
 
 
@@ -17,8 +19,15 @@ def columns(model: type, prefix: str = "") -> str:
     return ", ".join(f"{prefix}{field.name}" for field in fields(model))
 
 
+@functools.cache
+def insertion(table: str, model: type, *defaults: str) -> str:
+    """Return the INSERT of a row with every column of a model but `seq` and those that keep their default."""
+    names = [field.name for field in fields(model) if field.name not in ("seq", *defaults)]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})"
+
+
 def load(model: type[T], row: Sequence[Any]) -> T:
-    """Make the value of one row whose columns are `columns(model)`."""
+    """Return the value of one row with the columns `columns(model)`."""
     values = list(row)
     for index, convert in _converters(model):
         if values[index] is not None:
@@ -27,33 +36,13 @@ def load(model: type[T], row: Sequence[Any]) -> T:
 
 
 def load_optional(model: type[T], row: Sequence[Any] | None) -> T | None:
-    """Like `load`, for a row that may not be there."""
+    """Like `load`, for a row that may be missing."""
     return None if row is None else load(model, row)
 
 
 def load_all(model: type[T], rows: Sequence[Sequence[Any]]) -> list[T]:
-    """Make the values of many rows."""
+    """Return the values of many rows."""
     return [load(model, row) for row in rows]
-
-
-def table(rows: Sequence[Sequence[Any]]) -> str:
-    """Return the lines of a VALUES list with a place for each of `values(rows)`.
-
-    One statement for many rows: each step of a statement lets another thread in, and the writer's turn comes back late.
-    The places have no names: SQLite finds the name of each by going through those before it, which for 50 rows of 7
-    takes longer than writing them.
-    """
-    return ", ".join(f"({listed(row)})" for row in rows)
-
-
-def values(rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the parameters of `table(rows)`."""
-    return [value for row in rows for value in row]
-
-
-def listed(members: Collection[Any]) -> str:
-    """Return the places of an IN list: one for each member, without names for the same reason."""
-    return ", ".join("?" * len(members))
 
 
 def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
@@ -70,3 +59,77 @@ def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
 
 def _is_converted(kind: object) -> bool:
     return kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
+
+
+def table(rows: Sequence[Sequence[Any]]) -> str:
+    """Return the rows of a VALUES list with a placeholder for each of `values(rows)`.
+
+    One statement writes many rows, because after each statement another thread may run, and the writer waits for its
+    next turn. The placeholders have no names: SQLite looks up each name among all earlier ones, which for 50 rows of 7
+    takes longer than writing them.
+    """
+    return ", ".join(f"({listed(row)})" for row in rows)
+
+
+def values(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the parameters of `table(rows)`."""
+    return [value for row in rows for value in row]
+
+
+def listed(members: Collection[Any]) -> str:
+    """Return the placeholders of an IN list, one for each member, without names for the same reason."""
+    return ", ".join("?" * len(members))
+
+
+@dataclass(slots=True)
+class Conditions:
+    """The conditions of a list, all of which must hold, and their parameters."""
+
+    tests: list[str] = field(default_factory=list)
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def always(self, test: str) -> None:
+        """Add a condition without a parameter."""
+        self.tests.append(test)
+
+    def by(self, test: str, **given: object) -> None:
+        """Add a condition with one parameter, unless the given value is None."""
+        ((name, value),) = given.items()
+        if value is not None:
+            self.tests.append(test)
+            self.params[name] = value
+
+    @property
+    def where(self) -> str:
+        """Return the condition as SQL."""
+        return " AND ".join(self.tests) or "1 = 1"
+
+
+def select_page(
+    reader: Reader,
+    conditions: Conditions,
+    *,
+    columns: str,
+    source: str,
+    order: str,
+    limit: int,
+    offset: int,
+) -> tuple[list[Row], int]:
+    """Return one page of rows and the total number of rows.
+
+    Args:
+        reader: The snapshot.
+        conditions: The conditions.
+        columns: The selected columns.
+        source: The tables, without `FROM`.
+        order: Without `ORDER BY`; it must define a unique order.
+        limit: Rows on a page.
+        offset: Rows before it.
+    """
+    where, params = conditions.where, conditions.params
+    total = int(reader.value(f"SELECT COUNT(*) FROM {source} WHERE {where}", params))
+    rows = reader.all(
+        f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",
+        {**params, "limit": limit, "offset": offset},
+    )
+    return rows, total

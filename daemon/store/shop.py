@@ -11,7 +11,7 @@ def get(reader: Reader) -> Shop | None:
 
 
 def add(tx: Tx, shop: Shop) -> None:
-    """Store the shop; a second one is refused by the primary key."""
+    """Store the shop; the primary key prevents a second one."""
     tx.run(
         "INSERT INTO shop (id, name, timezone, owner_email, password_hash, account_key, created_at) "
         "VALUES (1, :name, :timezone, :owner_email, :password_hash, :account_key, :created_at)",
@@ -32,5 +32,5 @@ def schema_version(reader: Reader) -> int:
 
 
 def set_password(tx: Tx, password_hash: str) -> None:
-    """Keep a new password, as its argon2id hash."""
+    """Store a new password, as its argon2id hash."""
     tx.run("UPDATE shop SET password_hash = :hash WHERE id = 1", {"hash": password_hash})

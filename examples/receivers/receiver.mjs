@@ -1,4 +1,4 @@
-// Receive momo's webhooks with Node and nothing else: verify, store once, answer quickly.
+// Receive momo's webhooks with Node, without packages: verify, store once, answer quickly.
 //
 //     MOMO_WEBHOOK_SECRET=whsec_... node receiver.mjs 8000
 //
@@ -26,8 +26,8 @@ function verified(body, header) {
   });
 }
 
-// Keep an event as a file of its own; false when it was here before. It is written whole under another name first:
-// link takes a name only once, and a crash leaves no half file.
+// Store an event in its own file; return false if it is stored already. Write it under another name first: link fails
+// if the name exists, and a crash leaves no partial file.
 function store(webhookId, body) {
   mkdirSync(EVENTS, { recursive: true, mode: 0o700 });
   const draft = join(EVENTS, `${webhookId}.${process.pid}.${counter++}.new`);

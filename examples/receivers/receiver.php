@@ -34,9 +34,9 @@ function verified(string $body, string $header, string $secret): bool
 }
 
 /**
- * Keep an event as a file of its own; false when it was here before.
+ * Store an event in its own file; return false if it is stored already.
  *
- * It is written whole under another name first: link() takes a name only once, and a crash leaves no half file.
+ * Write it under another name first: link() fails if the name exists, and a crash leaves no partial file.
  */
 function store(string $folder, string $webhookId, string $body): bool
 {

@@ -22,7 +22,7 @@ TOLERANCE_S = 300
 
 
 def verified(body: bytes, header: str) -> bool:
-    """Say whether momo signed these bytes within the last five minutes."""
+    """Return whether momo signed these bytes within the last five minutes."""
     fields = [field.partition("=") for field in header.split(",")]
     sent = next((value for name, _, value in fields if name == "t"), "")
     if not re.fullmatch("[0-9]{1,12}", sent) or abs(time.time() - int(sent)) > TOLERANCE_S:
@@ -33,7 +33,7 @@ def verified(body: bytes, header: str) -> bool:
 
 
 def store(event: dict) -> bool:
-    """Keep an event; False when it was here before. Act on what is stored, later, elsewhere."""
+    """Store an event; return False if it is stored already. Process stored events later, elsewhere."""
     with sqlite3.connect(DATABASE) as db:
         db.execute("CREATE TABLE IF NOT EXISTS events (webhook_id TEXT PRIMARY KEY, body TEXT)")
         row = (event["webhook_id"], json.dumps(event))
@@ -46,7 +46,7 @@ class Receiver(BaseHTTPRequestHandler):
     """One POST is one webhook."""
 
     def do_POST(self) -> None:
-        """Take a webhook: 204 when it is stored (or was), 400 when it is not momo's."""
+        """Receive a webhook: 204 when it is stored (now or earlier), 400 when momo did not sign it."""
         length = min(int(self.headers.get("Content-Length", "0")), BODY_BYTES_MAX)
         body = self.rfile.read(length)
         signatures = (

@@ -4,8 +4,8 @@
     export MOMO_URL=http://127.0.0.1:8420 MOMO_API_KEY=svc_live_sk_... MOMO_WEBHOOK_SECRET=whsec_...
     flask --app app run
 
-The customer orders, sees the code to type and where to pay, and the page says when the money came. The order is paid when
-momo's webhook says so; the page itself decides nothing. To hear of money that the network takes back, add its address with
+The customer orders, sees the payment code and the number to pay, and the page shows when the payment arrived. Only momo's
+webhook marks an order as paid. To receive reversals too, add the webhook's URL with
 `momo endpoints add https://HOST/momo --event transaction.completed --event transaction.reversed`.
 """
 
@@ -38,7 +38,7 @@ def db() -> sqlite3.Connection:
 
 
 def momo(path: str, body: dict, idempotency_key: str) -> dict:
-    """Call momo's API. The same key may be sent again after a time-out: it makes one request, not two."""
+    """Call momo's API. A repeat with the same key, for example after a time-out, makes no second transaction."""
     call = urllib.request.Request(
         os.environ["MOMO_URL"] + path,
         data=json.dumps(body).encode(),
@@ -48,21 +48,21 @@ def momo(path: str, body: dict, idempotency_key: str) -> dict:
             "Idempotency-Key": idempotency_key,
         },
     )
-    with urllib.request.urlopen(call, timeout=10) as answer:
-        return json.load(answer)["data"]
+    with urllib.request.urlopen(call, timeout=10) as response:
+        return json.load(response)["data"]
 
 
 @app.get("/")
 def index():
-    """Show what there is to buy."""
+    """Show the article."""
     return render_template("index.html", price=PRICE)
 
 
 @app.post("/orders")
 def order():
-    """Make an order, and a payment request for it."""
+    """Make an order, and a transaction for it."""
     number = str(uuid.uuid4())
-    asked = momo(
+    transaction = momo(
         "/v1/transactions/initialize",
         {
             "amount": PRICE,
@@ -73,14 +73,14 @@ def order():
         idempotency_key=number,
     )
     with db() as shop:
-        row = (number, asked["reference"], asked["svc_code"])
+        row = (number, transaction["reference"], transaction["svc_code"])
         shop.execute("INSERT INTO orders (id, reference, code) VALUES (?, ?, ?)", row)
     return redirect(url_for("show", number=number))
 
 
 @app.get("/orders/<number>")
 def show(number: str):
-    """Show how to pay, or that it is paid."""
+    """Show how to pay, or that the order is paid."""
     with db() as shop:
         found = shop.execute("SELECT * FROM orders WHERE id = ?", [number]).fetchone()
     if found is None:
@@ -90,7 +90,7 @@ def show(number: str):
 
 @app.post("/momo")
 def webhook():
-    """Take momo's word that an order is paid, or that its money was taken back: each may be said twice, and in any order."""
+    """Mark an order as paid or as reversed. A webhook may arrive twice, and they may arrive in any order."""
     body = request.get_data()
     if not verified(body, request.headers.get("X-Svc-Signature", "")):
         abort(400)
@@ -99,22 +99,26 @@ def webhook():
         new = shop.execute(
             "INSERT INTO seen (webhook_id) VALUES (?) ON CONFLICT DO NOTHING", [event["webhook_id"]]
         ).rowcount
-        told = event["data"]
-        if new and told.get("reversed_at"):
+        transaction = event["data"]
+        if new and transaction.get("reversed_at"):
             shop.execute(
                 "UPDATE orders SET taken_back = ? WHERE reference = ?",
-                [told["reversed_at"], told["reference"]],
+                [transaction["reversed_at"], transaction["reference"]],
             )
-        elif new and told["status"] in ("SUCCESS", "OVERPAID"):
+        elif new and transaction["status"] in ("SUCCESS", "OVERPAID"):
             shop.execute(
                 "UPDATE orders SET paid = ?, payer = ? WHERE reference = ?",
-                [told["actual_amount"], told["payer"]["name"], told["reference"]],
+                [
+                    transaction["actual_amount"],
+                    transaction["payer"]["name"],
+                    transaction["reference"],
+                ],
             )
     return "", 204
 
 
 def verified(body: bytes, header: str) -> bool:
-    """Say whether momo signed these bytes within the last five minutes."""
+    """Return whether momo signed these bytes within the last five minutes."""
     fields = [field.partition("=") for field in header.split(",")]
     sent = next((value for name, _, value in fields if name == "t"), "")
     if not re.fullmatch("[0-9]{1,12}", sent) or abs(time.time() - int(sent)) > TOLERANCE_S:

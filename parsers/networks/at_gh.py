@@ -1,15 +1,15 @@
-"""AT (formerly AirtelTigo), Ghana. No verbatim receipt of its present AT Money could be found.
+"""AT Money (formerly AirtelTigo), Ghana. No verbatim receipt of today's AT Money could be found.
 
-The present wordings are built on the sister platforms', so they are marked unverified, and no sender is listed: what
-they read is shown to a person, and nothing of it pays by itself until a genuine message has been seen (one program takes
-`ATMoney` for the sender, too little to believe it). The wordings of Airtel Ghana (2013) and Tigo Cash (2015) are real, and gone.
+Today's wordings are modelled on the sister platforms. They are marked unverified, and no sender name is listed: their
+readings are shown to an operator, and do not pay until a genuine message has been seen (one program uses `ATMoney` as
+sender name, which is not enough evidence). The wordings of Airtel Ghana (2013) and Tigo Cash (2015) are real, but no
+longer in use.
 """
 
 from typing import Final
 
-from parsers.country import COMVIVA_ID, GHANA
 from parsers.reading import Kind
-from parsers.template import (
+from parsers.wording import (
     ADVERT,
     AMOUNT,
     BALANCE,
@@ -19,36 +19,38 @@ from parsers.template import (
     PAYER_NAME,
     PAYER_PHONE,
     REFERENCE,
-    Book,
-    Found,
+    Groups,
+    WordingFactory,
 )
 
 NETWORK: Final = "at"
 PROVIDER: Final = "momo_at"
 SENDERS: Final[tuple[str, ...]] = ()
 PLMNS: Final = ("62003", "62006")
-"""Formerly Tigo and formerly Airtel."""
-
-_BOOK: Final = Book(NETWORK, GHANA, order="mdy", unverified=True)
+"""Formerly Tigo, formerly Airtel."""
+_FACTORY: Final = WordingFactory(NETWORK, order="mdy", unverified=True)
 _BALANCE: Final = (
     r"(?:Your )?(?:(?:[Nn]ew|[Aa]vailable|[Cc]urrent) )?(?:(?:AT|AirtelTigo)(?: |-)?Money )?[Bb]alance(?: is~:?|~:)~"
     rf"{BALANCE}~\.{FEE_AND_LEVY}"
 )
 _NEW_BALANCE: Final = rf"(?:Your )?[Nn]ew (?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."
 _ID_LABEL: Final = r"(?:Trans(?:action)?\.?~I[Dd]|Txn~I[Dd]|TID)"
-_ANY_ID: Final = COMVIVA_ID.replace(r"\d{5,6})", r"\d{5,6}|\d{9,15})")
+# `PPyymmdd.HHMM.Lnnnnn` of the Comviva platform, or digits alone.
+_ANY_ID: Final = r"(?P<telco_id>[A-Z]{2}\d{6}\.\d{4}\.[A-Z]\d{5,6}|\d{9,15})"
 _ID: Final = rf"{_ID_LABEL}~:~{_ANY_ID}(?:\.|$|(?=\s))"
 _TYPED: Final = rf"Ref(?:erence)?~:?{REFERENCE}\."
 _AT: Final = r"(?: on (?P<date>\d{4}-\d\d-\d\d),?(?: at)? (?P<time>\d\d:\d\d:\d\d))?"
-# A number and a name in either order; of the two one may be missing.
+# A number and a name in either order; one of them may be missing.
 _PAYER: Final = (
     rf"(?:{PAYER_PHONE}(?:[\s,\-]{{1,4}}(?P<payer_name>[A-Za-z].{{0,99}}?))?"
     r"|(?P<payer_name_first>[A-Za-z].{0,99}?)(?:[\s,(\-]{1,4}(?P<payer_phone_last>\+?\d{9,15})\)?)?)"
 )
+_OLD_ID: Final = r"Trans\.?~ID:~(?P<telco_id>\d{12,13})\.?"
+_OLD_BALANCE: Final = rf"Your available balance is {BALANCE}~\."
 
 
-def _whichever_came(found: Found) -> str | None:
-    """Take the payer from the two places where he can stand."""
+def _whichever_came(found: Groups) -> str | None:
+    """Take the payer from either of the two possible positions."""
     for name, other in (("payer_name", "payer_name_first"), ("payer_phone", "payer_phone_last")):
         text = found.pop(other, None)
         if text is not None:
@@ -56,12 +58,8 @@ def _whichever_came(found: Found) -> str | None:
     return None
 
 
-_OLD_ID: Final = r"Trans\.?~ID:~(?P<telco_id>\d{12,13})\.?"
-_OLD_BALANCE: Final = rf"Your available balance is {BALANCE}~\."
-
-
 WORDINGS: Final = (
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Ref", "alance"),
@@ -72,7 +70,7 @@ WORDINGS: Final = (
         "PP260912.1432.A12345.",
         refine=_whichever_came,
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt_id_first",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Ref", "alance"),
@@ -81,7 +79,7 @@ WORDINGS: Final = (
         "GHS 120.45. Reference: K7M2QX.",
         refine=_whichever_came,
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt_from_network",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "MOBILE MONEY. Sender:", "Reference", "balance is"),
@@ -90,7 +88,7 @@ WORDINGS: Final = (
         "You have received GHS 75.00 from MTN MOBILE MONEY. Sender: 233241000123 KOFI ANTWI BADU. Reference: x8p3lm. Your "
         "AT Money balance is GHS 245.45. Trans ID: CI260912.1501.C00017",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "cash_in",
         Kind.CASH_IN,
         ("Cash-In of", "is successful", "balance is"),
@@ -98,7 +96,7 @@ WORDINGS: Final = (
         "Cash-In of GHS 100.00 from Agent - MANTSE VENTURES is successful. New balance is GHS 345.45. TxnId: "
         "CI260912.1510.D00042. Thank you for using AT Money.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "merchant_receipt",
         Kind.MERCHANT_PAYMENT,
         ("Payment of", "received from", "Till Number", "Reference", "balance is"),
@@ -107,7 +105,7 @@ WORDINGS: Final = (
         "Payment of GHS 35.00 received from 0271000987 MERCY ADDISON. Till Number 300700. Reference K7M2QX. Your balance "
         "is GHS 1,380.45. TID : MP260912.1525.E00088.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "sent",
         Kind.SENT,
         ("You have sent", "balance is"),
@@ -117,28 +115,28 @@ WORDINGS: Final = (
         "ID: PP260912.1433.A12346.",
     ),
     # Airtel Ghana, 2013.
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt_2013",
         Kind.PAYMENT_RECEIVED,
         ("Trans. ID:", "You have received", "available balance is"),
         rf"{_OLD_ID} You have received {AMOUNT} from {PAYER_PHONE}~\. {_OLD_BALANCE}",
         "Trans. ID: 313963014731\nYou have received 20GHS from 233261000567. Your available balance is 270.67GHS.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "sent_2013",
         Kind.SENT,
         ("Trans. ID:", "You have sent", "available balance is"),
         rf"{_OLD_ID} You have sent {AMOUNT} to {PAYEE_PHONE}~\. {_OLD_BALANCE}",
         "Trans. ID: 313784369452\nYou have sent 20GHS to 233261000567.  Your available balance is 250.67GHS.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "bill_2013",
         Kind.BILL,
         ("TransID:", "you have paid", "to reference code"),
         rf"{_OLD_ID} Transaction successful, you have paid {AMOUNT} to reference code (?P<reference>\w{{3,30}})~\.?",
         "TransID: 3132166916358\nTransaction successful, you have paid 50.00GHS to reference code 0261000567",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "airtime_2013",
         Kind.AIRTIME,
         ("Trans. ID:", "You have received Airtime of"),
@@ -146,7 +144,7 @@ WORDINGS: Final = (
         "Trans. ID: 313984276979. You have received Airtime of GHS 10.00 from 233261000567.",
     ),
     # Tigo Cash, 2015.
-    _BOOK.wording(
+    _FACTORY.wording(
         "cash_out_2015",
         Kind.CASH_OUT,
         ("Successful Tigo Cash withdrawal", "New Tigo Cash balance", "Ref No"),

@@ -1,18 +1,14 @@
-"""GCB Bank, Ghana: alerts of a bank account. They print no ID, so a person has to look at what came in."""
+"""GCB Bank, Ghana: alerts of a bank account. They print no ID, so an operator has to check each payment."""
 
 from typing import Final
 
-from parsers.country import GHANA
 from parsers.reading import Kind
-from parsers.template import AMOUNT, BALANCE, FEE, Book
+from parsers.wording import AMOUNT, BALANCE, FEE, WordingFactory
 
 NETWORK: Final = "gcb"
-DISPLAY_NAME: Final = "GCB Bank"
 SENDERS: Final = ("GCB Bank",)
-PLMNS: Final[tuple[str, ...]] = ()
-COUNTRY: Final = GHANA
 
-_BOOK: Final = Book(NETWORK, COUNTRY, order="ymd")
+_FACTORY: Final = WordingFactory(NETWORK)
 _HEAD: Final = r"Hi .{1,80}? Your A/C No~:~(?P<own_account>[X*\d]{4,20}) has been"
 _TAIL: Final = (
     r"Desc:~(?P<reference>.{0,600}) Date:~(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d(?::\d\d)?) Bal:~"
@@ -21,7 +17,7 @@ _TAIL: Final = (
 )
 
 WORDINGS: Final = (
-    _BOOK.wording(
+    _FACTORY.wording(
         "credit",
         Kind.PAYMENT_RECEIVED,
         ("has been credited", "Desc:", "Date:", "Bal:"),
@@ -29,7 +25,7 @@ WORDINGS: Final = (
         "Hi Kofi Antwi\nYour A/C No:XXXX4111\nhas been credited GHS1,050.00\nDesc: Transfer to 9021000000411 Food "
         "T260\nDate: 2026-03-31 15:55\nBal: GHS 1,062.61",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "debit",
         Kind.SENT,
         ("has been debited", "Desc:", "Date:", "Bal:"),
@@ -37,7 +33,7 @@ WORDINGS: Final = (
         "Hi Kofi Antwi\nYour A/C No:XXXX4111\nhas been debited GHS270.00\nFees: GHS 2.70\nDesc: Bank to Wallet 0241000123 "
         "groceries\nDate: 2026-04-07 16:27\nBal: GHS 229.41",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "warning",
         Kind.PROMO,
         ("Dear Valued Customer,", "GCB Bank"),

@@ -1,10 +1,9 @@
-"""GhanaPay, Ghana: the banks' wallet, on any SIM. The other side may be a masked bank account."""
+"""GhanaPay, Ghana: the wallet of the banks, on any SIM. The payer may be a masked bank account."""
 
 from typing import Final
 
-from parsers.country import GHANA
 from parsers.reading import Kind
-from parsers.template import (
+from parsers.wording import (
     ADVERT,
     AMOUNT,
     BALANCE,
@@ -13,16 +12,13 @@ from parsers.template import (
     PAYER_NAME,
     PAYER_PHONE,
     REFERENCE,
-    Book,
+    WordingFactory,
 )
 
 NETWORK: Final = "ghanapay"
-DISPLAY_NAME: Final = "GhanaPay"
 SENDERS: Final = ("GhanaPay",)
-PLMNS: Final[tuple[str, ...]] = ()
-COUNTRY: Final = GHANA
 
-_BOOK: Final = Book(NETWORK, COUNTRY)
+_FACTORY: Final = WordingFactory(NETWORK)
 _NEW_BALANCE: Final = (
     rf"(?:(?:Your )?(?:[Nn]ew|[Aa]vailable|[Cc]urrent|[Ww]allet) )?[Bb]alance(?: is)?~:?~{BALANCE}"
 )
@@ -35,7 +31,7 @@ _WALLET: Final = r"(?i:mobile money|money|cash|momo)"
 _VIA: Final = r"(?P<via_network>[A-Za-z][A-Za-z&\s]{1,40}?)"
 
 WORDINGS: Final = (
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt_from_bank",
         Kind.PAYMENT_RECEIVED,
         ("ou have received", "Ref", "alance"),
@@ -43,7 +39,7 @@ WORDINGS: Final = (
         "You have received GHS 400.00 from: 2255****789 , Ecobank. Ref: REF: 705864944511576 . Transaction ID: "
         "618642757936. Balance: GHS 506.58.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("ou have received", "Ref", "alance"),
@@ -54,7 +50,7 @@ WORDINGS: Final = (
         "Hello AMA, you have received GHS 20.00 from 0545000003 MTN MOBILE MONEY. Reference: K7M2QX. Transaction ID: 620307283234. "
         "Wallet Balance is: GHS 33.58",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt_name_first",
         Kind.PAYMENT_RECEIVED,
         ("ou have received", "Ref", "alance"),
@@ -62,7 +58,7 @@ WORDINGS: Final = (
         "You have received GHS 20.00 from KOFI ANTWI BADU 0545000003. Ref: K7M2QX. Transaction ID: 620307283234. Balance: "
         "GHS 33.58.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "sent",
         Kind.SENT,
         ("ou have transferred", "Ref", "alance"),

@@ -1,10 +1,9 @@
-"""G-Money, Ghana: GCB's wallet, on any SIM. No genuine receipt could be found, so what it reads is only shown."""
+"""G-Money, Ghana: the wallet of GCB, on any SIM. No genuine receipt could be found, so its readings are only shown."""
 
 from typing import Final
 
-from parsers.country import GHANA
 from parsers.reading import Kind
-from parsers.template import (
+from parsers.wording import (
     ADVERT,
     AMOUNT,
     BALANCE,
@@ -15,16 +14,13 @@ from parsers.template import (
     PAYER_PHONE,
     REFERENCE,
     TIME,
-    Book,
+    WordingFactory,
 )
 
 NETWORK: Final = "gmoney"
-DISPLAY_NAME: Final = "G-Money"
 SENDERS: Final = ("G-Money",)
-PLMNS: Final[tuple[str, ...]] = ()
-COUNTRY: Final = GHANA
 
-_BOOK: Final = Book(NETWORK, COUNTRY, unverified=True)
+_FACTORY: Final = WordingFactory(NETWORK, unverified=True)
 _ID: Final = r"(?:Transaction|Txn) I[Dd]~:~(?P<telco_id>\d{9,15})\."
 _PHONE: Final = rf"(?:[\s\-,(]{{1,4}}{PAYER_PHONE}\)?)"
 _AT: Final = rf"(?: on {DATE},?(?: at)? {TIME})?"
@@ -38,7 +34,7 @@ _TAIL_WITH_REFERENCE: Final = (
 )
 
 WORDINGS: Final = (
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Ref", "alance", "G-Money "),
@@ -46,7 +42,7 @@ WORDINGS: Final = (
         "You have received GHS 40.00 from KOFI ANTWI BADU 0241000123. Ref: K7M2QX. Transaction ID: 512163210186. Your "
         "G-Money balance is GHS 90.00.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt_number_first",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Ref", "alance", "G-Money "),
@@ -54,7 +50,7 @@ WORDINGS: Final = (
         "You have received GHS 40.00 from 0241000123 KOFI ANTWI BADU. Ref: K7M2QX. Transaction ID: 512163210186. Your "
         "G-Money balance is GHS 90.00.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "receipt_without_reference",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Transaction ID:", "G-Money balance is"),
@@ -63,7 +59,7 @@ WORDINGS: Final = (
         "You have received GHS 40.00 from KOFI ANTWI BADU 0241000123. Transaction ID: 512163210186. Your G-Money balance "
         "is GHS 90.00.",
     ),
-    _BOOK.wording(
+    _FACTORY.wording(
         "sent",
         Kind.SENT,
         ("You have sent", "Transaction ID:", "G-Money balance is"),

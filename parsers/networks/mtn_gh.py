@@ -1,17 +1,16 @@
-r"""MTN Mobile Money, Ghana: its receipts and the other messages of the same sender.
+r"""MTN Mobile Money, Ghana: receipts and the other messages of the same sender.
 
-A receipt is always longer than one SMS, and its transaction ID stands behind the text the payer typed. So the ID is the
-one behind the *last* `. Transaction ID:`, everything between `Reference:` and that is the payer's, and the fee clause
-behind the ID has to be there: it proves that the message is complete, a cut ID looks like a shorter valid one.
-IDs are 9 to 15 digits: they reach 12 about February 2027. Adverts behind the fee change every year and are ignored.
-This is a table; its length is that of what the network says.
+A receipt is always longer than one SMS, and its transaction ID follows the text typed by the payer. So the ID is the one
+after the *last* `. Transaction ID:`, and everything between `Reference:` and that is the payer's text. The fee clause
+after the ID is required: it proves that the message is complete, because a truncated ID looks like a shorter valid one.
+IDs have 9 to 15 digits: they reach 12 about February 2027. Adverts after the fee change every year and are ignored.
 """
 
 import re
 from typing import Final
 
 from parsers.reading import Kind
-from parsers.template import (
+from parsers.wording import (
     ADVERT,
     AGENT,
     AMOUNT,
@@ -25,19 +24,19 @@ from parsers.template import (
     REFERENCE,
     TAX,
     TIME,
-    Found,
+    Groups,
     Wording,
 )
 
 NETWORK: Final = "mtn"
 PROVIDER: Final = "momo_mtn"
 SENDERS: Final = ("MobileMoney",)
-"""11 characters, the longest an alphanumeric originating address can have."""
+"""11 characters, the maximum for an alphanumeric originating address."""
 PLMNS: Final = ("62001",)
 
 _ID: Final = r"(?P<telco_id>\d{9,15})"
 _EXTERNAL: Final = r"External Transaction Id:~(?P<external_id>[A-Za-z0-9\-]{1,40})"
-# What stands behind it proves that the message is whole, so a balance needs no decimals to do that.
+# The text after the balance proves that the message is complete, so the balance needs no decimals for that.
 _BALANCE: Final = AMOUNT.replace("<amount>", "<balance>")
 _AVAILABLE: Final = AMOUNT.replace("<amount>", "<available_balance>")
 _CURRENT: Final = rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{_BALANCE}~[.,]?"
@@ -51,7 +50,7 @@ _OWN_AIRTIME: Final = r"MTN (?:BUNDLE|AIRTIME)"
 _TAX_END: Final = r"(?:\.|(?=\s{1,16}[A-Z]))"
 _ID_LABEL: Final = r"(?:Financial )?(?i:transaction id|txn id)~:"
 _LEVY: Final = r"(?i:(?:your )?(?:e-?levy|vat|tax)(?: charged?)?)(?: is| was)?~:?~"
-# Before the fee, as Telecel and the pushes print it; written twice because a group that repeats may hold no other.
+# Before the fee, as in Telecel's messages and in pushes; used twice, because a repeated group may not contain a repetition.
 _LEVIES: Final = rf"(?:{_LEVY}(?:{CEDI}\s{{0,3}})?(?:[\d.,]{{0,11}}\d|-)[.,]?~)?"
 _FEE_CLAUSE: Final = rf"(?i:(?:transaction )?fee(?: charged)?(?:~:| is| was))~{FEE_PROVEN}"
 _RECEIPT_TAIL: Final = (
@@ -75,17 +74,17 @@ _TO_NETWORK: Final = re.compile(
     r"(?P<name>[^,]{0,100}),(?P<payee>\+?\d{9,15})(?:,(?P<typed>.{0,1200}))?", re.ASCII | re.DOTALL
 )
 _NOTHING_TYPED: Final = frozenset({"Funds transfer wallet to wallet", "-"})
-"""Fixed words of other networks where the payer's text was lost."""
+"""Fixed texts that other networks send when the payer's text was lost."""
 
 
-def _typed_by_payer(found: Found) -> str | None:
-    """Take the typed text out of what another network wraps it in: `NAME ,NUMBER,TEXT from NETWORK`.
+def _typed_by_payer(found: Groups) -> str | None:
+    """Extract the typed text from the form of other networks: `NAME ,NUMBER,TEXT from NETWORK`.
 
-    A payer of our own network can type the same form. It is believed only when the name in it is the payer's own.
+    An MTN payer can type the same form. It is believed only if the name in it is the payer's name.
     """
     reference = found.get("reference", "")
     if _LABEL.search(found["payer_name"]) or _SECOND_BALANCES.search(reference):
-        # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
+        # Typed by the payer, or part of a name with a false balance; the two cannot be distinguished.
         return "two balances, so either could be the payer's text"
     match = _FROM_NETWORK.fullmatch(reference)
     if match is None or match["name"].split() != found["payer_name"].split():
@@ -95,7 +94,7 @@ def _typed_by_payer(found: Found) -> str | None:
     payer = match["payer"].strip()
     if _NUMBER.fullmatch(payer):
         found["payer_phone"] = payer
-        # The name could be his own all the same: the number is what the text says, and no proof.
+        # A payer can type their own name too, so the number is not proven.
         found["payer_phone_typed"] = "yes"
     else:
         found["payer_account"] = payer
@@ -103,16 +102,16 @@ def _typed_by_payer(found: Found) -> str | None:
     return None
 
 
-def _in_another_order(found: Found) -> str | None:
-    """Take nothing for the receipt's own that could be typed: none of the fixed words may stand in a free field."""
+def _in_another_order(found: Groups) -> str | None:
+    """Reject a message with fixed words of a receipt in a free field, because the payer could have typed them."""
     for name in ("payer_name", "reference"):
         if _LABEL.search(found.get(name, "")):
-            return f"fixed words of a receipt stand in the {name.replace('_', ' ')}"
+            return f"the {name.replace('_', ' ')} contains fixed words of a receipt"
     return _typed_by_payer(found)
 
 
-def _typed_for_payee(found: Found) -> str | None:
-    """Take the typed text out of `NAME,NUMBER,TEXT` of a transfer to another network."""
+def _typed_for_payee(found: Groups) -> str | None:
+    """Extract the typed text from `NAME,NUMBER,TEXT` of a transfer to another network."""
     reference = found.get("reference", "")
     match = _TO_NETWORK.fullmatch(reference)
     if match is None:
@@ -129,7 +128,7 @@ def _typed_for_payee(found: Found) -> str | None:
     return None
 
 
-def _set_reference(found: Found, typed: str) -> None:
+def _set_reference(found: Groups, typed: str) -> None:
     text = typed.strip()
     if text and " ".join(text.split()) not in _NOTHING_TYPED:
         found["reference"] = text
@@ -170,7 +169,7 @@ def _wording(  # noqa: PLR0913 - a row of a table
 
 
 WORDINGS: Final = (
-    # Before the receipt, whose layout it has: money of the wallet's owner that comes back. No payer is called so.
+    # Before `receipt`, because it has the same layout: money of the wallet's owner comes back. No payer has this name.
     _wording(
         "airtime_reversal",
         Kind.REVERSAL,
@@ -180,7 +179,7 @@ WORDINGS: Final = (
         "Payment received for  GHS 50.00 from Other Networks    Current Balance: GHS 71.40 . Available Balance: "
         "GHS 71.40. Reference: Reversal from Airtime Purchase. Transaction ID: 19786842540. TRANSACTION FEE: 0.00",
     ),
-    # A loan of the wallet's owner comes as a receipt too, from the account of the network that lends it.
+    # A loan to the wallet's owner arrives as a receipt too, from the account of the lending network.
     _wording(
         "loan",
         Kind.OTHER,
@@ -202,8 +201,8 @@ WORDINGS: Final = (
         "Payment received for GHS 9.00 from JEMIMA OFOSUA OKYERE Current Balance: GHS 9.09. Reference: JEMIMA OFOSUA "
         "OKYERE ,233201000597,5 from VODAFONE. Transaction ID: 80929972527. TRANSACTION FEE: 0.00",
     ),
-    # The same pieces in another order, as the sister networks of the group print them. What a payer types stands in other
-    # places then, so no fixed word may be in it.
+    # The same pieces in another order, as sister networks of the group print them. The payer's text is in another position
+    # then, so it may not contain a fixed word.
     _wording(
         "ordered_receipt_id_first",
         Kind.PAYMENT_RECEIVED,
@@ -231,7 +230,7 @@ WORDINGS: Final = (
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH Current Balance: GHS 628.92. Available Balance: GHS 628.92. "
         "Reference: Q4T9WD. TRANSACTION FEE: 0.00. Transaction ID: 85614800061.",
     ),
-    # The first part of two: its ID looks like a shorter valid one, and the fee is not there.
+    # The first of two parts: its ID looks like a shorter valid one, and the fee is missing.
     _wording(
         "part_of_receipt",
         Kind.OTHER,
@@ -260,7 +259,7 @@ WORDINGS: Final = (
         "Message from sender: . Your new balance:1403.44 GHS. Financial Transaction Id: 21328501316.",
         once=True,
     ),
-    # 2012 to 2014. It prints no ID, so a person has to look at it.
+    # 2012 to 2014. It prints no ID, so an operator has to check it.
     _wording(
         "advice_2012",
         Kind.PAYMENT_RECEIVED,
@@ -449,7 +448,7 @@ WORDINGS: Final = (
         "Your voucher 998469693069 with GHS 66.00 from 233241000123 has expired and has been returned to the sender. "
         "Financial Transaction Id: 53674359001. TRANSACTION FEE IS 0",
     ),
-    # No money moved, though it comes from the real sender.
+    # No money moved, although the sender is genuine.
     _wording(
         "failed_to_you",
         Kind.FAILED,
@@ -460,7 +459,7 @@ WORDINGS: Final = (
         "You have exceeded your daily transaction limit. INTEROPERABILITY PULL OVA failed to send GHS 990.00 to your account. "
         "Go to my wallet to check your wallet limit. Financial transaction Id: 86187286912. Transaction Fee is 0.",
     ),
-    # From the network's own shop, also when another wallet paid for it: it names no balance.
+    # From the network's own shop, also if another wallet paid; it has no balance.
     _wording(
         "airtime_bought",
         Kind.OTHER,
@@ -475,7 +474,7 @@ WORDINGS: Final = (
         rf"Y'ello! you have successfully purchased {AMOUNT} Data Bundle and received .{{1,400}}",
         "Y'ello! you have successfully purchased GHC50.0 Data Bundle and received 26.83GB. This bundle does not expire.",
     ),
-    # From the sender EVD: airtime for a reseller, though it says received, from and Transaction ID.
+    # From the sender EVD: airtime for a reseller, although it contains "received", "from" and "Transaction ID".
     _wording(
         "evd_airtime",
         Kind.AIRTIME,
@@ -515,7 +514,7 @@ WORDINGS: Final = (
         "<#> FRAUD ALERT: This OTP gives access to your wallet. Anyone asking for this code is trying to fraudulently gain "
         "access to your funds. DO NOT SHARE IT OR YOUR PIN WITH ANYONE. MTN",
     ),
-    # What the owner himself had sent comes back. Its beginning is known, its end is not.
+    # Money sent by the owner comes back. The beginning of the message is known, its end is not.
     _wording(
         "transfer_reversed",
         Kind.REVERSAL,
@@ -525,7 +524,7 @@ WORDINGS: Final = (
         "Y'ello Valued Customer, the transfer of GHS 3.00 to MTN BUNDLE has been reversed on 2026-05-19 10:22:11. Your new "
         "balance is GHS8.13. Transaction fee is GHS0.",
     ),
-    # The other side's money taken back out. No verbatim one is known, so it is built on the sister platforms'.
+    # A received payment is taken back. No verbatim message is known, so this is modelled on the sister platforms.
     _wording(
         "reversal",
         Kind.REVERSAL,

@@ -1,16 +1,15 @@
-r"""Telecel Cash (formerly Vodafone Cash), Ghana: its receipts and the other messages of the same sender.
+r"""Telecel Cash (formerly Vodafone Cash), Ghana: receipts and the other messages of the same sender.
 
-The transaction ID is the first word and the balance stands before the text the payer typed, so the first of each counts
-and everything behind `Reference:` or `Ref:` is the payer's, up to a known footer or the end. `with transaction
-reference:` is fixed wording, not the payer's. Footers come cut in mid-sentence.
-This is a table; its length is that of what the network says.
+The transaction ID is the first word, and the balance comes before the text typed by the payer. So the first ID and the
+first balance count, and everything after `Reference:` or `Ref:` is the payer's text, up to a known footer or the end.
+`with transaction reference:` is fixed text of the network. Footers may be cut off in mid-sentence.
 """
 
 import re
 from typing import Final
 
 from parsers.reading import Kind
-from parsers.template import (
+from parsers.wording import (
     ADVERT,
     AGENT,
     AMOUNT,
@@ -23,7 +22,7 @@ from parsers.template import (
     PAYER_PHONE,
     TAX,
     TIME,
-    Found,
+    Groups,
     Wording,
 )
 
@@ -45,7 +44,7 @@ _FOOTER_STARTS: Final = tuple(
     re.compile(r"\s{1,16}".join(map(re.escape, footer[:10].split())), re.ASCII)
     for footer in FOOTERS
 )
-"""Ten characters of a footer tell it from the payer's text."""
+"""The first ten characters of a footer distinguish it from the payer's text."""
 
 _ID: Final = r"(?P<telco_id>\d{10,18})"
 _CONFIRMED: Final = rf"{_ID} (?:[Cc]onfirmed|CONFIRMED)\."
@@ -61,11 +60,11 @@ _REST: Final = r"(?P<rest>.{0,1400})"
 _CHARGES: Final = (
     rf"(?: You were charged {FEE}\.)?(?: (?i:(?:your )?e-?levy(?: charge)?(?: is|:)) {TAX}\.?)?"
 )
-# Between the charges and the reference; it may not say what only the receipt may say.
+# Text between the charges and the reference; it may not contain fixed words of the receipt.
 _BETWEEN: Final = r"(?:\s(?P<between>[A-Z].{0,250}?[.!]))??"
 _REFERENCE: Final = r"[Rr]ef(?:erence)?~:"
 _NOTHING: Final = r"(?P<nothing>\.)"
-"""A line with a full stop alone stands for what was not typed, where there is a line at all."""
+"""A line with only a full stop means that nothing was typed."""
 _TYPED: Final = rf"{_CHARGES}(?:{_BETWEEN}~{_REFERENCE}{_REST}|~(?:\.~)?{_FOOTER}|~{_NOTHING})?"
 _TYPED_WHOLE: Final = rf"{_CHARGES}{_BETWEEN}~(?:{_REFERENCE}{_REST}|(?:\.~)?{_FOOTER}|{_NOTHING})"
 _ADVERT: Final = r"(?: .{0,400})?"
@@ -78,24 +77,24 @@ _LATER_FOOTER: Final = re.compile(
     r"(?<=[.\n])\s{0,16}(?:Stay\s{1,16}alert|Never\s{1,16}share\s{1,16}your|Do\s{1,16}more\s{1,16}with|Download\s{1,16}the|Dial\s{1,16}\*)",
     re.ASCII,
 )
-"""How a footer begins whose rest changes; a payer who types the same only shortens his own text."""
+"""Beginnings of footers with changing text; a payer who types the same only shortens their own text."""
 _SECOND_BALANCE: Final = re.compile(
     r"\sat\s{1,16}\d\d:\d\d:\d\d\.\s{1,16}Your\s.{0,30}?balance(?:\s{1,16}is|\s{0,16}:).{0,40}?\..{0,400}?Ref(?:erence)?:",
     re.ASCII | re.DOTALL,
 )
 
 
-def _typed_by_payer(found: Found) -> str | None:
-    """Take the payer's text out of what follows `Reference:`: without footers and the closing full stop."""
+def _typed_by_payer(found: Groups) -> str | None:
+    """Extract the payer's text after `Reference:`, without footers and the final full stop."""
     found.pop("nothing", None)
     footer = found.pop("footer", "")
     if footer and not FOOTERS[0].startswith(" ".join(footer.split())):
-        return "something else where the footer should be"
+        return "unknown text in the place of the footer"
     rest = found.pop("rest", "")
     if _FIXED.search(found.pop("between", "")):
-        return "what stands before the reference speaks of balances or IDs again"
+        return "the text before the reference mentions balances or IDs again"
     if "balance" in found.get("payer_name", "") or _SECOND_BALANCE.search(rest):
-        # Typed by the payer, or part of a name that holds a false balance: it cannot be told which.
+        # Typed by the payer, or part of a name with a false balance; the two cannot be distinguished.
         return "two balances, so either could be the payer's text"
     typed = _without_new_footer(_without_footers(rest)).removesuffix(".").strip()
     if typed:
@@ -103,15 +102,15 @@ def _typed_by_payer(found: Found) -> str | None:
     return None
 
 
-def _typed_by_payer_whole(found: Found) -> str | None:
-    """Do the same for the wordings that close the reference with a full stop, the proof that it was not cut."""
+def _typed_by_payer_whole(found: Groups) -> str | None:
+    """Extract the payer's text, and require the full stop after it: it proves that the message was not cut off."""
     if not {"footer", "nothing"} & found.keys() and "." not in found.get("rest", ""):
         return "cut off before the end of the reference"
     return _typed_by_payer(found)
 
 
-def _typed_by_us(found: Found) -> str | None:
-    """Take the reference out of what follows the charges of an outgoing payment; adverts stand on both sides."""
+def _typed_by_us(found: Groups) -> str | None:
+    """Extract the reference of an outgoing payment from the text after the charges, between adverts."""
     _, _, rest = found.pop("rest", "").partition("Reference:")
     typed = _without_footers(rest).removesuffix(".").strip()
     if typed:
@@ -120,7 +119,7 @@ def _typed_by_us(found: Found) -> str | None:
 
 
 def _without_footers(text: str) -> str:
-    """Return the text without the known footers at its end, whole or cut."""
+    """Remove the known footers, complete or cut off, from the end of the text."""
     text = text.strip()
     for footer, begins in zip(FOOTERS, _FOOTER_STARTS, strict=True):
         start = max((found.start() for found in begins.finditer(text)), default=-1)
@@ -133,7 +132,7 @@ def _without_footers(text: str) -> str:
 
 
 def _without_new_footer(text: str) -> str:
-    """Return the text without a footer we do not know yet: a sentence on a line of its own, behind a full stop.
+    """Remove an unknown footer: a sentence on its own line after a full stop.
 
     Footers change every year, and a payer's phone has no key for a new line.
     """
@@ -141,8 +140,8 @@ def _without_new_footer(text: str) -> str:
     return text if match is None else match[1]
 
 
-def _in_extra(found: Found) -> str | None:
-    """Keep who had paid as a detail: the message is about the payment, not from its payer."""
+def _in_extra(found: Groups) -> str | None:
+    """Move the payer's name of the reversed payment to `extra`."""
     found["reversed_payer_name"] = found.pop("payer_name")
     return None
 
@@ -184,7 +183,7 @@ _REFINE: Final = {
 }
 
 _ONCE: Final = frozenset({"receipt_merchant", "cash_in"})
-"""Where a name that holds a balance could not be told from the receipt itself."""
+"""Wordings in which a name that contains a balance could not be distinguished from the receipt."""
 
 WORDINGS: Final = (
     _wording(
@@ -234,7 +233,7 @@ WORDINGS: Final = (
         "0000014269425835 Confirmed. You have received GHS68.95 from BOADUM AGYIRI ABDUL-RAZIQ on TELECEL CASH on "
         "2025-08-29 at 08:47:14. Your Telecel Cash balance is GHS1001.02. Ref: electricity",
     ),
-    # Of a business or through a bank: neither a number nor an account.
+    # From a business or through a bank, without number or account.
     _wording(
         "receipt_from_business",
         Kind.PAYMENT_RECEIVED,
@@ -245,7 +244,7 @@ WORDINGS: Final = (
         "Cash balance is GHS13,264.53. Reference: GIPOutwardCHAI BIA MTG 7806617849512",
         unverified=True,
     ),
-    # A till's receipt: the wording is not confirmed by a real one yet.
+    # Receipt of a till; no genuine message has confirmed this wording yet.
     _wording(
         "receipt_merchant",
         Kind.MERCHANT_PAYMENT,
@@ -313,7 +312,7 @@ WORDINGS: Final = (
         "0000013355383512 Confirmed. You have purchased  6255003612 from PAYSTACK  II (Shortcode 125012) for  GHS5.61.  Your "
         "account balance is now  GHS2.46.",
     ),
-    # What the network itself lends, and takes back.
+    # Loans of the network, and their repayment.
     _wording(
         "loan",
         Kind.OTHER,
@@ -350,7 +349,7 @@ WORDINGS: Final = (
         "0000014435128883 Confirmed. You bought GHS30.00 of airtime for 233201000567 on 2026-09-08 at 15:52:07. Your "
         "Telecel Cash balance is GHS50.37.",
     ),
-    # The receiver's side of the same, with the same ID: it reads like a receipt and is no money.
+    # The receiver's message of the same airtime, with the same ID: it resembles a receipt, but no money is received.
     _wording(
         "airtime_received",
         Kind.AIRTIME,
@@ -376,7 +375,7 @@ WORDINGS: Final = (
         "0000013170703712 confirmed. Your  bundle purchase request of GHS3.00 to 233205000567 on 2026-05-28 has been received at "
         "00:39:20. Kindly wait for confirmation. Your Telecel Cash balance is GHS144.77.",
     ),
-    # No money of the wallet: what the bundle itself was charged for.
+    # A charge on the bundle, not on the wallet.
     _wording(
         "bundle_charged",
         Kind.OTHER,
@@ -401,7 +400,7 @@ WORDINGS: Final = (
         rf"{_CONFIRMED} Your (?:Telecel|Vodafone) Cash wallet balance is {BALANCE}~\.{_ADVERT}",
         "0000012683160547 Confirmed. Your Telecel Cash wallet balance is  GHS93.48 . Stay alert.",
     ),
-    # Of a business: two accounts, and neither is said to be the one that receipts name.
+    # Of a business with two accounts; the message does not say to which of them the balance in receipts belongs.
     _wording(
         "till_balance",
         Kind.BALANCE,
@@ -410,7 +409,7 @@ WORDINGS: Final = (
         rf"Merchant Account Balance is GHS~(?P<merchant_balance>[\d,]{{1,15}}\.\d\d)~\.?{_ADVERT}",
         "M-Pesa Account For Organization Balance is GHS2.79\nMerchant Account Balance is GHS1.00",
     ),
-    # Not confirmed by a real one yet.
+    # No genuine message has confirmed this wording yet.
     _wording(
         "reversal",
         Kind.REVERSAL,

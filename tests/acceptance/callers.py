@@ -1,8 +1,8 @@
-"""Callers of one real shop who all talk at once, and what each of them was told.
+"""Concurrent callers of one real shop, and the answers that each of them got.
 
-Each caller has a thread, a connection over TCP and dice of its own, so one seed gives each the same choices again; only
-how the answers fall between those of the others is new. `network` is the one phone: it delivers one receipt after the
-other, each balance the one before plus the amount, as a wallet does.
+Each caller has its own thread, TCP connection and random numbers, so a seed gives each the same choices again; only the
+interleaving of the answers differs. `Network` is the one phone: it delivers receipts one after the other, each balance
+the one before plus the amount, as a wallet does.
 """
 
 import http.client
@@ -23,9 +23,9 @@ from tests.fakes.receipts import mtn
 AMOUNT_MINOR: Final = 2_500
 FIRST_ID: Final = 88_100_000_000
 KEYS: Final = 12
-"""Idempotency keys that all callers share."""
+"""Number of idempotency keys that all callers share."""
 ORDERS_KEPT: Final = 40
-"""A caller acts on one of the last so many orders of everybody."""
+"""A caller acts on one of this many most recent transactions of all callers."""
 CHOICES: Final = {
     "initialize": 20,
     "initialize_shared": 12,
@@ -42,7 +42,7 @@ CHOICES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Call:
     """One call and its answer."""
 
     what: str
@@ -56,17 +56,17 @@ class Told:
 
     @property
     def code(self) -> str:
-        """The error's code; empty when it is no error."""
+        """The error's code; empty if it is no error."""
         return "" if self.status < 300 else str(self.body["error"]["code"])
 
 
 @dataclass(slots=True)
 class Memory:
-    """What all callers share: lists only grow, and a list's `append` is one step for all threads."""
+    """State shared by all callers; lists only grow, and `append` is atomic between threads."""
 
     orders: list[dict[str, Any]] = field(default_factory=list)
     paid_ids: list[str] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
 
@@ -79,19 +79,19 @@ class Network:
         self._wallet_minor = 50_000
         self._over = threading.Event()
         self.delivered: dict[str, tuple[str, int]] = {}
-        """The network's ID -> what was typed, and the amount."""
+        """Network ID -> typed reference and amount."""
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def pay(self, typed: str, amount_minor: int) -> None:
-        """Let a customer pay; when too many wait, this one changes his mind."""
+        """Queue a payment; drop it if the queue is full."""
         try:
             self._wanted.put_nowait((typed, amount_minor))
         except queue.Full:
             return
 
     def close(self) -> None:
-        """End; who has not paid by now does not."""
+        """Stop; payments still queued are dropped."""
         self._over.set()
         self._thread.join(60)
         assert not self._thread.is_alive()
@@ -114,23 +114,23 @@ class Network:
             self.delivered[telco_id] = wanted
             has_room = all(self._phone.deliver(receipt.pdus))
             self._memory.paid_ids.append(telco_id)
-            pause(0.01)  # a network takes its time, and a phone has few slots
+            pause(0.01)  # a network has delays, and a phone has few slots
             while not (has_room or self._over.is_set() or self._phone.is_empty()):
                 pause(
                     0.05
-                )  # it fills up faster than it is read: what more is sent waits in the network
+                )  # it fills up faster than it is read, so further messages wait in the network
 
 
 class Caller:
-    """One of them."""
+    """One caller."""
 
     def __init__(
         self, number: int, seed: int, address: str, keys: tuple[str, str], memory: Memory,
         network: Network,
     ) -> None:  # fmt: skip
-        """Say who: `keys` are the live and the test one."""
+        """Take the caller's number and connection; `keys` are the live key and the test key."""
         self._number = number
-        self._dice = random.Random(seed * 1_000 + number)
+        self._rng = random.Random(seed * 1_000 + number)
         self._live, self._test = keys
         self._memory, self._network = memory, network
         host, _, port = address.rpartition(":")
@@ -140,39 +140,39 @@ class Caller:
         self._seen: dict[str, str] = {}
 
     def run(self, over: threading.Event) -> None:
-        """Call until it is over; what goes wrong is kept for the test to tell."""
+        """Call until `over` is set; record faults for the test."""
         names, weights = list(CHOICES), list(CHOICES.values())
         try:
             while not over.is_set():
-                act: Callable[[], None] = getattr(self, f"_{self._dice.choices(names, weights)[0]}")
+                act: Callable[[], None] = getattr(self, f"_{self._rng.choices(names, weights)[0]}")
                 act()
         except (OSError, http.client.HTTPException, AssertionError) as error:
             self._memory.faults.append(f"caller {self._number}: {error!r}")
         finally:
             self._line.close()
 
-    # What it does -----------------------------------------------------------------------------------------------
+    # Actions -----------------------------------------------------------------------------------------------------
 
     def _initialize(self) -> None:
         self._count += 1
         own = f"own-{self._number}-{self._count}"
         body = self._order(own)
-        told = self._call("initialize", body, key=own)
-        assert told.status == 201, told.body
-        self._mine.append((body, own, told.raw))
+        call = self._call("initialize", body, key=own)
+        assert call.status == 201, call.body
+        self._mine.append((body, own, call.raw))
 
     def _initialize_shared(self) -> None:
-        """Everybody uses the same few keys, now and then with another body."""
-        shared = f"shared-{self._dice.randrange(KEYS)}"
-        other = self._dice.random() < 0.2
+        """All callers use the same few keys, sometimes with another body."""
+        shared = f"shared-{self._rng.randrange(KEYS)}"
+        other = self._rng.random() < 0.2
         self._call("initialize", self._order(shared, minor=7_700 if other else None), key=shared)
 
     def _repeat(self) -> None:
         if not self._mine:
             return
-        body, key, raw = self._dice.choice(self._mine)
-        told = self._call("initialize", body, key=key)
-        assert (told.status, told.raw, told.replayed) == (201, raw, True), (
+        body, key, raw = self._rng.choice(self._mine)
+        call = self._call("initialize", body, key=key)
+        assert (call.status, call.raw, call.replayed) == (201, raw, True), (
             "a repeat got another answer"
         )
 
@@ -180,26 +180,26 @@ class Caller:
         order = self._some_order()
         if order is not None:
             self._network.pay(
-                order["svc_code"], AMOUNT_MINOR + self._dice.choice((0, 0, 0, -1_000, 900))
+                order["svc_code"], AMOUNT_MINOR + self._rng.choice((0, 0, 0, -1_000, 900))
             )
 
     def _pay_nobody(self) -> None:
-        self._network.pay("food", 1_100 + self._dice.randrange(100))
+        self._network.pay("food", 1_100 + self._rng.randrange(100))
 
     def _reconcile(self) -> None:
         order, known = self._some_order(), self._memory.paid_ids[-ORDERS_KEPT:]
         if order is None or not known:
             return
-        telco_id = self._dice.choice(known)
-        amount = {"amount": "25.00"} if self._dice.random() < 0.3 else {}
+        telco_id = self._rng.choice(known)
+        amount = {"amount": "25.00"} if self._rng.random() < 0.3 else {}
         self._call("reconcile", {"transaction_id": telco_id, **amount}, order["reference"])
 
     def _reconcile_unknown(self) -> None:
         order = self._some_order()
         if order is not None:
-            unknown = str(77_000_000_000 + self._dice.randrange(4))
-            told = self._call("reconcile", {"transaction_id": unknown}, order["reference"])
-            assert told.status != 200, "a payment that nobody made was matched"
+            unknown = str(77_000_000_000 + self._rng.randrange(4))
+            call = self._call("reconcile", {"transaction_id": unknown}, order["reference"])
+            assert call.status != 200, "a payment that nobody made was matched"
 
     def _cancel(self) -> None:
         order = self._some_order()
@@ -207,13 +207,13 @@ class Caller:
             self._call("cancel", {}, order["reference"])
 
     def _look(self) -> None:
-        """A caller never sees time run backwards: what is paid stays paid by the same payment."""
+        """A caller never sees time run backwards: a paid transaction stays paid by the same payment."""
         order = self._some_order()
         if order is None:
             return
-        told = self._call("look", {}, order["reference"])
-        assert told.status == 200, told.body
-        data = told.body["data"]
+        call = self._call("look", {}, order["reference"])
+        assert call.status == 200, call.body
+        data = call.body["data"]
         assert (data["svc_code"], data["expected_amount"]) == (order["svc_code"], order["amount"])
         paid = data["telco"]["transaction_id"] if data["actual_amount"] else None
         before = self._seen.get(order["reference"])
@@ -224,24 +224,24 @@ class Caller:
             self._seen[order["reference"]] = paid
 
     def _list(self) -> None:
-        told = self._call("list", {})
-        assert told.status == 200, told.body
-        found = [item["created_at"] for item in told.body["data"]]
+        call = self._call("list", {})
+        assert call.status == 200, call.body
+        found = [item["created_at"] for item in call.body["data"]]
         assert found == sorted(found, reverse=True)
-        assert told.body["pagination"]["total"] >= len(found)
+        assert call.body["pagination"]["total"] >= len(found)
 
     def _sandbox(self) -> None:
-        """Make an order of the sandbox, pay it there, and find it paid: beside all the live ones."""
-        told = self._call("sandbox_initialize", {"amount": "5.00", "phone_number": "0241234567"})
-        assert told.status == 201, told.body
-        reference = told.body["data"]["reference"]
+        """Make a transaction in the sandbox, pay it there, and find it paid, beside all the live ones."""
+        call = self._call("sandbox_initialize", {"amount": "5.00", "phone_number": "0241234567"})
+        assert call.status == 201, call.body
+        reference = call.body["data"]["reference"]
         paid = self._call("sandbox_pay", {"reference": reference})
         assert (paid.status, paid.body["data"]["transaction"]["status"]) == (200, "SUCCESS"), (
             paid.body
         )
         assert self._call("look", {}, reference).status == 404, "a live key sees the sandbox"
 
-    # How it calls -----------------------------------------------------------------------------------------------
+    # Calls -------------------------------------------------------------------------------------------------------
 
     def _order(self, client_reference: str, minor: int | None = None) -> dict[str, Any]:
         minor = minor or AMOUNT_MINOR
@@ -254,9 +254,9 @@ class Caller:
 
     def _some_order(self) -> dict[str, Any] | None:
         last = self._memory.orders[-ORDERS_KEPT:]
-        return self._dice.choice(last) if last else None
+        return self._rng.choice(last) if last else None
 
-    def _call(self, what: str, sent: dict[str, Any], reference: str = "", key: str = "") -> Told:
+    def _call(self, what: str, sent: dict[str, Any], reference: str = "", key: str = "") -> Call:
         method, path = {
             "initialize": ("POST", wire.Path.INITIALIZE),
             "sandbox_initialize": ("POST", wire.Path.INITIALIZE),
@@ -275,12 +275,12 @@ class Caller:
         answer = self._line.getresponse()
         raw = answer.read()
         replayed = answer.headers[wire.IDEMPOTENCY_REPLAYED_HEADER] == "true"
-        told = Told(
+        call = Call(
             what, self._number, {**sent, "reference": reference, "key": key}, answer.status,
             json.loads(raw), asked_us, raw, replayed,
         )  # fmt: skip
-        assert told.status < 500, f"{what}: {told.status} {raw[:300]!r}"
-        self._memory.told.append(told)
-        if what == "initialize" and told.status == 201 and not replayed:
-            self._memory.orders.append(told.body["data"])
-        return told
+        assert call.status < 500, f"{what}: {call.status} {raw[:300]!r}"
+        self._memory.calls.append(call)
+        if what == "initialize" and call.status == 201 and not replayed:
+            self._memory.orders.append(call.body["data"])
+        return call

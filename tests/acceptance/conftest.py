@@ -1,4 +1,4 @@
-"""One shop of real programs for each test that asks: a phone on a pty, a receiver over TLS, and the daemon."""
+"""One shop of real programs for each test: a phone on a pty, a receiver over TLS, and the daemon."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ SHOP_NUMBER = "0244124567"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What plays together."""
+    """A shop, its phone and its receiver."""
 
     shop: RealShop
     phone: PhoneProcess
     receiver: Receiver
 
     def open_for_business(self) -> None:
-        """Start the daemon, put the shop's number on the SIM and tell the receiver its secrets."""
+        """Start the daemon, put the shop's number on the SIM and give the receiver its secrets."""
         self.shop.start()
         self.shop.assign(SHOP_NUMBER)
         secret = self.shop.add_endpoint(self.receiver.url())
@@ -31,13 +31,13 @@ class Scene:
 
 @pytest.fixture(scope="session")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> RealShop:
-    """A shop that was set up by the real program, once for all tests: they start from copies."""
+    """A shop set up by the real program once for all tests; they start from copies."""
     return RealShop(tmp_path_factory.mktemp("fresh") / "shop")
 
 
 @pytest.fixture
 def scene(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
-    """A shop that was set up; its daemon is not started yet."""
+    """A shop after set-up; its daemon is not started yet."""
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
@@ -54,6 +54,6 @@ def scene(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
 
 @pytest.fixture
 def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
-    """A shop that was set up and has no phone."""
+    """A shop after set-up, without a phone."""
     with RealShop(tmp_path / "shop", phone=tmp_path / "no-phone", like=fresh) as made:
         yield made

@@ -1,10 +1,10 @@
-"""A year of payments in minutes: what the daemon holds (memory, descriptors, threads, log of the database) must not grow with them.
+"""A year of payments in minutes: memory, descriptors, threads and the database's log must not grow with them.
 
     python -m tests.acceptance.soak --payments 100000        # make soak PAYMENTS=100000
 
-A real daemon, an emulated phone, a receiver over TLS. Each round is a small shop's day: orders are made and paid, others
-pay without an order, somebody looks at lists, at the status and at the doctor, and a webhook is refused now and then. After each
-round the daemon is measured from outside, by /proc; what is judged is how it grows from the middle of the run to its end.
+A real daemon, an emulated phone, a receiver over TLS. Each round is a small shop's day: transactions are made and paid,
+some customers pay without one, lists, the status and the doctor are read, and some webhooks are refused. After each
+round the daemon is measured from outside, in /proc. The result is its growth from the middle of the run to the end.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from statistics import median
 from typing import Final
 
 from daemon import wire
-from daemon.system import SystemClock
+from daemon.runtime.system import SystemClock
 from tests.acceptance.conftest import Scene
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, Settings, wait_until
@@ -27,9 +27,9 @@ from tests.fakes.receipts import mtn
 from tests.fakes.receiver import Answer, Receiver
 
 ROUND: Final = 50
-"""Payments between two looks; two in five pay an order."""
+"""Payments between two measurements; two in five pay a transaction."""
 TOLD_EVERY: Final = 10
-"""Rounds between two lines."""
+"""Rounds between two printed lines."""
 ORDERS: Final = 20
 AMOUNT_MINOR: Final = 2_500
 SETTINGS: Final[Settings] = {
@@ -40,13 +40,13 @@ ROUND_S: Final = 60.0
 RSS_MB_MAX: Final = 150.0
 """operations.md 2.11."""
 RSS_GROWTH_MB_MAX: Final = 4.0
-"""From the middle to the end, of the medians of a fifth of the rounds each: an allocator breathes by a megabyte or two."""
+"""Growth between the medians of a fifth of the rounds each; an allocator varies by a megabyte or two."""
 FDS_GROWTH_MAX: Final = 2
 """A connection that is kept for the next webhook comes and goes."""
 WAL_MB_MAX: Final = 16.0
-"""SQLite moves it into the file at 4 MB; a long read may put that off a few times."""
+"""SQLite checkpoints it at 4 MB; a long read may delay that a few times."""
 ROW_BYTES_MAX: Final = 8_000
-"""Of the file, for all that is kept of a payment, its order and its webhooks."""
+"""Bytes of the file per payment, with its transaction and its webhooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Look:
 
     @classmethod
     def at(cls, shop: RealShop, payments: int) -> "Look":
-        """Measure it."""
+        """Measure the daemon."""
         status = dict(
             line.split(":", 1) for line in Path(f"/proc/{shop.pid}/status").read_text().splitlines()
         )
@@ -80,7 +80,7 @@ class Look:
 
 @dataclass
 class Soak:
-    """One run. `looks` is what was measured; `tell` hears of each look at once."""
+    """One run. `looks` are the measurements; `tell` is called with each."""
 
     scene: Scene
     tell: Callable[[Look], object] = lambda _look: None
@@ -88,7 +88,7 @@ class Soak:
     _number: "count[int]" = field(default_factory=lambda: count(1))
 
     def run(self, payments: int) -> None:
-        """Let so many payments come in; every one of them must be booked."""
+        """Let `count` payments arrive; every one must be booked."""
         self.scene.open_for_business()
         shop = self.scene.shop
         for done in range(ROUND, payments + 1, ROUND):
@@ -109,7 +109,7 @@ class Soak:
                 str(86_100_000_000 + number), sent_at=datetime.now(UTC),  # noqa: TID251 -- the network's clock
                 concatenation=number % 256,
             )  # fmt: skip
-            # The phone has few places: what finds none waits at the network.
+            # The phone has few slots; messages without one wait in the network.
             phone.deliver(receipt.pdus)
         wait_until(lambda: self._over(booked), ROUND_S, f"{booked} payments and their webhooks")
         for path in (wire.Path.TRANSACTIONS, wire.Path.DELIVERIES, wire.Path.LOCAL_STATUS):
@@ -126,7 +126,7 @@ class Soak:
 
 
 def growth(looks: Sequence[Look], what: str) -> float:
-    """Return how much something grew from the middle of the run to its end: medians of a fifth of the looks each."""
+    """Return the growth from the middle of the run to the end: medians of a fifth of the measurements each."""
     values: list[float] = [getattr(look, what) for look in looks]
     part = max(1, len(values) // 5)
     early = len(values) // 2 - part // 2
@@ -134,7 +134,7 @@ def growth(looks: Sequence[Look], what: str) -> float:
 
 
 def faults(looks: Sequence[Look], rss_growth_mb_max: float = RSS_GROWTH_MB_MAX) -> list[str]:
-    """Return what grew that must not, or is larger than was promised."""
+    """Return the values that grew or exceed their limits."""
     found = []
     grown = {what: growth(looks, what) for what in ("rss_mb", "fds", "threads")}
     if grown["rss_mb"] > rss_growth_mb_max:
@@ -155,7 +155,7 @@ def faults(looks: Sequence[Look], rss_growth_mb_max: float = RSS_GROWTH_MB_MAX) 
 
 
 def main() -> int:
-    """Run it for so many payments; return 1 when something grew."""
+    """Run it for so many payments; return 1 if a value grew."""
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.soak")
     parser.add_argument("--payments", type=int, default=20_000, help="how many")
     asked = parser.parse_args()

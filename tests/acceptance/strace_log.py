@@ -1,11 +1,12 @@
-"""Read what strace wrote: which bytes went where, and what of the database's log was on the disk by then.
+"""Read strace's log: the bytes written to each file, and the part of the database's log that was on disk at each
+moment.
 
-The proof that "stored first, deleted after" holds is an order of three things in one trace:
+The proof of "stored first, deleted after" is the order of three things in one trace:
 
 1. a commit in the write-ahead log whose pages hold the text in question. A commit is a run of frames of which the last
    names the size of the database (sqlite.org/fileformat2.html, section 4.1); a run without that end is no commit.
 2. an `fdatasync` of that file which *began* after the commit's last page was written and has *returned* 0;
-3. only then the write that tells the world: `AT+CMGD` to the tty, or `HTTP/1.1 2..` to a socket.
+3. only then the write that announces it: `AT+CMGD` to the tty, or `HTTP/1.1 2..` to a socket.
 
 strace logs a system call of one thread that others interrupt as two lines, `<unfinished ...>` and `resumed`: a call
 counts as begun at the first and as done at the second.
@@ -35,7 +36,7 @@ _UNFINISHED = "<unfinished ...>"
 
 
 class TraceUnreadable(Exception):
-    """The trace does not say what the proof needs."""
+    """The trace lacks data that the proof needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ class Call:
 
     Attributes:
         name: Such as `write`.
-        path: What its descriptor is.
+        path: The file of its descriptor.
         data: The bytes written; empty for a sync.
         begun: The line where it began.
-        done: The line where it had returned; None when the trace ends before.
-        result: What it returned.
+        done: The line where it had returned; None if the trace ends before.
+        result: Its return value.
     """
 
     name: str
@@ -109,9 +110,9 @@ class Commit:
     """One commit in the log of the database.
 
     Attributes:
-        pages: What its frames hold.
+        pages: The pages in its frames.
         written: The line where its last frame had been written.
-        durable: The line where the first sync that covers it had returned 0; None when none did.
+        durable: The line where the first sync that covers it had returned 0; None without one.
     """
 
     pages: tuple[bytes, ...]
@@ -158,18 +159,18 @@ def _written(writes: Iterable[Call]) -> Iterator[tuple[tuple[bytes, ...], int]]:
 
 
 def durable_at(found: Iterable[Commit], text: bytes) -> int | None:
-    """Return the line where the first commit that holds `text` was durable; None when it never was."""
+    """Return the line where the first commit that holds `text` was durable, or None."""
     first = next((one for one in found if any(text in page for page in one.pages)), None)
     return None if first is None else first.durable
 
 
-def told_too_early(
-    trace: Iterable[Call], wal: str, told: Iterable[tuple[Call, bytes]]
+def announced_too_early(
+    trace: Iterable[Call], wal: str, announced: Iterable[tuple[Call, bytes]]
 ) -> list[tuple[Call, bytes]]:
-    """Return those of `told` whose write began before the commit that holds its text was durable."""
+    """Return those of `announced` whose write began before the commit that holds its text was durable."""
     found = commits(trace, wal)
     early = []
-    for write, text in told:
+    for write, text in announced:
         durable = durable_at(found, text)
         if durable is None or durable >= write.begun:
             early.append((write, text))

@@ -1,9 +1,9 @@
-"""The running balance with the real programs: a lost receipt, a forged one, a reversal, and what the owner sees of them."""
+"""The balance check with the real programs: a lost receipt, a forged one, a reversal, and the owner's view of them."""
 
 import json
 from typing import Any
 
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, Receipt, mtn
@@ -39,24 +39,27 @@ def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> 
     order, target = shop.request("25.00"), shop.request("25.00")
     phone.deliver(receipt(1, 1000, 90_000).pdus)
     wait_until(lambda: shop.rows("SELECT 1 FROM payments") or None, SOON_S, "the first payment")
-    # The receipt of GHS 7.00 is lost, so the next one is held, and its order waits.
+    # The receipt of GHS 7.00 is lost, so the next one is held, and its transaction waits.
     phone.deliver(receipt(3, 2500, 93_200, order["svc_code"]).pdus)
     status_is(shop, order["reference"], "MANUAL_REVIEW")
     [review] = momo(shop, "review", "list")["data"]
     shown = momo(shop, "review", "show", review["id"])["data"]
-    assert shown["balance_chain"]["explanation"] == "Its balance follows from none before it."
+    assert (
+        shown["balance_chain"]["explanation"]
+        == "Its balance does not follow from any message before it."
+    )
     assert [gap["amount"] for gap in shown["details"]["gaps"]] == ["7.00"]
     assert scene.receiver.requests == [] or all(
         order["reference"].encode() not in request.body for request in scene.receiver.requests
     )
-    # The one behind it goes on from it: nobody had to do anything, and what is missing is named.
+    # The next receipt continues from it: the hold ends by itself, and the missing amount is named.
     phone.deliver(receipt(4, 100, 93_300).pdus)
     status_is(shop, order["reference"], "SUCCESS")
     assert momo(shop, "review", "list")["data"] == []
     [row] = momo(shop, "lines")["data"]["phones"][0]["sims"]
     assert row["unaccounted"]["came_in"] == "7.00"
 
-    # An exact forgery of the sender, by somebody who does not know the balance.
+    # A forgery with the exact sender name, but a guessed balance.
     phone.deliver(receipt(5, 2500, 412_000, target["svc_code"]).pdus)
     status_is(shop, target["reference"], "MANUAL_REVIEW")
     phone.deliver(receipt(6, 300, 93_600).pdus)
@@ -82,5 +85,5 @@ def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> 
     assert shop.transaction(order["reference"])["status"] == "SUCCESS"
     story = momo(shop, "tx", "show", order["reference"], "--events")["events"]
     assert [one["text"] for one in story if one["type"] == "payment.reversed"] == [
-        "The network took GHS 25.00 from KOFI ANTWI BADU (93214500003) back. The order keeps its status."
+        "The network took GHS 25.00 from KOFI ANTWI BADU (93214500003) back. The transaction keeps its status."
     ]

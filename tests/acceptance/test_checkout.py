@@ -1,4 +1,4 @@
-"""The checkout page on the real programs: from the SMS on the phone to the customer's screen."""
+"""The checkout page with the real programs: from the SMS on the phone to the customer's screen."""
 
 import statistics
 import time
@@ -13,7 +13,7 @@ from tests.fakes.receipts import mtn
 
 LIVE_S = 1.0
 ROUNDS = 3
-"""Where something else takes the processor for a second, the next five tell; a page that had to ask would ask every 5 s."""
+"""On a busy machine one payment may be slow, so five more are timed; a page that polled would ask every 5 s."""
 
 
 @pytest.mark.slow

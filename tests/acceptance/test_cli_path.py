@@ -1,4 +1,4 @@
-"""A shop's first day by `momo` commands alone, against the real daemon: exit codes and JSON documents."""
+"""A shop's first day by `momo` commands alone, with a real daemon: exit codes and JSON documents."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ PAYER = "KOFI AMOS MENSAH"
 
 
 class Momo:
-    """Types `momo` commands in one shop."""
+    """Runs `momo` commands in one shop."""
 
     def __init__(self, home: Path) -> None:
         self._environ = {
@@ -37,7 +37,7 @@ class Momo:
         )  # fmt: skip
 
     def __call__(self, *arguments: str, exits: int = 0) -> Any:
-        """Run a command with `--json`; returns its one document."""
+        """Run a command with `--json`; return its document."""
         done = self.run(*arguments, "--json")
         assert done.returncode == exits, f"momo {arguments}: {done.stdout}{done.stderr}"
         assert done.stdout.count("\n") == 1, "one document on one line"
@@ -123,7 +123,7 @@ def _give_the_sim_a_number(momo: Momo) -> dict[str, Any]:
 
 
 def _sell(momo: Momo, phone: PhoneProcess, receiver: Receiver) -> dict[str, Any]:
-    """Sell something to a customer who types the code, paying a little too much."""
+    """Sell to a customer who types the code and pays slightly too much."""
     flags = ("--phone", "0244123456", "--name", "Kofi", "--client-ref", "order-1")
     request = momo("init", "25.00", *flags, "--meta", '{"till": 3}')["data"]
     assert (request["status"], request["amount"]) == ("PENDING", "25.00")
@@ -152,7 +152,7 @@ def _sell(momo: Momo, phone: PhoneProcess, receiver: Receiver) -> dict[str, Any]
 
 
 def _reconcile_codes(momo: Momo, phone: PhoneProcess, receiver: Receiver) -> None:
-    """A customer forgot the code: 3 until the SMS is in, 5 for every refusal, 0 when it is matched."""
+    """Reconcile a payment without a code: exit 3 until the SMS arrives, 5 for every refusal, 0 when matched."""
     order = momo("init", "40.00", "--phone", "0244123457")["data"]
     code, telco_id = order["svc_code"], "93214500002"
     early = momo("reconcile", code, telco_id, exits=3)
@@ -220,7 +220,7 @@ def _look_around(
     assert [phone["state"] for phone in status["phones"]] == ["ready"]
     assert momo("methods", "list")["data"][0]["id"] == method["id"]
     assert [item["id"] for item in momo("endpoints", "list")["data"]] == [endpoint["id"]]
-    # For a script without JSON: tab-separated, no header, nothing cut.
+    # For a script without JSON: tab-separated, no header, nothing truncated.
     plain = momo.run("tx", "list", "--fields", "reference,status")
     assert sorted(line.split("\t")[1] for line in plain.stdout.splitlines()) == [
         "OVERPAID",

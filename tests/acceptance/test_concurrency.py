@@ -1,4 +1,4 @@
-"""Many callers at once, on real orders and real receipts: what always holds, holds, and nobody was told a lie."""
+"""Concurrent callers with real transactions and receipts: the invariants hold, and every answer was true."""
 
 import json
 import threading
@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.callers import Caller, Memory, Network, Told
+from tests.acceptance.callers import Call, Caller, Memory, Network
 from tests.acceptance.conftest import Scene
 from tests.fakes.invariants import check_invariants
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, pause, wait_until
 from tests.fakes.receiver import Receiver
 from tests.fakes.seed import seed
+from tests.fakes.tiers import share
 
 NO_LIMITS = {"limits": {"live_per_min": 0, "test_per_min": 0, "reconcile_misses_15min": 1_000}}
 ANSWERS = (
@@ -30,13 +31,13 @@ ANSWERS = (
     ("cancel", "TRANSACTION_NOT_CANCELLABLE"),
     ("sandbox_pay", 200),
 )
-"""A run in which nothing collided would prove nothing: it goes on until somebody was told each of these."""
+"""A run without conflicts proves nothing, so it continues until each of these answers was given."""
 VERIFIED = ("SUCCESS", "PARTIAL", "OVERPAID")
 
 
 @pytest.fixture
 def busy(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
-    """A shop whose keys may call as often as they like."""
+    """A shop whose keys have no rate limit."""
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty", storages={"SM": 100}) as phone,
@@ -59,8 +60,8 @@ def test_eight_callers_at_once_leave_a_sound_shop_and_true_answers(busy: Scene) 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_32_callers_for_a_minute_leave_a_sound_shop_and_true_answers(busy: Scene) -> None:
-    _run(busy, callers=32, lasts_s=60)
+def test_32_callers_leave_a_sound_shop_and_true_answers(busy: Scene) -> None:
+    _run(busy, callers=32, lasts_s=share(60))
 
 
 def _run(scene: Scene, *, callers: int, lasts_s: float) -> None:
@@ -81,7 +82,7 @@ def _run(scene: Scene, *, callers: int, lasts_s: float) -> None:
         for thread in threads:
             thread.start()
         pause(lasts_s)
-        wait_until(lambda: memory.faults or not _never_told(memory), 60, "each kind of answer")
+        wait_until(lambda: memory.faults or not _missing_answers(memory), 60, "each kind of answer")
     finally:
         over.set()
         for thread in threads:
@@ -94,14 +95,14 @@ def _run(scene: Scene, *, callers: int, lasts_s: float) -> None:
 
     check_invariants(scene.shop.places.database)
     final = _Final(scene.shop, witness.saw)
-    counts = Counter((told.what, told.code or told.status) for told in memory.told)
+    counts = Counter((call.what, call.code or call.status) for call in memory.calls)
     print(
-        f"{len(memory.told)} answers, {len(network.delivered)} receipts: {sorted(counts.items(), key=str)}"
+        f"{len(memory.calls)} answers, {len(network.delivered)} receipts: {sorted(counts.items(), key=str)}"
     )
     _every_receipt_is_one_payment(final, network)
-    _orders_are_what_their_makers_were_told(final, memory)
+    _check_initialize_answers(final, memory)
     _one_key_made_one_order(final, memory)
-    assert [told for told in memory.told if not final.bears_out(told)] == []
+    assert [call for call in memory.calls if not final.is_consistent(call)] == []
     _webhooks_say_the_same(scene, final)
 
 
@@ -113,26 +114,27 @@ def _wait_until_quiet(scene: Scene) -> None:
     wait_until(quiet, 120, "the phone is empty and all is delivered")
 
 
-def _never_told(memory: Memory) -> set[tuple[str, Any]]:
-    return set(ANSWERS) - {(told.what, told.code or told.status) for told in list(memory.told)}
+def _missing_answers(memory: Memory) -> set[tuple[str, Any]]:
+    return set(ANSWERS) - {(call.what, call.code or call.status) for call in list(memory.calls)}
 
 
 class _Witness:
-    """Looks at the ledger all the time: who is told later that a payment which it saw is not there is told a lie.
+    """Polls the ledger: an answer that denies a payment which was already visible is false.
 
-    The payment's own time would not do: it is read before the payment is written, and others are answered in between.
+    The payment's own time cannot be used: it is read before the payment is written, and other calls are answered in
+    between.
     """
 
     def __init__(self, shop: RealShop) -> None:
         self._shop = shop
         self._over = threading.Event()
         self.saw: dict[str, int] = {}
-        """The network's ID -> when it was there, in microseconds."""
+        """Network ID -> the time when it was first visible, in microseconds."""
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def close(self) -> None:
-        """Look away."""
+        """Stop polling."""
         self._over.set()
         self._thread.join(60)
 
@@ -150,7 +152,7 @@ class _Witness:
 
 
 class _Final:
-    """How it ended, from the database."""
+    """The final state of a transaction, from the database."""
 
     def __init__(self, shop: RealShop, saw: Mapping[str, int]) -> None:
         self._saw = saw
@@ -174,10 +176,10 @@ class _Final:
             )
         }
 
-    def bears_out(self, told: Told) -> bool:
-        """Say whether an answer about an order can be squared with how it ended."""
-        reference = told.sent["reference"]
-        if told.what not in {"reconcile", "cancel"} or reference not in self.orders:
+    def is_consistent(self, call: Call) -> bool:
+        """Return whether an answer about a transaction is consistent with its final state."""
+        reference = call.sent["reference"]
+        if call.what not in {"reconcile", "cancel"} or reference not in self.orders:
             return True
         truths = {
             ("reconcile", ""): self._matched,
@@ -188,37 +190,37 @@ class _Final:
             ("cancel", ""): self._cancelled,
             ("cancel", "TRANSACTION_NOT_CANCELLABLE"): self._paid_before,
         }
-        return truths[told.what, told.code](told, self.orders[reference])
+        return truths[call.what, call.code](call, self.orders[reference])
 
-    def _matched(self, told: Told, order: dict[str, Any]) -> bool:
-        data = told.body["data"]
+    def _matched(self, call: Call, order: dict[str, Any]) -> bool:
+        data = call.body["data"]
         said = (data["reconciliation_id"], data["new_transaction_status"], data["matched_amount"])
         now = (order["reconciliation_id"], order["status"], _amount(order["paid_minor"]))
         return said == now and data["transaction_id"] == order["telco_id"]
 
-    def _already_verified(self, told: Told, order: dict[str, Any]) -> bool:
-        said = (told.body["transaction_status"], told.body["verified_by_transaction_id"])
+    def _already_verified(self, call: Call, order: dict[str, Any]) -> bool:
+        said = (call.body["transaction_status"], call.body["verified_by_transaction_id"])
         return said == (order["status"], order["telco_id"])
 
-    def _already_used(self, told: Told, _order: dict[str, Any]) -> bool:
-        user = self.orders[told.body["used_by_reference"]]
-        return bool(user["telco_id"] == told.sent["transaction_id"])
+    def _already_used(self, call: Call, _order: dict[str, Any]) -> bool:
+        user = self.orders[call.body["used_by_reference"]]
+        return bool(user["telco_id"] == call.sent["transaction_id"])
 
-    def _another_amount(self, told: Told, _order: dict[str, Any]) -> bool:
-        paid = _amount(self.payments[told.sent["transaction_id"]][0])
-        return bool(told.body["matched_amount"] == paid != told.sent["amount"])
+    def _another_amount(self, call: Call, _order: dict[str, Any]) -> bool:
+        paid = _amount(self.payments[call.sent["transaction_id"]][0])
+        return bool(call.body["matched_amount"] == paid != call.sent["amount"])
 
-    def _not_there_yet(self, told: Told, _order: dict[str, Any]) -> bool:
-        saw_us = self._saw.get(told.sent["transaction_id"])
-        return saw_us is None or saw_us >= told.asked_us
+    def _not_there_yet(self, call: Call, _order: dict[str, Any]) -> bool:
+        saw_us = self._saw.get(call.sent["transaction_id"])
+        return saw_us is None or saw_us >= call.asked_us
 
-    def _cancelled(self, _told: Told, order: dict[str, Any]) -> bool:
-        """Only a person may still let money pay it, and it says for ever that it was cancelled."""
+    def _cancelled(self, _call: Call, order: dict[str, Any]) -> bool:
+        """Only an operator can still match a payment to it, and it keeps its cancellation time."""
         vouched = order["status"] == "CANCELLED" or order["matched_by"] == "reconcile"
         return order["cancelled_at"] is not None and vouched
 
-    def _paid_before(self, told: Told, order: dict[str, Any]) -> bool:
-        return bool(told.body["transaction_status"] == order["status"] in VERIFIED)
+    def _paid_before(self, call: Call, order: dict[str, Any]) -> bool:
+        return bool(call.body["transaction_status"] == order["status"] in VERIFIED)
 
 
 def _every_receipt_is_one_payment(final: _Final, network: Network) -> None:
@@ -227,20 +229,18 @@ def _every_receipt_is_one_payment(final: _Final, network: Network) -> None:
     } == network.delivered
 
 
-def _orders_are_what_their_makers_were_told(final: _Final, memory: Memory) -> None:
+def _check_initialize_answers(final: _Final, memory: Memory) -> None:
     made = {
-        told.body["data"]["reference"]: told
-        for told in memory.told
-        if told.what == "initialize" and told.status == 201
+        call.body["data"]["reference"]: call
+        for call in memory.calls
+        if call.what == "initialize" and call.status == 201
     }
     sandbox = {
-        told.body["data"]["reference"] for told in memory.told if told.what == "sandbox_initialize"
+        call.body["data"]["reference"] for call in memory.calls if call.what == "sandbox_initialize"
     }
-    assert set(made) | sandbox == set(final.orders), (
-        "an order that nobody was told of, or the reverse"
-    )
-    for reference, told in made.items():
-        order, data = final.orders[reference], told.body["data"]
+    assert set(made) | sandbox == set(final.orders), "an order without an answer, or the reverse"
+    for reference, call in made.items():
+        order, data = final.orders[reference], call.body["data"]
         assert (order["svc_code"], _amount(order["expected_minor"])) == (
             data["svc_code"],
             data["amount"],
@@ -253,33 +253,33 @@ def _orders_are_what_their_makers_were_told(final: _Final, memory: Memory) -> No
 
 def _one_key_made_one_order(final: _Final, memory: Memory) -> None:
     answers = defaultdict[str, set[bytes]](set)
-    for told in memory.told:
-        if told.what == "initialize" and told.status == 201:
-            answers[told.sent["key"]].add(told.raw)
-        elif told.what == "initialize":
-            assert told.code in {"IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_IN_PROGRESS"}
+    for call in memory.calls:
+        if call.what == "initialize" and call.status == 201:
+            answers[call.sent["key"]].add(call.raw)
+        elif call.what == "initialize":
+            assert call.code in {"IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_IN_PROGRESS"}
     assert [key for key, bodies in answers.items() if len(bodies) != 1] == []
     made = Counter(order["client_reference"] for order in final.orders.values())
     assert [key for key in answers if made[key] != 1] == []
 
 
 def _webhooks_say_the_same(scene: Scene, final: _Final) -> None:
-    """Each paid order was told once, under one id, with the payment that it has at the end."""
-    told = defaultdict[str, set[tuple[str, str]]](set)
+    """Each paid transaction was announced once, under one ID, with its final payment."""
+    announced = defaultdict[str, set[tuple[str, str]]](set)
     for request in scene.receiver.requests:
         assert request.verified
         event = json.loads(request.body)
         if event["type"] == "transaction.completed":
             data = event["data"]
-            told[data["reference"]].add((event["webhook_id"], data["telco"]["transaction_id"]))
+            announced[data["reference"]].add((event["webhook_id"], data["telco"]["transaction_id"]))
     paid = {
         reference: order
         for reference, order in final.orders.items()
         if order["telco_id"] in final.payments and order["status"] in VERIFIED
     }
-    assert set(told) == set(paid)
+    assert set(announced) == set(paid)
     for reference, order in paid.items():
-        assert [telco_id for _, telco_id in told[reference]] == [order["telco_id"]]
+        assert [telco_id for _, telco_id in announced[reference]] == [order["telco_id"]]
 
 
 def _amount(minor: int) -> str:

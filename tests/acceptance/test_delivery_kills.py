@@ -1,4 +1,4 @@
-"""What is owed arrives or is given up: the daemon is killed at random moments while the receiver answers at random."""
+"""Every delivery arrives or is given up: the daemon is killed at random moments while the receiver answers at random."""
 
 import contextlib
 import http.client
@@ -16,12 +16,13 @@ from tests.fakes.invariants import check_invariants
 from tests.fakes.real_shop import RealShop, pause, wait_until
 from tests.fakes.receiver import HANG, Answer, Receiver, Request
 from tests.fakes.seed import seed
+from tests.fakes.tiers import share
 
 ENDPOINTS = 4
 HANG_S = 2.0
-"""How long the daemon waits for an answer: longer than a receiver takes that does not hang, on a busy machine too."""
+"""The daemon's response time-out: longer than a receiver takes that does not hang, also on a busy machine."""
 LAST = 10
-"""So many payments are kept for after the last kill, when answers of every kind come to their end."""
+"""Payments kept for after the last kill, when answers of every kind are recorded."""
 ANSWERS = {Answer(): 84, Answer(503): 8, Answer(404): 6, HANG: 2}
 SETTINGS = {"webhooks": {"timeout_s": HANG_S, "connect_timeout_s": HANG_S}}
 
@@ -48,15 +49,15 @@ def shop(tmp_path: Path, fresh: RealShop, receiver: Receiver) -> Iterator[RealSh
 
 
 @pytest.mark.timeout(1_200)
-def test_sixty_kills_during_two_thousand_deliveries_lose_nothing_and_change_no_webhook_id(
+def test_kills_during_deliveries_lose_nothing_and_change_no_webhook_id(
     shop: RealShop, receiver: Receiver
 ) -> None:
-    _run(shop, receiver, kills=60, payments=500)
+    _run(shop, receiver, kills=share(60), payments=share(500, 60))
 
 
 def _run(shop: RealShop, receiver: Receiver, *, kills: int, payments: int) -> None:
     drawn = seed()
-    dice = random.Random(drawn)
+    rng = random.Random(drawn)
     receiver.choose = _moody(random.Random(drawn + 1))
     answered = defaultdict[str, set[int]](set)
     receiver.on_request = lambda request, answer: answered[request.headers["x-svc-delivery"]].add(
@@ -68,9 +69,9 @@ def _run(shop: RealShop, receiver: Receiver, *, kills: int, payments: int) -> No
 
     last, to_make = list(range(LAST)), list(range(LAST, payments))
     for number in range(kills):
-        # Those whose answer a kill cut off are asked for again, so the last rounds have some left.
+        # Requests whose answer a kill cut off are repeated, so payments are left for the last rounds.
         left = -(-len(to_make) // (kills - number))
-        _make_and_kill(shop, to_make, left, dice)
+        _make_and_kill(shop, to_make, left, rng)
     receiver.choose = _moody(random.Random(drawn + 2))
     shop.start()
     for number in (*to_make, *last):
@@ -91,10 +92,10 @@ def _run(shop: RealShop, receiver: Receiver, *, kills: int, payments: int) -> No
     _the_journal_tells_each_end_once(shop)
 
 
-def _moody(dice: random.Random) -> Callable[[Request], Answer]:
-    """Answer once in each way, and from then on by the dice."""
+def _moody(rng: random.Random) -> Callable[[Request], Answer]:
+    """Answer once in each way, then at random."""
     owed = list(ANSWERS)
-    return lambda _: owed.pop() if owed else dice.choices(list(ANSWERS), list(ANSWERS.values()))[0]
+    return lambda _: owed.pop() if owed else rng.choices(list(ANSWERS), list(ANSWERS.values()))[0]
 
 
 def _add_sandbox(shop: RealShop, url: str) -> str:
@@ -105,7 +106,7 @@ def _add_sandbox(shop: RealShop, url: str) -> str:
 
 
 def _make(shop: RealShop, number: int) -> None:
-    """Let a test payment come in, once however often it is asked for."""
+    """Pay in the sandbox, once, however often the call is repeated."""
     status, answer = shop.api(
         "POST",
         wire.Path.TEST_PAYMENTS,
@@ -115,16 +116,16 @@ def _make(shop: RealShop, number: int) -> None:
     assert status == 200, answer
 
 
-def _make_and_kill(shop: RealShop, to_make: list[int], count: int, dice: random.Random) -> None:
+def _make_and_kill(shop: RealShop, to_make: list[int], count: int, rng: random.Random) -> None:
     """Start the daemon, let some payments come in, and kill it at a random moment."""
     shop.spawn()
-    # Now and then it dies while it starts; mostly while it sends.
-    if dice.random() < 0.1:
-        pause(dice.uniform(0.05, 0.7) * shop.slowness)
+    # Sometimes it is killed while it starts; mostly while it sends.
+    if rng.random() < 0.1:
+        pause(rng.uniform(0.05, 0.7) * shop.slowness)
         shop.kill()
         return
     shop.wait_ready()
-    killer = threading.Timer(dice.uniform(0.02, 0.4) * shop.slowness, shop.kill)
+    killer = threading.Timer(rng.uniform(0.02, 0.4) * shop.slowness, shop.kill)
     killer.start()
     with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
         for _ in range(count):
@@ -138,12 +139,12 @@ def _wait_until_all_have_ended(shop: RealShop) -> None:
         found = shop.rows("SELECT COUNT(*) FROM deliveries WHERE status IN ('pending', 'retrying')")
         return found == [(0,)]
 
-    # An outage ends with a probe, and what had failed before goes out five a second: that may take a while.
+    # An outage ends with a probe, and earlier failures go out at five a second: that may take a while.
     wait_until(ended, 300, "all is delivered or given up")
 
 
 def _streaks_are_those_of_the_log(shop: RealShop) -> None:
-    """What an endpoint says of itself follows from its attempts, in the order in which they ended."""
+    """Check that an endpoint's counters follow from its attempts, in the order in which they ended."""
     for endpoint_id, streak, paused_at, active in shop.rows(
         "SELECT id, consecutive_failures, auto_paused_at, is_active FROM endpoints WHERE kind = 'endpoint'"
     ):
@@ -215,7 +216,7 @@ def _one_webhook_id_names_one_event(shop: RealShop, receiver: Receiver, payments
 
 
 def _every_request_is_an_attempt_on_record(shop: RealShop, receiver: Receiver) -> None:
-    """An attempt is written down before it is sent, so none came that we do not know of, and none twice."""
+    """An attempt is recorded before it is sent, so no request arrives without a record, and none twice."""
     came = [
         (request.headers["x-svc-delivery"], int(request.headers["x-svc-attempt"]))
         for request in receiver.requests
@@ -225,8 +226,8 @@ def _every_request_is_an_attempt_on_record(shop: RealShop, receiver: Receiver) -
 
 
 def _the_journal_tells_each_end_once(shop: RealShop) -> None:
-    told = shop.rows(
+    recorded = shop.rows(
         "SELECT json_extract(data, '$.delivery_id'), type FROM events WHERE type IN ('delivery.delivered', 'delivery.failed')"
     )
     ended = shop.rows("SELECT id, 'delivery.' || status FROM deliveries")
-    assert sorted(told) == sorted(ended)
+    assert sorted(recorded) == sorted(ended)

@@ -19,15 +19,15 @@ def test_the_demo_plays_one_payment_to_its_end_and_leaves_nothing_behind(tmp_pat
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
-    code = re.search(r"types the code ([0-9A-Z]{6}) as the reference", said)
+    code = re.search(r"types the payment code ([0-9A-Z]{6}) as the reference", said)
     assert code is not None
     assert f"Reference: {code[1]}." in said, "the receipt carries the code"
-    assert "The request is SUCCESS received 25.00 of 25.00, MTN transaction 86105511902" in said
+    assert "The transaction is SUCCESS received 25.00 of 25.00, MTN transaction 86105511902" in said
     for event in ("transaction.forwarded", "transaction.completed"):
-        told = (
+        pattern = (
             rf"{event} GHS 25\.00 from KOFI BOATENG, SUCCESS, signature verified ocl_[a-z0-9]{{24}}"
         )
-        assert re.search(told, said), f"{event} was not told of"
-    assert said.endswith("Paid, recorded, and told to the shop's software.")
+        assert re.search(pattern, said), f"{event} is missing"
+    assert said.endswith("Paid, recorded, and sent to the shop's software.")
     assert list(tmp_path.iterdir()) == [], "its folder is gone"
     assert time.perf_counter() - begun < 60

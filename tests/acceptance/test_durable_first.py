@@ -1,4 +1,4 @@
-"""Stored first, told after: the daemon's own system calls show that nothing is deleted or promised before `fdatasync`."""
+"""Stored first, announced after: system calls show that nothing is deleted or promised before `fdatasync`."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 from daemon import wire
 from tests.acceptance.conftest import SHOP_NUMBER, Scene
-from tests.acceptance.strace_log import ARGUMENTS, Call, calls, told_too_early
+from tests.acceptance.strace_log import ARGUMENTS, Call, announced_too_early, calls
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 
@@ -36,7 +36,7 @@ def _run(scene: Scene, tmp_path: Path, *, receipts: int) -> None:
     shop.start(prefix=[*ARGUMENTS, f"--output={log}"])
     tty = os.path.realpath(phone.link)
     promised = _orders(shop, scene.receiver.url())
-    # The first half waits on the phone together and is stored in batches; the rest comes one by one.
+    # The first half waits on the phone and is stored in batches; the rest arrives one by one.
     plan = list(mtn_receipts(receipts, started=utc_now()))
     half = len(plan) // 2
     phone.deliver([pdu for receipt in plan[:half] for pdu in receipt.pdus])
@@ -54,16 +54,18 @@ def _run(scene: Scene, tmp_path: Path, *, receipts: int) -> None:
     wal = f"{shop.places.database}-wal"
     deletes = [call for call in trace if call.path == tty and call.data.startswith(b"AT+CMGD=")]
     assert len(deletes) == len(deleted)
-    told = [(call, entry["pdu"].encode()) for call, entry in zip(deletes, deleted, strict=True)]
-    assert [call.data for call, _ in told] == [
+    announced = [
+        (call, entry["pdu"].encode()) for call, entry in zip(deletes, deleted, strict=True)
+    ]
+    assert [call.data for call, _ in announced] == [
         b"AT+CMGD=%d\r" % entry["index"] for entry in deleted
     ]
     answers = [_answer(trace, text) for text in promised]
-    assert told_too_early(trace, wal, [*told, *answers]) == []
+    assert announced_too_early(trace, wal, [*announced, *answers]) == []
 
 
 def _orders(shop: RealShop, url: str) -> list[bytes]:
-    """Make some of everything that is answered with a promise; returns what the database must hold of each."""
+    """Make one of each thing that is answered with a promise; return the data that the database must hold of each."""
     promised = [shop.assign(SHOP_NUMBER)["id"].encode()]
     status, answer = shop.api("POST", wire.Path.ENDPOINTS, {"url": url})
     assert status == 201, answer
@@ -97,7 +99,7 @@ def _ended(log: Path) -> bool:
 
 
 def _answer(trace: Sequence[Call], text: bytes) -> tuple[Call, bytes]:
-    """Find the status line of the answer that says `text`, or its hex without dashes."""
+    """Find the status line of the answer that contains `text`, or its hex without dashes."""
     said = (text, text.replace(b"-", b""))
     sockets = [call for call in trace if call.path.startswith(("socket:", "UNIX", "TCP"))]
     body = next(call for call in sockets if any(word in call.data for word in said))

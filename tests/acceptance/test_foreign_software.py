@@ -1,9 +1,8 @@
-"""The emulated phone against software we did not write: gammu, gnokii and SMS Server Tools.
+"""The emulated phone with independent software: gammu, gnokii and SMS Server Tools.
 
-What the daemon is tested with is only worth something if other programs, written by others for
-real phones, take it for one. Each reads, sends and deletes here, and both sides are asked what
-happened. Families are played `calm`: gammu and gnokii take a `+ZPASR:` or `^RSSI:` that comes
-between a command and its answer for the answer, or wait for ever, as they do with real sticks.
+Tests with the emulated phone are valid only if programs written for real phones accept it too. Each one reads, sends
+and deletes here, and both sides are checked. Phones run `calm`: gammu and gnokii misread a `+ZPASR:` or `^RSSI:`
+between a command and its answer as the answer, or wait for ever, as with real sticks.
 """
 
 import os
@@ -16,8 +15,9 @@ from typing import Self
 
 import pytest
 
-from daemon.modem.emulated import FAMILIES
-from daemon.modem.pdu import Deliver, Submit, decode
+from daemon.emulator.quirks import FAMILIES
+from daemon.modem.codec.pdu import decode
+from daemon.modem.codec.pdu_fields import Deliver, Submit
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import wait_until
 from tests.fakes.receipts import mtn_receipts
@@ -26,13 +26,13 @@ LONG = "Pay GHS 12.50 to Ama Provisions, reference 7KQ2MX. " * 4
 NUMBER = "+233241234567"
 PROGRAM_TIMEOUT_S = 60
 SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-READABLE = [name for name in FAMILIES if name != "hilink"]  # that one shows no message to anybody
+READABLE = [name for name in FAMILIES if name != "hilink"]  # class 0 is displayed and not stored
 
 pytestmark = pytest.mark.slow
 
 
 def program(name: str, package: str) -> str:
-    """Return where a program is; skip the test where it is not."""
+    """Return the path of a program; skip the test without it."""
     found = shutil.which(name, path=SEARCH_PATH)
     if found is None:
         pytest.skip(f"{name} is not installed: apt-get install {package}")
@@ -41,7 +41,7 @@ def program(name: str, package: str) -> str:
 
 @pytest.fixture
 def phone(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[PhoneProcess]:
-    """A phone of the family asked for, with the two parts of one receipt on its SIM."""
+    """A phone of the requested family, with the two parts of one receipt on its SIM."""
     family = getattr(request, "param", "generic")
     with PhoneProcess(tmp_path / "tty", family=family, faults=["calm"]) as phone:
         phone.preload(PARTS)
@@ -53,7 +53,7 @@ TEXTS = [part.text for part in map(decode, PARTS) if isinstance(part, Deliver)]
 
 
 def run(arguments: list[str], home: Path, typed: str = "") -> str:
-    """Run a program to its end, which must be a good one; return what it printed."""
+    """Run a program to its successful end; return its output."""
     done = subprocess.run(
         arguments,
         input=typed,
@@ -80,13 +80,13 @@ def table(printed: str) -> dict[str, str]:
 
 
 def sent(phone: PhoneProcess) -> list[tuple[str, str]]:
-    """Return recipient and text of what the phone was told to send."""
+    """Return recipient and text of the SMS that the phone sent."""
     pdus = [decode(sent["pdu"]) for sent in phone.state()["sent"]]
     return [(pdu.recipient, pdu.text) for pdu in pdus if isinstance(pdu, Submit)]
 
 
 class Gammu:
-    """gammu, with its settings in a folder of ours."""
+    """gammu, with its settings in a temporary folder."""
 
     def __init__(self, home: Path, phone: PhoneProcess) -> None:
         self._program = program("gammu", "gammu")
@@ -147,7 +147,7 @@ def test_gammu_identifies_reads_sends_and_deletes(tmp_path: Path, phone: PhonePr
 def test_gnokii_identifies_reads_and_sends(tmp_path: Path, phone: PhoneProcess) -> None:
     gnokii = [program("gnokii", "gnokii-cli"), "--config", str(tmp_path / "gnokiirc")]
     family = FAMILIES[phone.state()["family"]]
-    # It cuts the port's name after some thirty characters, so that is a short one, from here.
+    # It truncates the port's name after some thirty characters, so use a short one, relative to here.
     (tmp_path / "gnokiirc").write_text(
         f"[global]\nport = {phone.link.name}\nmodel = AT\nconnection = serial\nuse_locking = no\n"
         "serial_baudrate = 115200\nsmsc_timeout = 10\n[logging]\ndebug = off\n"
@@ -168,7 +168,7 @@ def test_gnokii_identifies_reads_and_sends(tmp_path: Path, phone: PhoneProcess) 
 
 
 class Smsd:
-    """The daemon of SMS Server Tools, with its folders in one of ours, until the block ends."""
+    """The daemon of SMS Server Tools, with its folders in a temporary one, while the block runs."""
 
     def __init__(self, home: Path, phone: PhoneProcess) -> None:
         self._program = program("smsd", "smstools")
@@ -208,11 +208,11 @@ class Smsd:
             self._process.wait(20)
         finally:
             if self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)  # it and the one it made per modem
+                os.killpg(self._process.pid, signal.SIGKILL)  # the process and its child per modem
                 self._process.wait()
 
     def files(self, folder: str) -> list[str]:
-        """Return what lies in one of its folders."""
+        """Return the contents of one of its folders."""
         return [path.read_text("latin-1") for path in (self._home / folder).iterdir()]
 
 

@@ -1,4 +1,4 @@
-"""A full disk: SMS stay on the phone, the API says so, and all goes on by itself when there is room again."""
+"""A full disk: SMS stay on the phone, the API says so, and everything continues when there is room again."""
 
 import contextlib
 import os
@@ -17,12 +17,12 @@ from tests.fakes.receipts import mtn_receipts
 from tests.fakes.receiver import Receiver
 
 DISK_BYTES = 64 << 20
-"""More than what an order needs to find free (operations.md): here what writes is to meet the end of the disk itself."""
+"""More than the free space that initialize requires (operations.md), so that writes meet the end of the disk itself."""
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own that is soon full."""
+    """A small disk of its own."""
     if os.getuid() != 0 or shutil.which("mount") is None:
         pytest.skip("only root can mount a small disk")
     folder = tmp_path / "disk"
@@ -50,7 +50,7 @@ def test_a_full_disk_loses_nothing_and_heals(
             short_schedule=True,
         ) as shop,
     ):  # fmt: skip
-        # What the daemon says is not to need the disk that is full.
+        # The daemon's log must not need the full disk.
         shop.log = tmp_path / "daemon.log"
         shop.start()
         shop.assign(SHOP_NUMBER)
@@ -63,7 +63,7 @@ def test_a_full_disk_loses_nothing_and_heals(
         )
         assert (status, answer["error"]["code"]) == (503, wire.ErrorCode.UNAVAILABLE)
         assert "the disk is" in answer["error"]["message"]
-        # Reading needs no room.
+        # Reading needs no space.
         assert shop.transaction(order["reference"])["status"] == "PENDING"
 
         receipts = list(mtn_receipts(3, started=utc_now()))
@@ -87,13 +87,13 @@ def test_a_full_disk_loses_nothing_and_heals(
         ]
         receiver.wait_for(3, 60)
         wait_until(lambda: _not_storing(shop) is None, SOON_S, "the status is well again")
-        # Where the look of the minute fell into that time, orders wait for the next one.
+        # If the check of the minute fell into that time, new transactions wait for the next one.
         wait_until(lambda: _takes_orders(shop), 90, "orders are taken again")
         shop.stop()
 
 
 def _fill(disk: Path) -> list[Path]:
-    """Take all room, in the end byte by byte."""
+    """Fill the disk to the last byte."""
     made: list[Path] = []
     for size in (16 << 20, 1 << 20, 4096, 1):
         with contextlib.suppress(OSError):

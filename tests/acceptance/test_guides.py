@@ -1,7 +1,7 @@
-"""The guides' blocks of commands, run as they stand in a clean clone, through to the first simulated payment.
+"""The guides' blocks of commands, run unchanged in a clean clone, up to the first simulated payment.
 
-Only what would be fetched is there already: the clone's `.venv` sees the packages of this one. Its `momo` is the
-clone's own. A block that needs hardware or money is marked (`tests/house/test_guides.py` finds one that is not).
+Only downloads are replaced: the clone's `.venv` sees the packages of this one. Its `momo` is the clone's own. A block
+that needs hardware or money is marked (`tests/house/test_guides.py` finds one that is not).
 """
 
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clean clone of what is committed, whose `.venv` is as `make` would leave it."""
+    """A clean clone of the committed files, with a `.venv` as `make` makes it."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     folder = tmp_path_factory.mktemp("clean") / "momo"
@@ -51,7 +51,7 @@ def _base(made: Path) -> dict[str, str]:
 
 @pytest.fixture
 def home(clone: Path, tmp_path: Path) -> Iterator[Path]:
-    """Somebody's home folder; a daemon that a guide left running in it is stopped."""
+    """A home folder; a daemon that a guide left running in it is stopped."""
     yield tmp_path
     put_away(clone, tmp_path)
 
@@ -65,7 +65,7 @@ def put_away(clone: Path, home: Path) -> None:
 
 
 def run(guide: str, clone: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run what a guide says, block after block in one shell; the first command that fails ends it."""
+    """Run a guide's blocks in one shell; the first command that fails ends it."""
     wanted = [block for block in blocks(guide) if block.kind == "sh"]
     script = "set -eu -o pipefail\n"
     for block in wanted:
@@ -87,7 +87,7 @@ def test_commands_of_a_guide_work_as_they_stand_in_a_clean_clone(
     assert done.returncode == 0, done.stdout + done.stderr
     begun = [line for line in done.stdout.splitlines() if line.startswith("--- line ")]
     assert len(begun) == sum(block.kind == "sh" for block in blocks(text)), "every block was run"
-    assert "Paid, recorded, and told to the shop's software." in done.stdout
+    assert "Paid, recorded, and sent to the shop's software." in done.stdout
     assert "Traceback" not in done.stderr
     if guide.name == "getting-started.md":
         for answer in ("SUCCESS", "PARTIAL", "PENDING", "near_miss", "untrusted_sender"):
@@ -117,7 +117,7 @@ def test_a_guide_with_a_wrong_command_fails_and_leaves_no_daemon(clone: Path, ho
     done = run(BREAKS_OFF, clone, home)
     assert done.returncode == 2
     assert "not reached" not in done.stdout
-    # The home folder may be too deep for a socket, which is then elsewhere.
+    # The home folder's path may be too long for a socket, which is then elsewhere.
     places = wire.places({"MOMO_HOME": str(home / "momo-x")}, os.getuid(), "/tmp")
     socket = Path(places.socket)
     assert socket.exists(), "the daemon runs on"

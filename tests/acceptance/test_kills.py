@@ -1,4 +1,4 @@
-"""Nothing lost, nothing twice: the daemon is killed at random moments while receipts arrive."""
+"""No payment is lost or doubled: the daemon is killed at random moments while receipts arrive."""
 
 import json
 import random
@@ -15,11 +15,12 @@ from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import Receipt, mtn_receipts
 from tests.fakes.receiver import DROP, Answer, Request
 from tests.fakes.seed import seed
+from tests.fakes.tiers import share
 
 COMMAND_S = (0.0, 0.001, 0.004, 0.02)
-"""The phone takes one of these for each command, so that kills fall between and into all of them."""
+"""The phone's delay per command, so that kills fall between and into commands."""
 EVERY = 3
-"""One receipt of so many carries the code of a request."""
+"""One receipt in this many carries the code of a transaction."""
 
 
 @pytest.mark.timeout(240)
@@ -29,15 +30,15 @@ def test_kills_lose_nothing_and_double_nothing(scene: Scene) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_sixty_kills_during_three_hundred_receipts_lose_nothing_and_double_nothing(
+def test_many_kills_during_many_receipts_lose_nothing_and_double_nothing(
     scene: Scene,
 ) -> None:
-    _run(scene, kills=60, receipts=300)
+    _run(scene, kills=share(60), receipts=share(300))
 
 
 def _run(scene: Scene, *, kills: int, receipts: int) -> None:
     drawn = seed()
-    dice = random.Random(drawn)
+    rng = random.Random(drawn)
     scene.receiver.choose = _ill_now_and_then(random.Random(drawn + 1))
     scene.open_for_business()
     plan, requests = _orders(scene.shop, receipts, drawn)
@@ -47,7 +48,7 @@ def _run(scene: Scene, *, kills: int, receipts: int) -> None:
     scene.shop.kill()
     for number in range(kills):
         share = parts[len(parts) * number // kills : len(parts) * (number + 1) // kills]
-        _play_and_kill(scene, share, dice)
+        _play_and_kill(scene, share, rng)
         deletions.were_all_durable(scene.shop)
     scene.phone.ask("latency", latency_s=0)
     scene.shop.start()
@@ -62,14 +63,14 @@ def _run(scene: Scene, *, kills: int, receipts: int) -> None:
     _receiver_got_everything_under_one_id(scene, plan, requests)
 
 
-def _ill_now_and_then(dice: random.Random) -> Callable[[Request], Answer]:
-    return lambda _: dice.choices([Answer(), Answer(503), DROP], [90, 7, 3])[0]
+def _ill_now_and_then(rng: random.Random) -> Callable[[Request], Answer]:
+    return lambda _: rng.choices([Answer(), Answer(503), DROP], [90, 7, 3])[0]
 
 
 def _orders(shop: RealShop, count: int, seed: int) -> tuple[list[Receipt], dict[str, str]]:
-    """Make the requests and the receipts; returns the receipts and telco ID -> reference."""
+    """Make the transactions and the receipts; return the receipts and network ID -> reference."""
     now = utc_now()
-    # The same dice give the same amounts whatever the references are.
+    # The same seed gives the same amounts for any references.
     drafts = list(mtn_receipts(count, seed, started=now))
     references, requests = [draft.reference for draft in drafts], dict[str, str]()
     for number in range(0, count, EVERY):
@@ -79,17 +80,17 @@ def _orders(shop: RealShop, count: int, seed: int) -> tuple[list[Receipt], dict[
     return list(mtn_receipts(count, seed, started=now, references=references)), requests
 
 
-def _play_and_kill(scene: Scene, parts: Sequence[str], dice: random.Random) -> None:
+def _play_and_kill(scene: Scene, parts: Sequence[str], rng: random.Random) -> None:
     """Start the daemon, let the parts arrive at random moments, and kill it at another."""
-    scene.phone.ask("latency", latency_s=dice.choice(COMMAND_S))
+    scene.phone.ask("latency", latency_s=rng.choice(COMMAND_S))
     scene.shop.spawn()
-    # Now and then it dies while it starts; mostly while it works.
-    if dice.random() < 0.8:
+    # Sometimes it is killed while it starts; mostly while it works.
+    if rng.random() < 0.8:
         scene.shop.wait_ready()
-        lasts_s = dice.uniform(0.02, 0.6) * scene.shop.slowness
+        lasts_s = rng.uniform(0.02, 0.6) * scene.shop.slowness
     else:
-        lasts_s = dice.uniform(0.1, 0.9) * scene.shop.slowness
-    moments = sorted(dice.uniform(0, lasts_s) for _ in parts)
+        lasts_s = rng.uniform(0.1, 0.9) * scene.shop.slowness
+    moments = sorted(rng.uniform(0, lasts_s) for _ in parts)
     passed_s = 0.0
     for moment_s, pdu in zip(moments, parts, strict=True):
         pause(moment_s - passed_s)
@@ -101,7 +102,7 @@ def _play_and_kill(scene: Scene, parts: Sequence[str], dice: random.Random) -> N
 
 
 class _Deletions:
-    """What the phone deleted so far must be in the database, whatever moment the daemon died at."""
+    """Every part that the phone deleted must be in the database, at whatever moment the daemon was killed."""
 
     def __init__(self, phone: PhoneProcess) -> None:
         self._phone = phone
@@ -145,7 +146,7 @@ def _payments_are_the_receipts(
     assert shop.rows("SELECT state, COUNT(*) FROM messages GROUP BY state") == [
         (wire.MessageState.PAYMENT, len(plan))
     ]
-    # One that overtook another is held until that one is in, and then pays by itself.
+    # A receipt that overtook another is held until that one arrives, and then pays by itself.
     assert shop.rows("SELECT COUNT(*) FROM reviews WHERE state <> 'superseded'") == [(0,)]
 
 
@@ -163,7 +164,7 @@ def _requests_are_verified_once(
         if (status, matched_by, origin) == ("SUCCESS", "code", "request")
     }
     assert paid == requests
-    # Every other payment has a holder of its own, and no transaction is without a payment.
+    # Every other payment has its own holder, and no transaction is without a payment.
     assert len(found) == len(plan)
     assert shop.rows("SELECT COUNT(*) FROM transactions") == [(len(plan),)]
     journal = shop.rows(

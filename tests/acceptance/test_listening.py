@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from tests.fakes.listening import Local, listening
+from tests.fakes.listen_process import LocalReceiver, listening
 from tests.fakes.real_shop import SOON_S, RealShop, wait_until
 
 
 @pytest.fixture
-def local() -> Iterator[Local]:
-    server = Local()
+def local() -> Iterator[LocalReceiver]:
+    server = LocalReceiver()
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     yield server
@@ -30,7 +30,7 @@ def local() -> Iterator[Local]:
 
 @pytest.fixture
 def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
-    # `listen` waits for a phone as little as the sandbox does.
+    # `listen` needs a phone as little as the sandbox does.
     no_phone = tmp_path / "no-phone"
     with RealShop(tmp_path / "shop", phone=no_phone, short_schedule=True, like=fresh) as made:
         made.start()
@@ -38,7 +38,7 @@ def shop(tmp_path: Path, fresh: RealShop) -> Iterator[RealShop]:
 
 
 def active(shop: RealShop) -> str | None:
-    """Return the id of the endpoint that a listener is connected to; it is paused before and after."""
+    """Return the ID of the listener's endpoint while it is connected; before and after, it is paused."""
     found = shop.rows(
         "SELECT id FROM endpoints WHERE url LIKE 'listen:%' AND is_active = 1 AND deleted_at IS NULL"
     )
@@ -46,7 +46,7 @@ def active(shop: RealShop) -> str | None:
 
 
 def delivered(shop: RealShop, count: int = 1) -> list[tuple[Any, ...]]:
-    """Wait until so many deliveries have arrived; returns the id, the status and the body of each answer."""
+    """Wait until `count` deliveries have arrived; return the ID, the status and the body of each answer."""
     ask = (
         "SELECT id, response_status_code, response_body FROM deliveries WHERE status = 'delivered'"
     )
@@ -67,13 +67,13 @@ def verified(secret: str, got: dict[str, Any]) -> bool:
 
 
 def test_a_made_up_payment_reaches_the_program_and_its_answer_is_in_the_log(
-    shop: RealShop, local: Local, tmp_path: Path
+    shop: RealShop, local: LocalReceiver, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
     with listening(shop, "--forward-to", local.url, "--secret-file", str(secret)) as listener:
         endpoint = wait_until(lambda: active(shop), SOON_S, "a listener")
         pay(shop)
-        (row,) = listener.told(1)
+        (row,) = listener.attempts(1)
         (delivery,) = delivered(shop)
         listener.end()
     (got,) = local.got
@@ -81,7 +81,7 @@ def test_a_made_up_payment_reaches_the_program_and_its_answer_is_in_the_log(
     assert verified(secret.read_text().strip(), got)
     assert delivery[1:] == (200, "thanks")
     assert (row["delivery_id"], row["status_code"]) == (delivery[0], 200)
-    # It went with the program, and its log stayed.
+    # The endpoint was deleted with the program; its log was kept.
     status, _ = shop.api("GET", f"{wire.Path.ENDPOINTS}/{endpoint}")
     assert status == 404
 
@@ -89,7 +89,7 @@ def test_a_made_up_payment_reaches_the_program_and_its_answer_is_in_the_log(
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_a_listener_goes_with_its_terminal(
-    number: signal.Signals, shop: RealShop, local: Local
+    number: signal.Signals, shop: RealShop, local: LocalReceiver
 ) -> None:
     with listening(shop, "--forward-to", local.url) as listener:
         endpoint = wait_until(lambda: active(shop), SOON_S, "a listener")
@@ -99,11 +99,13 @@ def test_a_listener_goes_with_its_terminal(
 
 
 @pytest.mark.slow
-def test_fail_is_what_momo_is_told_and_dup_is_twice(shop: RealShop, local: Local) -> None:
+def test_fail_returns_its_status_and_dup_delivers_twice(
+    shop: RealShop, local: LocalReceiver
+) -> None:
     with listening(shop, "--forward-to", local.url, "--fail", "503,503,200", "--dup") as listener:
         wait_until(lambda: active(shop), SOON_S, "a listener")
         pay(shop)
-        rows = listener.told(3)
+        rows = listener.attempts(3)
         delivered(shop)
         said = listener.end()
     assert [row["status_code"] for row in rows] == [503, 503, 200]
@@ -115,16 +117,16 @@ def test_fail_is_what_momo_is_told_and_dup_is_twice(shop: RealShop, local: Local
 
 
 @pytest.mark.slow
-def test_what_came_while_nobody_listened_comes_when_somebody_does(
-    shop: RealShop, local: Local
+def test_deliveries_made_without_a_listener_arrive_when_one_connects(
+    shop: RealShop, local: LocalReceiver
 ) -> None:
     with listening(shop, "--forward-to", local.url) as listener:
         wait_until(lambda: active(shop), SOON_S, "a listener")
-        shop.kill()  # the daemon, in mid-air
+        shop.kill()  # the daemon, while it runs
         shop.start()
         wait_until(lambda: active(shop), SOON_S, "the listener again")
         pay(shop)
-        listener.told(1)
+        listener.attempts(1)
         listener.end()
     with listening(shop, "--forward-to", local.url, "--keep") as listener:
         endpoint = wait_until(lambda: active(shop), SOON_S, "a listener")
@@ -133,7 +135,7 @@ def test_what_came_while_nobody_listened_comes_when_somebody_does(
     pay(shop, "7")
     assert len(local.got) == 1
     with listening(shop, "--forward-to", local.url, "--endpoint", endpoint) as listener:
-        listener.told(1)
+        listener.attempts(1)
         listener.end()
     assert json.loads(local.got[1]["body"])["data"]["actual_amount"] == "7.00"
 
@@ -141,12 +143,14 @@ def test_what_came_while_nobody_listened_comes_when_somebody_does(
 @pytest.mark.slow
 def test_a_receiver_that_is_not_there_is_an_attempt_that_failed(shop: RealShop) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
+        taken.bind(
+            ("127.0.0.1", 0)
+        )  # a closed port that is reserved, so no other program can listen on it
         gone = f"http://127.0.0.1:{taken.getsockname()[1]}/hook"
         with listening(shop, "--forward-to", gone) as listener:
             wait_until(lambda: active(shop), SOON_S, "a listener")
             pay(shop)
-            (row,) = listener.told(1)
+            (row,) = listener.attempts(1)
     assert row["error"] == "connection_refused"
     wait_until(
         lambda: shop.rows("SELECT 1 FROM attempts WHERE finished_at IS NOT NULL"),
@@ -160,13 +164,13 @@ def test_a_receiver_that_is_not_there_is_an_attempt_that_failed(shop: RealShop) 
 
 @pytest.mark.slow
 def test_the_printed_curl_command_is_taken_as_genuine(
-    shop: RealShop, local: Local, tmp_path: Path
+    shop: RealShop, local: LocalReceiver, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
     with listening(shop, "--forward-to", local.url, "--secret-file", str(secret)) as listener:
         wait_until(lambda: active(shop), SOON_S, "a listener")
         pay(shop)
-        listener.told(1)
+        listener.attempts(1)
         ((delivery, *_),) = delivered(shop)
         listener.end()
     printed = shop.momo("deliveries", "curl", delivery, "--url", local.url)
@@ -195,7 +199,8 @@ def test_a_broken_receiver_to_practise_with(
     done = shop.momo("simulate", "endpoint", "--fail", fail, "--count", "2", "--json")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
-    # Two tries were failed by the command. One that was on its way when it ended is cut off, as by a receiver that
+    # The command failed two attempts. One under way when the command ended is cut off, as by a receiver that drops
+    # the connection; each later one is refused.
     # drops it; each further one is a refused connection.
     status, code = left
 

@@ -1,4 +1,4 @@
-"""A phone's health as the person at the till and Prometheus see it, from a real daemon and a phone on a real tty."""
+"""A phone's health as the operator and Prometheus see it, from a real daemon and a phone on a real tty."""
 
 import json
 import urllib.request
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daemon.modem import pdu
-from daemon.modem.pdu_values import Submit
+from daemon.modem.codec import pdu
+from daemon.modem.codec.pdu_fields import Direction, Submit
 from tests.acceptance.conftest import Scene
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
@@ -23,7 +23,7 @@ def said(shop: RealShop, *arguments: str, code: int = 0) -> Any:
 
 
 def healthy(shop: RealShop) -> dict[str, Any]:
-    """Wait until the phone has said how it fares."""
+    """Wait until the phone has reported its health."""
 
     def look() -> dict[str, Any] | None:
         phones = said(shop, "modems", "list")
@@ -45,7 +45,7 @@ def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
     assert said(scene.shop, "modems", "name", phone["name"], "front desk")["name"] == "front desk"
     scene.shop.restart()
     assert healthy(scene.shop)["name"] == "front desk", "a person's name outlives the phone's own"
-    # Asked while messages come in: both are answered.
+    # Both commands work while messages arrive.
     receipts = list(mtn_receipts(5, started=utc_now()))
     scene.phone.deliver([pdu for receipt in receipts for pdu in receipt.pdus])
     tested = said(scene.shop, "modems", "test", "front desk")
@@ -94,7 +94,7 @@ def test_a_phone_of_the_settings_is_served_unless_no_phone_is_wanted(tmp_path: P
 
 @pytest.mark.slow
 def test_an_sms_is_sent_to_see_that_it_can_be(scene: Scene) -> None:
-    """From a SIM that has no number yet: that is when a person tests."""
+    """A SIM without a number can send: that is when an operator tests."""
     scene.shop.start()
     name = healthy(scene.shop)["name"]
     send = ("modems", "test", name, "--send-to", "0244123456", "--yes")
@@ -109,6 +109,6 @@ def test_an_sms_is_sent_to_see_that_it_can_be(scene: Scene) -> None:
 
 def sent_to(phone: PhoneProcess) -> list[str]:
     values = [
-        pdu.decode(one["pdu"], direction=pdu.Direction.TO_NETWORK) for one in phone.state()["sent"]
+        pdu.decode(one["pdu"], direction=Direction.TO_NETWORK) for one in phone.state()["sent"]
     ]
     return [value.recipient for value in values if isinstance(value, Submit)]

@@ -1,4 +1,6 @@
-"""Payments that nearly name an order, with the real programs: one flag takes the suggestion, and a name is asked once."""
+"""Payments close to a transaction, with the real programs: one flag accepts the suggestion, and a name is reviewed
+once.
+"""
 
 import pytest
 
@@ -25,7 +27,7 @@ def test_a_mistyped_code_is_taken_by_number_and_a_name_is_approved_once(scene: S
     assert review["reason"] == "near_miss"
     assert [one["reference"] for one in review["suggestions"]] == [order["reference"]]
     assert shop.transaction(order["reference"])["status"] == "PENDING"
-    # It is forwarded as a sale of its own; nothing waits for the person.
+    # It is forwarded as a sale of its own; no review is open.
     wait_until(lambda: scene.receiver.requests or None, SOON_S, "the webhook of the sale")
     momo(shop, "review", "approve", review["id"], "--suggested", "--notes", "she showed it")
     assert shop.transaction(order["reference"])["status"] == "SUCCESS"

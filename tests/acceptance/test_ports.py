@@ -1,4 +1,4 @@
-"""Ports that cannot be used, and phones that vanish and return: the daemon says why, and reads on by itself."""
+"""Ports that cannot be used, and phones that vanish and return: the daemon reports the reason and resumes by itself."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ from tests.fakes.receipts import Receipt, mtn_receipts
 
 
 def _phone(shop: RealShop, *states: str) -> dict[str, Any]:
-    """Wait until the daemon says one of these of its one port."""
+    """Wait until the daemon reports one of these states of its one port."""
 
     def look() -> dict[str, Any] | None:
         phones = shop.ask("GET", "/local/v1/status")["phones"]
@@ -52,11 +52,11 @@ def test_a_phone_that_vanishes_and_returns_under_another_name_is_read_on(scene: 
     first, second, third = mtn_receipts(3, started=utc_now())
     scene.phone.deliver(first.pdus)
     _read(scene, [first])
-    # In the middle of a message it is pulled out; what comes meanwhile waits on the SIM.
+    # It is unplugged in the middle of a message; further messages wait on the SIM.
     scene.phone.deliver(second.pdus[:1])
     was = scene.phone.tty
     scene.phone.unplug()
-    # It is gone until it is looked for again, a second later.
+    # The missing port is noticed at the next search, a second later.
     assert _phone(scene.shop, "gone", "unreachable")["detail"]
     scene.phone.preload([*second.pdus[1:], *third.pdus])
     assert scene.phone.plug(renumber=True) != was
@@ -110,7 +110,7 @@ def test_a_port_that_another_program_holds_is_named_with_its_holder(scene: Scene
 
 @pytest.mark.slow
 def test_a_port_without_permission_tells_how_to_get_it(scene: Scene) -> None:
-    # Root may open everything, unless that is taken from it.
+    # Root may open every file, unless that capability is dropped.
     prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
     tty = Path(scene.phone.tty)
     tty.chmod(0)

@@ -1,4 +1,4 @@
-"""What was answered holds: orders made while the daemon is killed, and many callers after one payment."""
+"""Answers stay true: transactions made while the daemon is killed, and concurrent callers for one payment."""
 
 import http.client
 import random
@@ -14,9 +14,10 @@ from tests.acceptance.conftest import SHOP_NUMBER, Scene
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 from tests.fakes.seed import seed
+from tests.fakes.tiers import share
 
 CALLERS = 8
-ROUNDS = 50
+ROUNDS = share(50)
 
 
 @pytest.mark.slow
@@ -25,15 +26,15 @@ def test_an_order_that_was_answered_is_there_after_a_kill_and_a_repeat_makes_no_
     shop: RealShop,
 ) -> None:
     shop.start()
-    client, dice = _Client(shop), random.Random(seed())
+    client, rng = _Client(shop), random.Random(seed())
     with client:
         for answers in (0, 5, 10, 10):
             wanted = len(client.answered) + answers
             wait_until(partial(client.has, wanted), 30, "it is answered")
-            pause(dice.uniform(0, 0.1))
+            pause(rng.uniform(0, 0.1))
             shop.kill()
             shop.start()
-    # Each key, also one whose first answer was cut off, stands for one order, and it is the one promised.
+    # Each key, also one whose first answer was cut off, stands for one transaction, the answered one.
     found = dict(shop.rows("SELECT client_reference, COUNT(*) FROM transactions GROUP BY 1"))
     assert found == dict.fromkeys(client.answered, 1)
     for key, reference in client.answered.items():

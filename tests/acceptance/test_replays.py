@@ -1,4 +1,4 @@
-"""A receiver that is down: the payment is given up, mended, sent again, and arrives under the id that it had."""
+"""A receiver that is down: the delivery is given up, replayed after the repair, and arrives under its original ID."""
 
 import json
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.timeout(120)
-def test_what_was_given_up_is_replayed_and_arrives_under_the_same_webhook_id(scene: Scene) -> None:
+def test_a_dead_letter_is_replayed_and_arrives_under_the_same_webhook_id(scene: Scene) -> None:
     scene.open_for_business()
     scene.receiver.script(Answer(404, body=b"no such page"))
     (receipt,) = mtn_receipts(1, started=utc_now())

@@ -1,9 +1,9 @@
-"""What waits for a person, with the real programs: SMS on a phone, the owner at the command line, webhooks out."""
+"""Reviews with the real programs: SMS on a phone, the owner at the command line, webhooks out."""
 
 import json
 from typing import Any
 
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
 from tests.fakes.receipts import MTN_SMSC, mtn, mtn_receipt
@@ -19,7 +19,7 @@ def momo(shop: RealShop, *arguments: str, exits: int = 0) -> Any:
 
 
 def waiting(shop: RealShop, count: int) -> list[dict[str, Any]]:
-    """Wait until so many reviews are open, and return them, newest first."""
+    """Wait until `count` reviews are open, and return them, newest first."""
 
     def look() -> list[dict[str, Any]] | None:
         found: list[dict[str, Any]] = momo(shop, "review", "list")["data"]
@@ -28,7 +28,7 @@ def waiting(shop: RealShop, count: int) -> list[dict[str, Any]]:
     return wait_until(look, 20, f"{count} reviews")
 
 
-def test_a_person_decides_and_only_then_is_the_shop_told(scene: Scene) -> None:
+def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
     scene.open_for_business()
     shop = scene.shop
     order = shop.request("25.00", expected_payer_phone="0244000111", send_sms_to_payer=False)
@@ -65,11 +65,11 @@ def test_a_person_decides_and_only_then_is_the_shop_told(scene: Scene) -> None:
     momo(shop, "review", "approve", stranger, exits=5)
     assert shop.rows("SELECT COUNT(*) FROM password_attempts") == [(2,)]
 
-    def told() -> list[str] | None:
+    def forwarded() -> list[str] | None:
         kinds = [json.loads(request.body)["data"] for request in scene.receiver.requests]
         return [data["reference"] for data in kinds] if len(kinds) >= 2 else None
 
-    references = wait_until(told, 20, "two webhooks")
+    references = wait_until(forwarded, 20, "two webhooks")
     assert order["reference"] in references
     assert given_up["reference"] not in references
     assert shop.transaction(order["reference"])["status"] == "SUCCESS"

@@ -1,4 +1,4 @@
-"""Secrets and privacy: SMS are read without the master key, and the log tells nothing of customers or keys."""
+"""Secrets and privacy: SMS are read without the master key, and the log names no customer and no key."""
 
 import base64
 from pathlib import Path
@@ -21,14 +21,14 @@ def _states(shop: RealShop) -> list[tuple[str, str | None]]:
 
 
 def _without_key(scene: Scene) -> str:
-    """Let a payment come in while the master key cannot be had; returns the order."""
+    """Deliver a payment while the master key is unavailable; return the transaction."""
     order = scene.shop.request("25.00")
     scene.phone.deliver(_paid(order["svc_code"]).pdus)
     wait_until(lambda: _states(scene.shop) == [("pending", "secrets_locked")] * 2, 20, "they wait")
     assert scene.shop.transaction(order["reference"])["status"] == "SUCCESS"
     assert scene.shop.ask("GET", wire.Path.LOCAL_STATUS)["secrets"] == "locked"
     assert scene.receiver.requests == []
-    # What is durable is deleted after it was told.
+    # The SMS is deleted after the payment is durable.
     wait_until(lambda: not scene.phone.state()["stored"], 20, "the phone is read to the end")
     reference: str = order["reference"]
     return reference
@@ -85,7 +85,7 @@ def test_the_log_names_no_customer_no_message_and_no_secret(scene: Scene) -> Non
         mtn(2500, "ADWOA CANARY QUAYE", 50_000, order["svc_code"], "93214500001", sent_at=now),
         mtn(700, "KOFI CANARY", 50_700, "canary typed this in the box", "93214500002",
             concatenation=2, sent_at=now),
-        # Not of this network, so it is not trusted; its sender and payer are nobody's business.
+        # Another network's SMSC, so it is not trusted; its sender and payer must not be logged.
         telecel(900, "YAW CANARY", 9_000, "canary", "0000015214500000",
                 payer_phone="233209998887", concatenation=3, sent_at=now),
     ]  # fmt: skip
@@ -119,7 +119,7 @@ def _keys(shop: RealShop) -> list[str]:
 
 
 def _knock(shop: RealShop, secret: str) -> None:
-    """Make requests that are refused or odd, with private things in every place of them."""
+    """Make refused or odd requests with private data in every place of them."""
     odd = {"amount": "canary", "phone_number": "0249998887", "canary": secret}
     for method, path, body in (
         ("POST", wire.Path.INITIALIZE, odd),

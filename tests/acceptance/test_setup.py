@@ -1,4 +1,4 @@
-"""`momo setup` as a shopkeeper goes through it: a terminal, a modem whose SIM has a PIN, a first payment, a stick."""
+"""`momo setup` on a terminal: a modem whose SIM has a PIN, a first payment, a second place for backups."""
 
 import codecs
 import json
@@ -20,7 +20,7 @@ PASSWORD = "correct horse 42"
 
 
 class Shopkeeper:
-    """A person at a terminal that runs `momo setup`."""
+    """An operator at a terminal that runs `momo setup`."""
 
     def __init__(self, environ: dict[str, str], *flags: str) -> None:
         self._master, slave = os.openpty()
@@ -33,10 +33,10 @@ class Shopkeeper:
         """A read may end within a character."""
         self.shown = ""
         self._unread = ""
-        """What came together with the words that were waited for, after them."""
+        """Output after the expected words that was read with them."""
 
     def reads(self, words: str) -> None:
-        """Wait until these words are on the screen, below what was read before."""
+        """Wait until these words appear on the screen after the output read before."""
         while words not in self._unread:
             if not select.select([self._master], [], [], 60)[0]:
                 raise AssertionError(f"{words!r} is not in {self.shown + self._unread!r}")
@@ -90,25 +90,25 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             ama.is_asked("Start momo with this machine", "n")
             ama.is_asked("Keep it awake", "n")
             ama.is_asked("The SIM's PIN (Enter: later) ", "9999")
-            # A wrong one is said, and costs one try: nothing is tried again by itself.
+            # A wrong PIN is reported and costs one try; no PIN is tried again by itself.
             ama.reads("2 tries are left")
             ama.is_asked("The SIM's PIN (Enter: later) ", "1234")
             ama.is_asked("Its number", "0244124567")
-            ama.is_asked("In whose name", "Ama Mensah")
-            ama.reads("asked for, paid and matched")
+            ama.is_asked("The account name of that wallet", "Ama Mensah")
+            ama.reads("created, paid and matched")
             ama.reads("send GHS 0.10 to 024 412 4567")
             paid = mtn(10, "KOFI ANTWI BADU", 15_010, "1", "93214500001", sent_at=utc_now())
             phone.deliver(paid.pdus)
-            ama.reads("GHS 0.10 came in")
-            ama.is_asked("Address that is told", "")
-            ama.is_asked("A folder on a stick", str(stick))
+            ama.reads("GHS 0.10 was received")
+            ama.is_asked("URL that gets a webhook", "")
+            ama.is_asked("A folder on a USB stick", str(stick))
             assert ama.ends() == 0, ama.shown
             assert "svc_live_sk_" in ama.shown
             assert PASSWORD not in ama.shown
             assert not {"9999", "1234"} & set(ama.shown.split())
             assert len(list(stick.glob("momo-*.db"))) == 1
 
-            # Again: what is done is skipped, what was put off is named, and nobody types anything.
+            # A second run skips finished steps and names postponed ones, without input.
             again = Shopkeeper(environ)
             assert again.ends() == 0, again.shown
             assert not any(question in again.shown for question in ("? ", "(Enter:", "send GHS"))
@@ -118,7 +118,7 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             done = {"shop", "modem", "number", "practice", "first_payment", "backup"}
             assert {named[step] for step in done} == {"done"}
 
-            # The port that was named is served by every daemon from then on.
+            # From then on every daemon serves the named port.
             assert momo(environ, "daemon", "stop")[0] == 0
             assert momo(environ, "daemon", "start")[0] == 0
             assert momo(environ, "sims", "list", "--wait")[0] == 0

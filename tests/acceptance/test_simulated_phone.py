@@ -1,4 +1,4 @@
-"""`daemon run --simulated-phone`: payments of the sandbox take the whole way, from a phone to the order; all of it test mode."""
+"""`daemon run --simulated-phone`: test payments take the whole path from a phone to the transaction, in test mode only."""
 
 import json
 import urllib.request
@@ -27,7 +27,7 @@ def shop(tmp_path: Path) -> Iterator[RealShop]:
 
 
 def begin(shop: RealShop) -> None:
-    # A path that is not there: the machine's own modems are none of this test's business.
+    # A missing path: the machine's own modems must not be used.
     shop.start(arguments=["--simulated-phone", "--modem", "/dev/ttyUSB_not_there"])
 
     def ready() -> bool:

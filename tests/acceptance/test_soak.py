@@ -1,4 +1,4 @@
-"""What the daemon holds does not grow with the payments that it has seen; `make soak` lets many more come in."""
+"""The daemon's resources do not grow with the number of payments; `make soak` runs more of them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.fakes.receiver import Receiver
 
 PAYMENTS = 600
 WARMING_MB = 8.0
-"""The caches of a new daemon fill for the first thousand payments: a leak is what comes to more than 27 kB each."""
+"""The caches of a new daemon fill during the first thousand payments: growth beyond 27 kB per payment is a leak."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def busy(tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_600_payments_leave_memory_descriptors_threads_and_log_as_they_were(busy: Scene) -> None:
+def test_payments_leave_memory_descriptors_threads_and_log_as_they_were(busy: Scene) -> None:
     soak = Soak(busy)
     soak.run(PAYMENTS)
     assert faults(soak.looks, WARMING_MB) == []

@@ -1,4 +1,4 @@
-"""What stops the daemon from starting, and what it says then: exit code, code, reason and what to type."""
+"""Failed starts of the daemon and their reports: exit code, error code, reason and next command."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> N
         took_s.append(time.perf_counter() - begun)
         if min(took_s) < 1:
             break
-        # On a busy machine: beside what the same program needs there to refuse a shop that is not set up.
+        # A factor for a busy machine: the time that the same program needs there to refuse a shop without set-up.
         begun = time.perf_counter()
         _run(tmp_path / "empty")
         needed_s.append(time.perf_counter() - begun)
@@ -36,7 +36,7 @@ def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> N
         "next:  momo daemon status\n"
     )
     assert shop.program("setup", "--shop", "Another").returncode == 75
-    # The first one goes on.
+    # The first one continues.
     status = shop.ask("GET", "/local/v1/status")
     assert (status["pid"], status["shop"]["name"]) == (shop.pid, "Ama Provisions")
 
@@ -75,20 +75,34 @@ def test_a_damaged_database_is_left_as_it_is(shop: RealShop) -> None:
     database.write_bytes(broken)
     done = shop.program("run", "--http", "127.0.0.1:0")
     assert done.returncode == 74
-    assert "error: the database is damaged and was left as it is:" in done.stderr
-    assert "[DATABASE_DAMAGED]\nnext:  copy the file away" in done.stderr
+    assert "error: the database is damaged and was not changed:" in done.stderr
+    assert "[DATABASE_DAMAGED]\nnext:  copy the file to another" in done.stderr
     assert database.read_bytes() == broken
 
 
-def test_a_database_of_a_newer_momo_is_left_as_it_is(shop: RealShop) -> None:
+@pytest.mark.parametrize(
+    ("change", "said", "then"),
+    [
+        ("PRAGMA user_version = 900", "the database has schema 900", "momo version"),
+        (
+            "UPDATE schema_migrations SET name = 'foundations'",
+            "made by a pre-release of momo, which this version cannot read",
+            "move {database} to another folder, then run momo setup",
+        ),
+    ],
+)
+def test_a_database_of_another_momo_is_left_as_it_is(
+    shop: RealShop, change: str, said: str, then: str
+) -> None:
     with sqlite3.connect(shop.places.database) as database:
-        database.execute("PRAGMA user_version = 900")
+        database.execute(change)
     database.close()
     before = Path(shop.places.database).read_bytes()
     done = shop.program("run", "--http", "127.0.0.1:0")
     assert done.returncode == 78
-    assert "the database has schema 900" in done.stderr
-    assert done.stderr.endswith("[DATABASE_NEWER]\nnext:  momo version\n")
+    assert said in done.stderr
+    then = then.format(database=shop.places.database)
+    assert done.stderr.endswith(f"[DATABASE_NEWER]\nnext:  {then}\n")
     assert Path(shop.places.database).read_bytes() == before
 
 
@@ -101,8 +115,8 @@ def test_a_port_in_use_is_named(shop: RealShop) -> None:
     said = str(ended.value)
     assert said.startswith("exit 78: error: ")
     assert address in said
-    assert "another program has it" in said
-    # Nothing is left behind that would hold up the next start.
+    assert "another program uses it" in said
+    # No files remain that would block the next start.
     shop.start()
     shop.stop()
 
@@ -143,7 +157,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert f"error: the shop's folder cannot be used: [Errno 20] Not a directory: '{home}'" in (
         done.stderr
     )
-    assert done.stderr.endswith(f"[UNAVAILABLE]\nnext:  check the disk and the rights of {home}\n")
+    assert done.stderr.endswith(
+        f"[UNAVAILABLE]\nnext:  check the disk and the permissions of {home}\n"
+    )
 
 
 def _run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

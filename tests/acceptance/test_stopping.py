@@ -1,4 +1,4 @@
-"""Ctrl-C on a daemon in the foreground: it ends well, says so, and a second one does not wait."""
+"""Ctrl-C on a daemon in the foreground: it stops cleanly and says so; a second one ends it at once."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_nothing_is_lost(scene: Scene) -> No
     assert scene.shop.running(), "it waits for the webhook that is on its way"
     os.kill(daemon.pid, signal.SIGINT)
     assert daemon.wait(STOP_S) == -signal.SIGINT
-    scene.shop.kill()  # it is gone: this only forgets it
+    scene.shop.kill()  # already reaped: forget the process
     assert scene.shop.rows("SELECT status FROM deliveries") == [("pending",)]
     scene.shop.start()
     scene.shop.stop()

@@ -1,8 +1,14 @@
-"""The judge must be able to say no: traces in which something is told too early."""
+"""The proof must be able to fail: traces in which an announcement comes too early."""
 
 import pytest
 
-from tests.acceptance.strace_log import TraceUnreadable, calls, commits, durable_at, told_too_early
+from tests.acceptance.strace_log import (
+    TraceUnreadable,
+    announced_too_early,
+    calls,
+    commits,
+    durable_at,
+)
 
 WAL = "/shop/momo.db-wal"
 PDU = b"0791332204000099"
@@ -28,10 +34,10 @@ DELETE = [f"10 write(9</dev/pts/3>, {_hex(b'AT+CMGD=1' + bytes([13]))}, 10) = 10
 
 
 def _verdict(*lines: list[str]) -> bool:
-    """Say whether the trace proves that the PDU was durable before the delete."""
+    """Return whether the trace proves that the PDU was durable before the delete."""
     trace = calls(line for part in lines for line in part)
     delete = next(call for call in trace if call.data.startswith(b"AT+CMGD"))
-    return told_too_early(trace, WAL, [(delete, PDU)]) == []
+    return announced_too_early(trace, WAL, [(delete, PDU)]) == []
 
 
 def test_a_delete_after_the_sync_is_proven() -> None:
@@ -59,7 +65,7 @@ def test_a_delete_after_the_sync_is_proven() -> None:
         pytest.param((STORED, SYNC_BEGINS, DELETE), id="the sync never came back"),
     ],
 )
-def test_what_is_told_too_early_is_found(lines: tuple[list[str], ...]) -> None:
+def test_an_announcement_before_the_sync_is_found(lines: tuple[list[str], ...]) -> None:
     assert not _verdict(*lines)
 
 

@@ -1,4 +1,6 @@
-"""The real daemon under a stand-in for systemd: it says when it is ready, pings, falls silent when a worker hangs, and leaves its stacks when it is ended."""
+"""The real daemon with a stand-in for systemd: ready message, watchdog pings, silence when a worker hangs, and stacks
+on SIGABRT.
+"""
 
 import os
 import signal
@@ -17,46 +19,46 @@ pytestmark = pytest.mark.slow
 
 STUCK = """
 import asyncio, sys, time
-from daemon.core import pulse
-from daemon.loops import deliver, modems, notices, ports, sweep, templates
+from daemon.core.upkeep import heartbeat
+from daemon.loops import deliveries, every_minute, modems, notices, own_wordings, ports
 
 async def hang(*_, **__):
     await asyncio.Event().wait()
 
-pulse.WORK_S, sweep.BACKLOG_S = 0.5, 0.0
+heartbeat.HEARTBEAT_TIMEOUT_S, every_minute.BACKLOG_S = 0.5, 0.0
 worker = sys.argv[1]
 match worker:
-    case "deliver": deliver.DeliverLoop._turn = hang
-    case "sweep": sweep.expire.expire = hang
+    case "deliver": deliveries.DeliverLoop._turn = hang
+    case "sweep": every_minute.cancel_expire.expire = hang
     case "notices": notices.notices.gather = hang
-    case "templates": templates._read_again = hang
+    case "templates": own_wordings._read_again = hang
     case "modem": modems.PortLoop._ingest = hang
     case "all of them": ports.SleepWatch.slept_s = lambda _: (print("stuck", file=sys.stderr, flush=True), time.sleep(3600))
 from daemon.__main__ import main
 sys.exit(main(sys.argv[sys.argv.index("daemon") + 1:]))
 """
-"""The daemon, with one of its workers stuck for ever; a hang is one after half a second."""
+"""The daemon, with one of its workers stuck for ever; it counts as hung after half a second."""
 
 
 class Systemd:
-    """The supervisor's end of the socket."""
+    """The receiving end of systemd's notification socket."""
 
     def __init__(self, address: Path) -> None:
         self.address = address
         self.heard: list[str] = []
-        self._door = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._door.bind(str(address))
-        self._door.setblocking(False)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(address))
+        self._socket.setblocking(False)
 
     def hears(self, wanted: str) -> bool:
         try:
             while True:
-                self.heard.extend(self._door.recv(4096).decode().split("\n"))
+                self.heard.extend(self._socket.recv(4096).decode().split("\n"))
         except BlockingIOError:
             return wanted in self.heard
 
     def close(self) -> None:
-        self._door.close()
+        self._socket.close()
 
 
 @pytest.fixture

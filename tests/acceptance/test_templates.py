@@ -1,11 +1,13 @@
-"""A network changes its wording: the shop writes the new one into a file, confirms one message, and is paid; no restart."""
+"""A network changes its wording: the shop adds the new one to a file, confirms one message, and is paid, without a
+restart.
+"""
 
 import json
 from typing import Any
 
 import pytest
 
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC
@@ -38,9 +40,9 @@ def messages(shop: RealShop, state: str, count: int) -> list[dict[str, Any]]:
 
 def problems(shop: RealShop, count: int, wordings: int) -> list[dict[str, Any]]:
     def look() -> list[list[dict[str, Any]]]:
-        told = momo(shop, "status")["data"]["templates"]
-        good = (len(told["problems"]), told["wordings"]) == (count, wordings)
-        return [told["problems"]] if good else []
+        state = momo(shop, "status")["data"]["templates"]
+        good = (len(state["problems"]), state["wordings"]) == (count, wordings)
+        return [state["problems"]] if good else []
 
     [found] = wait_until(look, 20, f"{count} problems, {wordings} wordings")
     return found
@@ -56,13 +58,13 @@ def test_a_new_wording_is_learnt_confirmed_and_pays_without_a_restart(scene: Sce
     sample = momo(shop, "messages", "sample", unread["id"], "--redact")["data"]
     assert "KOFI" not in json.dumps(sample)
 
-    # One bad file stops neither the daemon nor the good one; it is told with its line until it is mended.
+    # A bad file stops neither the daemon nor the good file; it is reported with its line until it is corrected.
     folder = shop.home / "templates"
     (folder / "bad.toml").write_text(FILE.replace("{amount}", "{amout}"))
     (folder / "mtn.toml").write_text(FILE)
     [problem] = problems(shop, 1, 1)
     assert (problem["file"], problem["line"]) == ("bad.toml", 6)
-    assert "bad.toml:6: no field {amout}" in shop.momo("status", "-o", "table").stderr
+    assert "bad.toml:6: unknown field {amout}" in shop.momo("status", "-o", "table").stderr
     (folder / "bad.toml").unlink()
     assert problems(shop, 0, 1) == []
 

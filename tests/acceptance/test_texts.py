@@ -1,12 +1,12 @@
-"""SMS to payers on the real programs: sent at most once whatever kills the daemon, and nothing received waits for them."""
+"""SMS to payers with the real programs: sent at most once despite kills, and received SMS do not wait for them."""
 
 import random
 from collections import Counter
 
 import pytest
 
-from daemon.modem import pdu
-from daemon.modem.pdu_values import Submit
+from daemon.modem.codec import pdu
+from daemon.modem.codec.pdu_fields import Direction, Submit
 from tests.acceptance.conftest import Scene
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
@@ -18,7 +18,7 @@ RESTING = {"sent", "unknown", "failed", "expired"}
 
 
 def settle(shop: RealShop, **sms: object) -> None:
-    """Write settings with which many requests at once may send their codes, and the SMS are long."""
+    """Write settings under which many transactions send their codes at once, in long SMS."""
     shop.write_settings(
         {
             "transactions": {"code_sms_at": "request"},
@@ -33,10 +33,10 @@ def settle(shop: RealShop, **sms: object) -> None:
 
 
 def sent_parts(phone: PhoneProcess) -> list[tuple[str, int, str]]:
-    """Return number, place and text of every part that left the phone."""
+    """Return number, position and text of every part that left the phone."""
     found = []
     for sent in phone.state()["sent"]:
-        value = pdu.decode(sent["pdu"], direction=pdu.Direction.TO_NETWORK)
+        value = pdu.decode(sent["pdu"], direction=Direction.TO_NETWORK)
         assert isinstance(value, Submit), value
         found.append((value.recipient, value.concat.position if value.concat else 1, value.text))
     return found
@@ -55,18 +55,18 @@ def test_the_payer_gets_the_code_and_a_receipt_and_the_journal_tells(scene: Scen
     assert [number for number, _part, _text in both] == ["+233244123456"] * 2
     assert made["svc_code"] in both[0][2]
     assert made["svc_code"] in both[1][2]
-    told = wait_until(
+    events = wait_until(
         lambda: found if "receipt was sent" in (found := _events(scene, made)) else None,
         20,
         "the journal",
     )
-    assert "The SMS with the payment code is queued." in told
-    assert "The SMS with the payment code was sent." in told
+    assert "The SMS with the payment code is queued." in events
+    assert "The SMS with the payment code was sent." in events
 
 
 def _events(scene: Scene, made: dict[str, str]) -> str:
-    told = scene.shop.ask("GET", f"/v1/transactions/{made['reference']}/events")
-    return "\n".join(str(fact["text"]) for fact in told)
+    events = scene.shop.ask("GET", f"/v1/transactions/{made['reference']}/events")
+    return "\n".join(str(fact["text"]) for fact in events)
 
 
 @pytest.mark.slow
@@ -76,18 +76,18 @@ def test_forty_kills_send_nothing_twice(scene: Scene) -> None:
 
 
 def _run(scene: Scene, *, kills: int, requests: int) -> None:
-    dice = random.Random(seed())
+    rng = random.Random(seed())
     settle(scene.shop)
     scene.shop.start()
     scene.shop.assign("0244124567")
     made, promised = 0, 0
     for number in range(kills):
-        scene.phone.ask("latency", latency_s=dice.choice(COMMAND_S))
+        scene.phone.ask("latency", latency_s=rng.choice(COMMAND_S))
         while made < requests * (number + 1) // kills:
             answer = scene.shop.request("25.00", f"02441{made:05}")
             promised += answer["payer_sms_sent"]
             made += 1
-        pause(dice.uniform(0.0, 0.25))
+        pause(rng.uniform(0.0, 0.25))
         assert scene.shop.running(), f"it ended by itself: {scene.shop.said_now()}"
         scene.shop.kill()
         scene.phone.ask("latency", latency_s=0)
@@ -110,7 +110,7 @@ def _run(scene: Scene, *, kills: int, requests: int) -> None:
             assert counts[recipient] == parts_sent == 3
         else:
             assert status == "unknown"
-            # The phone goes on with the next part while one is being written down.
+            # The phone goes on with the next part while one is being recorded.
             assert counts[recipient] >= parts_sent, "a part counts that never left the phone"
     assert len([row for row in rows if row[1] == "unknown"]) <= kills
 

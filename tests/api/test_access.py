@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from daemon.wire import Mode, Scope
-from tests.api.test_login import api, session
-from tests.api.test_redeliver import NOBODY, code
+from tests.api.access.test_login import api, session
+from tests.api.webhooks.test_redeliver import NOBODY, code
 from tests.fakes.api import FakeApi
 
 __all__ = ["api"]

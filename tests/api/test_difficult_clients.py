@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api import listeners as module
-from tests.api.test_listeners import HEALTH, answer_to, connect
+from daemon.api.http import listeners as module
+from tests.api.http.test_listeners import HEALTH, answer_to, connect
 from tests.fakes.api import FakeApi, running
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from daemon.api.envelope import VERSION
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.runtime.system import VERSION
 from daemon.store.migrate import migrations
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn
-from tests.fakes.refusals import wrong_fields
 from tests.fakes.shop import METHOD_ID
+from tests.fakes.validation_errors import wrong_fields
 
 NOBODY = "0f3c0000-0000-4000-8000-000000000009"
 LOCAL = [
@@ -257,7 +257,7 @@ async def test_shutdown_answers_and_then_stops(api: FakeApi) -> None:
 
 async def test_worker_that_hangs_makes_healthz_503_and_is_named_in_the_status(api: FakeApi) -> None:
     assert (await api.local.get("/healthz")).status_code == 200
-    api.shop.env.promise("deliver")
+    api.shop.env.heartbeat("deliver")
     api.shop.clock.advance(35)
     healthz = await api.local.get("/healthz")
     assert healthz.status_code == 503

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from daemon.config import Config, Limits
+from daemon.runtime.config import Config, Limits
 from daemon.wire import Mode
 from tests.fakes.api import running
 

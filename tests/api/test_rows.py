@@ -1,6 +1,6 @@
 """One test for each row of the interface's tables of fields: it is there, of its type, within its limits.
 
-What an answer's shape says is held to every answer that a test of this folder gets (`tests/fakes/described.py`); what a
+What an answer's shape says is held to every answer that a test of this folder gets (`tests/fakes/openapi_check.py`); what a
 request's schema says is made by the code that reads it.
 """
 
@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from daemon.api import app  # noqa: F401 -- it brings every operation's description
-from daemon.api.described import DESCRIPTIONS
-from daemon.api.idempotency import FIELD
-from daemon.api.recorder import body_of, query_of
-from daemon.core import schemas
-from tests.fakes.rows_of_the_interface import FieldRow, field_rows
+from daemon.api import routes  # noqa: F401 -- it brings every operation's description
+from daemon.api.http.idempotency import FIELD
+from daemon.api.openapi import response_schemas
+from daemon.api.openapi.describe import DESCRIPTIONS
+from daemon.api.openapi.recorder import body_of, query_of
+from tests.fakes.api_rows import FieldRow, field_rows
 
 ROWS = field_rows()
-_DECIMAL = schemas.AMOUNT["pattern"]
+_DECIMAL = response_schemas.AMOUNT["pattern"]
 
 
 def schema_of(row: FieldRow) -> dict[str, Any]:
-    if row.place in schemas.SHAPES:
-        return schemas.SHAPES[row.place]
+    if row.place in response_schemas.SHAPES:
+        return response_schemas.SHAPES[row.place]
     about = next(each for each in DESCRIPTIONS.values() if each.id == row.place)
     if about.reads is None:
         assert about.query is not None
@@ -63,7 +63,7 @@ def test_a_field_is_there_of_its_type_and_within_its_limits(row: FieldRow) -> No
         assert schema["pattern"] == _DECIMAL
     if row.nullable:
         assert "null" in kinds(schema)
-    if row.place in schemas.SHAPES:
+    if row.place in response_schemas.SHAPES:
         assert required, "an answer always has all of its fields"
     else:
         assert required is row.required

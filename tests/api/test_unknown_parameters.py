@@ -3,7 +3,7 @@
 import httpx
 
 from daemon.wire import Path
-from tests.api.test_reading_writes_nothing import gets
+from tests.api.http.test_reading_writes_nothing import gets
 from tests.fakes.api import FakeApi
 
 NO_ENVELOPE = {Path.OPENAPI, Path.DOCS, Path.METRICS}

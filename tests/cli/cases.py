@@ -1,7 +1,4 @@
-"""The rows of the matrix: each command that asks the daemon, the call that it makes, and good and empty answers.
-
-Longer than 300 lines because the table has a row for every command.
-"""
+"""The rows of the matrix: each command that asks the daemon, the call that it makes, and good and empty answers."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from momo_cli import frame
-from tests.cli.desk import DESK, lay
+from momo_cli.frame.run import main
+from tests.cli.sample_files import FILES, write_files
 from tests.fakes.fake_api import FakeApi, serving
 
 NOW = datetime(2026, 11, 20, 9, 18, tzinfo=UTC)
@@ -83,7 +83,7 @@ def api(shop: Shop) -> Iterator[FakeApi]:
 def momo(shop: Shop, capsys: pytest.CaptureFixture[str]) -> Momo:
     def run(*argv: str, **environ: str) -> Ran:
         capsys.readouterr()
-        code = frame.main(argv, {**shop.environ, **environ})
+        code = main(argv, {**shop.environ, **environ})
         out, err = capsys.readouterr()
         return Ran(code, out, err)
 
@@ -99,23 +99,23 @@ def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.fixture(scope="session")
-def _desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("desk")
-    lay(folder, DESK)
+def _sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("samples")
+    write_files(folder, FILES)
     return folder
 
 
 @pytest.fixture
-def desk(_desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sample_folder(_sample_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a folder with the files that the rows of the matrix name; to be read only."""
-    monkeypatch.chdir(_desk)
-    return _desk
+    monkeypatch.chdir(_sample_folder)
+    return _sample_folder
 
 
 @pytest.fixture
 def in_process(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run `python -m daemon VERB` here: a process a call would cost a second each."""
-    from daemon import __main__ as program
+    from daemon import __main__ as __main___module
 
     monkeypatch.setenv("MOMO_HOME", str(shop.home))
     real = subprocess.run
@@ -128,9 +128,9 @@ def in_process(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as here:
             here.setattr("sys.stdin", typed)
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = program.main(words[3:])
+                code = __main___module.main(words[3:])
         return subprocess.CompletedProcess(
             words, code, out.getvalue().encode(), err.getvalue().encode()
         )
 
-    monkeypatch.setattr("momo_cli.process.subprocess.run", run)
+    monkeypatch.setattr("momo_cli.service.daemon_program.subprocess.run", run)

@@ -2,19 +2,18 @@
 
 A row says how the command is called, what the daemon and its program answer, and how it ends in each
 situation: all is well, there is nothing, the thing is not there, it is refused, no daemon, no shop.
-Longer than 300 lines because the table has a row for every command.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from daemon import wire
-from daemon.core.errors import ERRORS
+from daemon.error_table import ERRORS
 from daemon.wire import ErrorCode
 from tests.cli import samples
 from tests.cli.cases import ENDPOINT
+from tests.fakes.daemon_program import Document
 from tests.fakes.fake_api import Says, ok, refusal
-from tests.fakes.program import Document
 
 NO_SHOP: tuple[Document, int] = (
     {"success": False, "error": {"code": "NOT_SET_UP", "message": "no shop"}},
@@ -191,10 +190,10 @@ def _service(verb: str, test: str, refused: str = _KEEPER) -> Other:
     """Make the row of a command about the service; on this machine the shop is none."""
     return Other(
         ("service", verb),
-        Elsewhere(f"cli/test_service.py::{test}"),
+        Elsewhere(f"cli/service/test_service.py::{test}"),
         DOES,
         Cell(3, E.SERVICE_NOT_INSTALLED),
-        Elsewhere(f"cli/test_service.py::{refused}"),
+        Elsewhere(f"cli/service/test_service.py::{refused}"),
         down=3,
         unset=3,
     )
@@ -203,7 +202,7 @@ def _service(verb: str, test: str, refused: str = _KEEPER) -> Other:
 OTHERS = {
     "tx watch": Other(
         ("tx", "watch"),
-        Elsewhere("cli/test_orders.py::test_watch_writes_one_line_per_change_of_an_order"),
+        Elsewhere("cli/payments/test_waiting.py::test_watch_writes_one_line_per_change_of_an_order"),
         ENDLESS,
         _no(
             E.TRANSACTION_NOT_FOUND, 3,
@@ -214,7 +213,7 @@ OTHERS = {
     ),
     "deliveries watch": Other(
         ("deliveries", "watch"),
-        Elsewhere("cli/test_deliveries_watch.py::test_each_end_and_each_try_in_vain_is_a_line"),
+        Elsewhere("cli/webhooks/test_deliveries_watch.py::test_each_end_and_each_try_in_vain_is_a_line"),
         ENDLESS,
         FILTER,
         _no(E.VALIDATION_ERROR, 2, ("GET", wire.Path.DELIVERIES)),
@@ -246,7 +245,7 @@ OTHERS = {
     ),
     "watch": Other(
         ("watch",),
-        Elsewhere("cli/test_watch_terminal.py::test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace"),
+        Elsewhere("cli/watch/test_watch_terminal.py::test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace"),
         ENDLESS,
         WHOLE_SHOP,
         Cell(2, E.USAGE),
@@ -331,7 +330,7 @@ OTHERS = {
         0,
         DOES,
         Cell(3, E.DEVICE_NOT_FOUND, api={("GET", wire.Path.LOCAL_MODEMS): ok([])}),
-        Elsewhere("cli/test_modems_release.py::test_what_modem_manager_refuses_is_told"),
+        Elsewhere("cli/lines/test_modems_release.py::test_what_modem_manager_refuses_is_told"),
         {("GET", wire.Path.LOCAL_MODEMS): ok([samples.MODEM])},
     ),
     "messages import": Other(
@@ -346,7 +345,7 @@ OTHERS = {
     "statement import": Other(
         ("statement", "import", "mtn-november.csv"),
         0,
-        Elsewhere("cli/test_statement.py::test_where_nothing_differs_it_is_0"),
+        Elsewhere("cli/books/test_statement.py::test_where_nothing_differs_it_is_0"),
         _wrong("statement", "import", NO_FILE),
         _wrong("statement", "import", "other.csv"),
         {STATEMENT: ok({"entries": [], "noted": True})},
@@ -440,7 +439,7 @@ OTHERS = {
         DOES,
         "it makes what is not there",
         Elsewhere(
-            "cli/test_service.py::test_system_service_that_could_not_see_its_program_is_refused"
+            "cli/service/test_service.py::test_system_service_that_could_not_see_its_program_is_refused"
         ),
         down=0,
         unset=0,
@@ -450,7 +449,7 @@ OTHERS = {
         0,
         DOES,
         "none to remove is what was wanted: that is the row",
-        Elsewhere(f"cli/test_service.py::{_KEEPER}"),
+        Elsewhere(f"cli/service/test_service.py::{_KEEPER}"),
         down=0,
         unset=0,
     ),
@@ -485,34 +484,34 @@ OTHERS = {
     ),
     "daemon run": Other(
         ("daemon", "run"),
-        Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        Elsewhere("cli/upkeep/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
         ENDLESS,
         WHOLE_SHOP,
         "this process is then the daemon: what it refuses is tested there",
-        down=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
-        unset=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        down=Elsewhere("cli/upkeep/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        unset=Elsewhere("cli/upkeep/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
     ),
     "daemon start": Other(
         ("daemon", "start"),
         0,
         DOES,
         WHOLE_SHOP,
-        Elsewhere("cli/test_daemon.py::test_daemon_that_dies_says_its_last_words"),
+        Elsewhere("cli/upkeep/test_daemon.py::test_daemon_that_dies_says_its_last_words"),
         {("GET", wire.Path.LOCAL_STATUS): ok(samples.STATUS)},
-        down=Elsewhere("cli/test_daemon.py::test_start_waits_for_the_socket_and_names_the_pid"),
+        down=Elsewhere("cli/upkeep/test_daemon.py::test_start_waits_for_the_socket_and_names_the_pid"),
     ),
     "daemon restart": Other(
         ("daemon", "restart"),
-        Elsewhere("cli/test_daemon.py::test_restart_stops_the_old_one_and_starts_a_new_one"),
+        Elsewhere("cli/upkeep/test_daemon.py::test_restart_stops_the_old_one_and_starts_a_new_one"),
         DOES,
         WHOLE_SHOP,
         _says_no(E.CONFIG_INVALID, 78, "config validate"),
         program={"config validate": says({"path": "c"})},
-        down=Elsewhere("cli/test_daemon.py::test_restart_of_a_stopped_daemon_starts_it"),
+        down=Elsewhere("cli/upkeep/test_daemon.py::test_restart_of_a_stopped_daemon_starts_it"),
     ),
     "daemon stop": Other(
         ("daemon", "stop"),
-        Elsewhere("cli/test_daemon.py::test_stop_waits_until_nobody_listens"),
+        Elsewhere("cli/upkeep/test_daemon.py::test_stop_waits_until_nobody_listens"),
         DOES,
         WHOLE_SHOP,
         _no(E.SESSION_REQUIRED, 4, ("POST", wire.Path.LOCAL_SHUTDOWN)),
@@ -520,12 +519,12 @@ OTHERS = {
     ),
     "demo": Other(
         ("demo",),
-        Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        Elsewhere("cli/upkeep/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
         ENDLESS,
         "it makes all that it names",
         "this process is then the demo: what it refuses is tested there",
-        down=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
-        unset=Elsewhere("cli/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        down=Elsewhere("cli/upkeep/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
+        unset=Elsewhere("cli/upkeep/test_daemon.py::test_run_and_demo_become_the_daemon_s_program"),
     ),
 }  # fmt: skip
 """Every other command."""

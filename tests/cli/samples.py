@@ -1,7 +1,4 @@
-"""Bodies as the API gives them, for the command line's tests.
-
-Longer than 300 lines because the API has so many answers, and a sample is written once.
-"""
+"""Bodies as the API gives them, for the command line's tests."""
 
 from typing import Any
 
@@ -160,7 +157,7 @@ TEMPLATES: dict[str, Any] = {
                     "confirmed": [],
                 }
             ],
-            "problems": [{"line": 6, "why": "no field {amout}", "todo": "use one of amount"}],
+            "problems": [{"line": 6, "why": "unknown field {amout}", "todo": "use one of amount"}],
         }
     ],
     "unverified": [
@@ -446,7 +443,7 @@ REVIEW: dict[str, Any] = {
     "reason": "payer_mismatch",
     "state": "open",
     "summary": "another payer than expected",
-    "why": "The order expects another payer than the one the receipt names.",
+    "why": "The transaction expects another payer than the one on the receipt.",
     "what_to_do": "Ask the customer who paid.",
     "needs_password": False,
     "amount": "12.50",
@@ -676,7 +673,7 @@ NOTICE: dict[str, Any] = {
     "id": "7d1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f33",
     "kind": "sim.silent",
     "urgent": True,
-    "text": "A SIM that is usually busy has had no message for long. Is the network down?",
+    "text": "A SIM that is usually busy has had no message for a long time. Is the network down?",
     "next": "momo modems list",
     "count": 2,
     "first_at": "2026-11-20T08:00:00.000Z",

@@ -1,7 +1,7 @@
 """Every command line in a block of a document is read whole by the program: its words, its flags, its values.
 
 README and getting started are run as they stand besides (`tests/acceptance/test_guides.py`), and the examples of the
-help against a daemon that says yes (`test_examples.py`). A picture of the house (`->`) is no command line.
+help against a daemon that says yes (`test_examples.py`). A diagram (`->`) is no command line.
 """
 
 import re
@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from typer.exceptions import TyperException
 
-from momo_cli.answer import Call
 from momo_cli.errors import Failure
 from momo_cli.flags import lift
-from momo_cli.group import root
-from tests.cli.desk import DESK, lay
+from momo_cli.frame.tree import root
+from momo_cli.show.answer import Call
+from tests.cli.sample_files import FILES, write_files
 from tests.cli.test_examples import Step, steps
 from tests.house.markdown import DOCUMENTS, ROOT, blocks
 
 SHELLS = ("", "sh", "console", "crontab")
 COMMAND = re.compile(r"(?:.*[$(|*&] ?|\s*)momo [a-z]")
-FILES = {"filter.json": "{}", "order.json": "{}"}
-"""What the documents name besides what lies on the desk."""
+NAMED = {"filter.json": "{}", "order.json": "{}"}
+"""Files that the documents name besides the sample files."""
 
 
 def lines(text: str) -> Iterator[str]:
@@ -54,8 +54,8 @@ TOLD = [path for path in DOCUMENTS if list(lines(path.read_text()))]
 def test_every_command_line_of_a_document_is_read_to_its_end(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lay(tmp_path, DESK)
-    for name, text in FILES.items():
+    write_files(tmp_path, FILES)
+    for name, text in NAMED.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     for line in lines(path.read_text()):

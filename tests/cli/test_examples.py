@@ -9,27 +9,26 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from typer import Context
 
 from daemon import wire
-from momo_cli.answer import Call
-from momo_cli.commands import ALIASES, COMMANDS
 from momo_cli.flags import lift
-from momo_cli.group import LazyGroup, MomoCommand, root
-from momo_cli.terminal import Terminal
-from momo_cli.topics import TOPICS
+from momo_cli.frame.command_table import ALIASES, COMMANDS
+from momo_cli.frame.topics import TOPICS
+from momo_cli.frame.tree import LazyGroup, MomoCommand, load, root
+from momo_cli.show.answer import Call
+from momo_cli.show.terminal import Terminal
 from tests.cli import samples
 from tests.cli.cases import CASES, ON_SIM, TX
 from tests.cli.conftest import Momo, Shop
-from tests.cli.desk import DESK, RECEIPT, lay
 from tests.cli.other_cases import OTHERS, Elsewhere
-from tests.cli.test_suggestions import SUGGESTIONS
+from tests.cli.payments.test_suggestions import SUGGESTIONS
+from tests.cli.sample_files import FILES, RECEIPT, write_files
+from tests.fakes.daemon_program import FakeProgram
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
-from tests.fakes.program import FakeProgram
 
 OPERATORS = {"|", "||", "&&", ";"}
 ENDLESS = {
@@ -59,7 +58,7 @@ class Step:
 
 def examples(name: str) -> list[str]:
     """Return the examples of a command, continued lines joined."""
-    text = str(import_module(COMMANDS[name].module).EXAMPLES).replace("\\\n", " ")
+    text = load(name).examples.replace("\\\n", " ")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
@@ -249,9 +248,9 @@ def test_example_of_the_help_does_what_it_says(
     ours = list(steps(line))
     assert ours, "no momo in it"
     # What makes a secret refuses to write over one.
-    lay(
+    write_files(
         tmp_path,
-        [each for each in DESK if each in line and (name == "verify" or each != "hook.secret")],
+        [each for each in FILES if each in line and (name == "verify" or each != "hook.secret")],
     )
     monkeypatch.chdir(tmp_path)
     out = ""

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from momo_cli.commands import COMMANDS
-from momo_cli.wrapping import width
+from momo_cli.frame.command_table import COMMANDS
+from momo_cli.show.wrapping import text_width
 from tests.cli import samples
 from tests.cli.cases import CASES, ENDPOINT, KEY, ON_SIM, REVIEW, TX, Case
 from tests.cli.conftest import Momo, Shop
 from tests.cli.other_cases import OTHERS
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
-pytestmark = pytest.mark.usefixtures("desk")
+pytestmark = pytest.mark.usefixtures("sample_folder")
 AS_IT_IS = ("api", "deliveries curl")
 """What they write is there to be copied, or was written by somebody else."""
 EACH = pytest.mark.parametrize("name", CASES)
@@ -76,7 +76,7 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     assert {ran.code for ran in shown.values()} == {0}
     assert all(ran.out.strip() for ran in shown.values())
     for columns, ran in shown.items() if name not in AS_IT_IS else ():
-        wide = [line for line in ran.out.splitlines() if width(line) > int(columns)]
+        wide = [line for line in ran.out.splitlines() if text_width(line) > int(columns)]
         # A word that no line holds stays whole: it is there to be copied.
         assert not [line for line in wide if len(line.split()) > 1], columns
     assert "\t" not in shown["80"].out
@@ -110,7 +110,7 @@ def test_not_found_is_3_or_for_reconcile_5(name: str, api: FakeApi, momo: Momo) 
     assert ran.code == ran.json["exit_code"] == (5 if name == "reconcile" else 3)
     assert ran.json["error"]["next"] == ["momo tx list"]
     assert ran.err.startswith(
-        "error: there is no order with that reference or code  [TRANSACTION_NOT_FOUND]\n"
+        "error: there is no transaction with that reference or code  [TRANSACTION_NOT_FOUND]\n"
     )
 
 
@@ -149,7 +149,7 @@ def test_not_set_up_is_11_and_comes_before_7(name: str, shop: Shop, momo: Momo) 
         "success": False,
         "error": {
             "code": "NOT_SET_UP",
-            "message": "no shop yet on this machine",
+            "message": "there is no shop on this machine yet",
             "next": ["momo setup"],
         },
         "exit_code": 11,
@@ -200,7 +200,7 @@ def test_details_of_a_wrong_value_are_told_field_by_field(api: FakeApi, momo: Mo
     ran = momo("init", "12", "--phone", "0")
     assert ran.code == 2
     assert ran.err == (
-        "error: a value is wrong  [VALIDATION_ERROR]\n"
+        "error: 2 values are wrong  [VALIDATION_ERROR]\n"
         "    amount: at most 1000000.00\n"
         "    phone_number: not a phone number\n"
         "  next:  momo init --help\n"

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from momo_cli import exits
+from momo_cli import exit_codes
 from tests.cli.cases import CASES
 from tests.cli.conftest import Momo, Ran, Shop
 from tests.cli.other_cases import NO_SHOP, OTHERS, Cell, Elsewhere, Other
+from tests.fakes.api_rows import functions
+from tests.fakes.daemon_program import FakeProgram
 from tests.fakes.fake_api import FakeApi
-from tests.fakes.program import FakeProgram
-from tests.fakes.rows_of_the_interface import functions
 
-pytestmark = pytest.mark.usefixtures("desk")
+pytestmark = pytest.mark.usefixtures("sample_folder")
 COLUMNS = ("empty", "missing", "refused")
 
 
@@ -106,7 +106,7 @@ def test_other_commands_that_cannot_say_why_with_their_code_on_both_sides(
     plain = momo(*argv, "-q")
     assert plain.code == cell.code
     if not cell.error:  # it did what it was asked to, and that is what it found
-        assert cell.code in (exits.FINDINGS, exits.PARTIAL)
+        assert cell.code in (exit_codes.FINDINGS, exit_codes.PARTIAL)
         return
     assert found[-1]["success"] is False
     assert (found[-1]["exit_code"], found[-1]["error"]["code"]) == (cell.code, cell.error)

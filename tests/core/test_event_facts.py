@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.core.event_facts import facts
+from daemon.core.journal_text import facts
 
 
 @pytest.mark.parametrize(

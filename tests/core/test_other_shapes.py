@@ -4,22 +4,20 @@ import json
 
 import pytest
 
-from daemon.core import (
-    collection_shapes,
-    line_shapes,
-    local_shapes,
-    shapes,
-    transaction_shapes,
-)
+from daemon.core import json_values
 from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.lines import line_json
+from daemon.core.messages import message_json
+from daemon.core.payments import transaction_json
+from daemon.core.webhooks import endpoint_json
 from daemon.wire import DeliveryStatus, ErrorCode, MessageState, Mode
-from tests.core.test_shapes import CREATED, NOW, read
+from tests.core.test_json_values import CREATED, NOW, read
 from tests.fakes import rows
 from tests.fakes.rows import AT
 
 
 def test_an_endpoint_never_shows_a_secret() -> None:
-    assert read(collection_shapes.endpoint(rows.endpoint(mode=Mode.TEST, last_success_at=AT))) == {
+    assert read(endpoint_json.endpoint(rows.endpoint(mode=Mode.TEST, last_success_at=AT))) == {
         "id": rows.ENDPOINT_ID,
         "url": "https://shop.example/hook",
         "description": "web shop",
@@ -49,7 +47,7 @@ def test_a_failed_delivery_says_what_was_answered() -> None:
         failed_at=AT,
         waiting="secrets_locked",
     )
-    assert read(collection_shapes.delivery(row, rows.endpoint(kind="implicit"))) == {
+    assert read(endpoint_json.delivery(row, rows.endpoint(kind="implicit"))) == {
         "id": "0f3c0000-0000-4000-8000-000000000007",
         "webhook_id": "ocl_0123456789abcdefghijklmn",
         "endpoint_id": rows.ENDPOINT_ID,
@@ -73,9 +71,9 @@ def test_a_failed_delivery_says_what_was_answered() -> None:
 
 
 def test_a_delivery_to_a_paused_endpoint_waits_for_it() -> None:
-    shape = collection_shapes.delivery(rows.delivery(), rows.endpoint(is_active=False))
+    shape = endpoint_json.delivery(rows.delivery(), rows.endpoint(is_active=False))
     assert (shape["waiting"], shape["next_attempt_at"]) == ("endpoint_paused", None)
-    due = collection_shapes.delivery(rows.delivery(waiting="secrets_locked"), rows.endpoint())
+    due = endpoint_json.delivery(rows.delivery(waiting="secrets_locked"), rows.endpoint())
     assert (due["waiting"], due["next_attempt_at"]) == ("secrets_locked", CREATED)
 
 
@@ -98,9 +96,9 @@ def test_a_payment_method_on_a_sim_and_off_it() -> None:
         "created_at": CREATED,
         "updated_at": CREATED,
     }
-    assert read(line_shapes.payment_method(rows.method(), rows.sim(), rows.device())) == record
-    assert read(line_shapes.payment_method(rows.method(), None, None)) == {**record, "sim": None}
-    lost = line_shapes.payment_method(rows.method(), rows.sim(network=None), None)
+    assert read(line_json.payment_method(rows.method(), rows.sim(), rows.device())) == record
+    assert read(line_json.payment_method(rows.method(), None, None)) == {**record, "sim": None}
+    lost = line_json.payment_method(rows.method(), rows.sim(network=None), None)
     assert lost["sim"]["device_name"] is None
     assert lost["sim"]["network"] == ""
 
@@ -112,7 +110,7 @@ def test_the_list_of_sims_says_which_are_free() -> None:
         rows.sim(seq=3, sim_key="c", slot_index=2, present=False),
         rows.sim(seq=4, sim_key="d", device_id="elsewhere"),
     ]
-    assert read(line_shapes.sims([rows.device()], slots, [rows.method()])) == [
+    assert read(line_json.phones_with_sims([rows.device()], slots, [rows.method()])) == [
         {
             "device_id": rows.DEVICE_ID,
             "name": "zte-front",
@@ -160,28 +158,28 @@ def test_a_message_shows_its_text_only_when_asked() -> None:
         "test": False,
     }
     line = "+233244124567"
-    assert read(local_shapes.message(rows.message(), line, show_body=False)) == shape
-    shown = read(local_shapes.message(rows.message(), line, show_body=True))
+    assert read(message_json.message(rows.message(), line, show_body=False)) == shape
+    shown = read(message_json.message(rows.message(), line, show_body=True))
     assert shown == {**shape, "body": "Payment received"}
     part = rows.message(state=MessageState.INCOMPLETE, body=None)
-    assert local_shapes.message(part, line, show_body=True)["body"] is None
+    assert message_json.message(part, line, show_body=True)["body"] is None
 
 
 def test_an_event_carries_the_transaction_it_is_about() -> None:
     request, payment = rows.verified(), rows.payment()
-    assert read(local_shapes.event(rows.event(), request, payment, NOW)) == {
+    assert read(transaction_json.event(rows.event(), request, payment, NOW)) == {
         "id": "41",
         "type": "transaction.verified",
         "at": CREATED,
         "actor": "momo",
-        **read(transaction_shapes.list_item(request, payment, NOW)),
+        **read(transaction_json.list_item(request, payment, NOW)),
         "transaction_id": rows.TRANSACTION_ID,
         "payment_id": rows.PAYMENT_ID,
         "message_id": None,
         "endpoint_id": None,
         "details": {"late": False},
     }
-    bare = local_shapes.event(rows.event(transaction_id=None), None, None, NOW)
+    bare = transaction_json.event(rows.event(transaction_id=None), None, None, NOW)
     assert "reference" not in bare
 
 
@@ -197,7 +195,7 @@ def test_an_event_carries_the_transaction_it_is_about() -> None:
 def test_pagination_counts_the_pages_and_says_what_is_beside(
     page: int, total: int, pages: int, *, has_next: bool, has_prev: bool
 ) -> None:
-    assert shapes.pagination(page, 50, total) == {
+    assert json_values.pagination(page, 50, total) == {
         "page": page,
         "per_page": 50,
         "total": total,
@@ -208,20 +206,20 @@ def test_pagination_counts_the_pages_and_says_what_is_beside(
 
 
 def test_success_puts_what_is_beside_the_data_between_it_and_meta() -> None:
-    assert shapes.success([], {"total": 0}, secret="s") == (
+    assert json_values.success([], {"total": 0}, secret="s") == (
         b'{"success":true,"data":[],"secret":"s","meta":{"total":0}}'
     )
-    assert shapes.success(None) == b'{"success":true,"data":null}'
+    assert json_values.success(None) == b'{"success":true,"data":null}'
 
 
 def test_extras_of_a_refusal_stand_in_both_places() -> None:
     refusal = Refusal(ErrorCode.ALREADY_VERIFIED, transaction_status="SUCCESS")
-    assert json.loads(shapes.failure(refusal, "req_1")) == {
+    assert json.loads(json_values.failure(refusal, "req_1")) == {
         "success": False,
         "error": {
             "code": "ALREADY_VERIFIED",
-            "message": "This order is already paid.",
-            "hint": "Nothing to do; retrieve the order to see its payment.",
+            "message": "This transaction is already paid.",
+            "hint": "Nothing to do; retrieve it to see its payment.",
             "transaction_status": "SUCCESS",
         },
         "transaction_status": "SUCCESS",
@@ -231,7 +229,7 @@ def test_extras_of_a_refusal_stand_in_both_places() -> None:
 
 def test_a_validation_error_names_every_field() -> None:
     wrong = [FieldError("amount", "required", "this field is required"), FieldError("x", "a", "b")]
-    body = json.loads(shapes.failure(invalid(wrong), "req_1"))
+    body = json.loads(json_values.failure(invalid(wrong), "req_1"))
     details = [
         {"field": "amount", "code": "required", "message": "this field is required"},
         {"field": "x", "code": "a", "message": "b"},

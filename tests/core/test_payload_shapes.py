@@ -4,18 +4,16 @@ import json
 
 import pytest
 
-from daemon.core import (
-    transaction_shapes,
-    webhook_shapes,
-)
+from daemon.core.payments import transaction_json
+from daemon.core.webhooks import body as core_body
 from daemon.wire import Mode
-from tests.core.test_shapes import CREATED, NOW, PAID, REFERENCE, read
+from tests.core.test_json_values import CREATED, NOW, PAID, REFERENCE, read
 from tests.fakes import rows
 from tests.fakes.rows import AT, MINUTE
 
 
 def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> None:
-    body = webhook_shapes.forwarded_body(
+    body = core_body.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT + MINUTE,
         transaction=rows.verified(),
@@ -42,7 +40,7 @@ def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> No
 
 def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
     holder = rows.verified(origin="open", svc_code=None, expected_minor=None, matched_by="none")
-    body = webhook_shapes.forwarded_body(
+    body = core_body.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT,
         transaction=holder,
@@ -63,7 +61,7 @@ def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
 
 
 def test_a_reversed_payment_says_so_in_later_bodies() -> None:
-    body = webhook_shapes.forwarded_body(
+    body = core_body.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT,
         transaction=rows.verified(),
@@ -76,7 +74,7 @@ def test_a_reversed_payment_says_so_in_later_bodies() -> None:
 def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
     request, payment = rows.verified(mode=Mode.TEST), rows.payment(mode=Mode.TEST)
     body = json.loads(
-        webhook_shapes.completed_body(
+        core_body.completed_body(
             webhook_id="ocl_0123456789abcdefghijklmn",
             timestamp_us=NOW,
             transaction=request,
@@ -97,7 +95,7 @@ def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
     assert (body["type"], body["test"], body["livemode"]) == ("transaction.completed", True, False)
     assert body["data"] == {
         "transaction_id": rows.TRANSACTION_ID,
-        **read(transaction_shapes.single(request, payment, NOW)),
+        **read(transaction_json.single(request, payment, NOW)),
         "match": {
             "matched_by": "code",
             "late": False,
@@ -115,7 +113,7 @@ def test_the_largest_payload_stays_within_20_kilobytes(character: str, *, raw_ke
         customer_name="₵" * 200,
     )
     text = character * 1600
-    body = webhook_shapes.forwarded_body(
+    body = core_body.forwarded_body(
         webhook_id="ocl_0123456789abcdefghijklmn",
         timestamp_us=AT,
         transaction=request,

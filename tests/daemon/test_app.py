@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.app import RunOptions
-from daemon.config import Config, Http
+from daemon.runtime.config import Config, Http
 from tests.fakes.shop import FakeShop
 
 

@@ -1,7 +1,4 @@
-"""Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all.
-
-Longer than 300 lines because every test begins with the same shop and its copies.
-"""
+"""Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all."""
 
 import errno
 import json
@@ -17,16 +14,15 @@ from typing import Any
 import pytest
 
 from daemon import __main__ as program
-from daemon import backups, wire
-from daemon.core.disk_room import TIGHT_BYTES
-from daemon.doors import StartError, open_doors
-from daemon.store import backup
-from daemon.store.engine import Store
-from daemon.store.migrate import migrations
-from daemon.store.second_place import mark_of
+from daemon import wire
+from daemon.core.upkeep.disk_space import TIGHT_BYTES
+from daemon.flows.upkeep import backups
+from daemon.open_shop import StartError, open_shop
+from daemon.store.upkeep import backup
+from daemon.store.upkeep.backup import shop_mark
 from daemon.wire import Places
 from tests.fakes.clock import FakeClock
-from tests.store.test_migrations import SHOP_OF_SCHEMA_1
+from tests.fakes.later_schema import STEPS, know_later_steps, make_small_shop
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PAY = (
@@ -40,21 +36,15 @@ PAY = (
 def shop(places: Places) -> Places:
     """A shop of today's schema with one payment."""
     Path(places.home).mkdir(mode=0o700)
-    old_shop(places)
-    Store.open(places.database, now_us=1).close()
+    make_small_shop(places.database)
     return places
 
 
-def old_shop(places: Places) -> None:
-    """Make a shop of the first schema."""
-    base = sqlite3.connect(places.database, isolation_level=None)
-    for statement in migrations()[0].sql, *SHOP_OF_SCHEMA_1:
-        base.executescript(statement)
-    base.executescript(
-        "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) "
-        "STRICT; INSERT INTO schema_migrations VALUES (1, 'foundations', 1); PRAGMA user_version = 1"
-    )
-    base.close()
+@pytest.fixture
+def old_shop(shop: Places, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """A shop of the first schema, for a program with later steps."""
+    know_later_steps(monkeypatch)
+    return shop
 
 
 def run(places: Places, statement: str) -> None:
@@ -95,17 +85,15 @@ def test_a_copy_that_is_damaged_is_still_removed(
     assert backup.entries(shop) == []
 
 
-def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(places: Places) -> None:
-    Path(places.home).mkdir(mode=0o700)
-    old_shop(places)
-    clock = FakeClock()
-    open_doors(places, {}, clock).close()
+def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -> None:
+    places, clock = old_shop, FakeClock()
+    open_shop(places, {}, clock).close()
     (entry,) = backup.entries(places)
     assert entry.id.startswith("before-schema-2-")
     assert entry.before_upgrade
-    assert backup.look_through(Path(entry.path)).schema == 1
+    assert backup.verify_copy(Path(entry.path)).schema == 1
     # Once there is nothing to change, nothing is copied.
-    open_doors(places, {}, clock).close()
+    open_shop(places, {}, clock).close()
     assert len(backup.entries(places)) == 1
     backups.create(places, None, NOW + timedelta(days=1))
     backups.create(places, None, NOW + timedelta(days=2))
@@ -117,19 +105,18 @@ def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(places: Places) -> 
     assert restored["schema"] == 1
 
 
-def test_without_room_for_that_copy_the_schema_stays_as_it_is(places: Places) -> None:
-    Path(places.home).mkdir(mode=0o700)
-    old_shop(places)
+def test_without_room_for_that_copy_the_schema_stays_as_it_is(old_shop: Places) -> None:
+    places = old_shop
     before = Path(places.database).read_bytes()
     (Path(places.home) / "backups").write_text("in the way")
     with pytest.raises(StartError) as ended:
-        open_doors(places, {}, FakeClock())
+        open_shop(places, {}, FakeClock())
     assert ended.value.code is wire.ErrorCode.UNAVAILABLE
-    assert "no copy could be made before" in ended.value.message
+    assert "no backup could be made before" in ended.value.message
     assert Path(places.database).read_bytes() == before
     # The lock is free again.
     (Path(places.home) / "backups").unlink()
-    open_doors(places, {}, FakeClock()).close()
+    open_shop(places, {}, FakeClock()).close()
 
 
 def test_a_restore_tells_what_came_after_the_copy(shop: Places) -> None:
@@ -169,7 +156,7 @@ def test_a_copy_can_be_put_elsewhere_and_over_nothing(shop: Places, tmp_path: Pa
     told = backups.restore(shop, None, NOW, dry_run=False, to=str(target))
     assert (told["to"], payments(target)) == (str(target), 1)
     assert target.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(backup.BackupBad, match="there already"):
+    with pytest.raises(backup.BackupBad, match="already exists"):
         backups.restore(shop, None, NOW, dry_run=False, to=str(target))
 
 
@@ -193,7 +180,7 @@ def test_a_copy_that_is_not_sound_is_never_put_back(shop: Places) -> None:
 def test_a_copy_of_nothing_and_over_something_is_refused(shop: Places, tmp_path: Path) -> None:
     taken = tmp_path / "mine.db"
     taken.write_text("mine")
-    with pytest.raises(backup.BackupBad, match="there already"):
+    with pytest.raises(backup.BackupBad, match="already exists"):
         backups.create(shop, str(taken), NOW)
     assert taken.read_text() == "mine"
     with pytest.raises(backup.BackupBad, match="there is no backup nowhere"):
@@ -208,39 +195,41 @@ def test_a_copy_that_would_fill_the_disk_is_not_begun(
         (needed + TIGHT_BYTES - 1, 0),
         (needed + TIGHT_BYTES, 1),
     ):
-        monkeypatch.setattr("daemon.backups.free_bytes", lambda _folder, free=free: free)
+        monkeypatch.setattr(
+            "daemon.flows.upkeep.backups.free_bytes", lambda _folder, free=free: free
+        )
         if made:
             backups.create(shop, None, NOW)
         else:
-            with pytest.raises(backup.NoRoom, match="100 MB must stay for payments"):
+            with pytest.raises(backup.DiskFull, match="100 MB must stay free for payments"):
                 backups.create(shop, None, NOW)
         assert len(backup.entries(shop)) == made
 
 
 def test_a_drill_brings_a_shop_out_of_an_old_copy_and_leaves_everything_as_it_was(
-    places: Places,
+    old_shop: Places,
 ) -> None:
-    Path(places.home).mkdir(mode=0o700)
-    old_shop(places)
+    places = old_shop
     made = backups.create(places, None, NOW)
     before = Path(made["path"]).read_bytes()
     tried = backups.drill(places, None, NOW)
     assert (tried["id"], tried["path"], tried["drilled"]) == (made["id"], made["path"], True)
     # It was opened as the daemon would: with today's schema.
-    assert (made["schema"], tried["schema"]) == (1, len(migrations()))
+    assert (made["schema"], tried["schema"]) == (1, len(STEPS))
     assert tried["rows"]["payments"] == 1
     assert Path(made["path"]).read_bytes() == before
     assert [path.name for path in Path(made["path"]).parent.iterdir()] == [Path(made["path"]).name]
 
 
 def test_a_drill_fails_for_a_copy_that_is_sound_and_cannot_be_opened(
-    places: Places, shop: Places
+    places: Places, shop: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = backups.create(places, None, NOW)
-    # Nothing in the file is damaged, but a step that has been done would be done again.
+    # Nothing in the file is damaged, but a table of a later step is in it already.
     run_on = sqlite3.connect(made["path"])
-    run_on.execute("PRAGMA user_version = 1")
+    run_on.execute("CREATE TABLE labels (seq INTEGER)")
     run_on.close()
+    know_later_steps(monkeypatch)
     assert backups.verify(places, None)["schema"] == 1
     with pytest.raises(backup.BackupBad, match="could not be opened"):
         backups.drill(places, None, NOW)
@@ -284,7 +273,7 @@ def test_a_stick_that_is_out_costs_no_copy_and_its_folder_is_not_made_on_our_own
     assert program.main(["backup", "create", "--json"]) == 0
     made = said(capsys)
     assert payments(made["path"]) == 1
-    assert (made["also"]["status"], made["also"]["why"]) == ("away", f"{stick} is not there")
+    assert (made["also"]["status"], made["also"]["why"]) == ("away", f"{stick} does not exist")
     assert not stick.exists()
 
 
@@ -293,7 +282,9 @@ def test_a_stick_that_takes_no_copy_is_exit_6_and_the_own_copy_stays(
 ) -> None:
     monkeypatch.setenv("MOMO_HOME", shop.home)
     free = {str(stick): 0}
-    monkeypatch.setattr("daemon.backups.free_bytes", lambda folder: free.get(folder, 1 << 40))
+    monkeypatch.setattr(
+        "daemon.flows.upkeep.backups.free_bytes", lambda folder: free.get(folder, 1 << 40)
+    )
     assert program.main(["backup", "create", "--json"]) == 6
     made = said(capsys)
     assert (made["also"]["status"], made["also"]["path"]) == ("failed", None)
@@ -317,7 +308,7 @@ def test_the_second_place_is_thinned_out_too(shop: Places, stick: Path) -> None:
         backups.create(shop, None, NOW.replace(day=day), also_to=str(stick))
     gone = backups.prune(shop, "1d", dry_run=False, also_to=str(stick))
     assert gone["also_removed"] == gone["removed"] == ["20261121T080000Z", "20261120T080000Z"]
-    mark = mark_of(shop.database)
+    mark = shop_mark(shop.database)
     assert [path.name for path in stick.iterdir()] == [f"momo-{mark}-20261122T080000Z.db"]
 
 
@@ -337,9 +328,9 @@ def test_two_shops_on_one_stick_thin_out_their_own_copies_alone(
     assert len(list(stick.iterdir())) == 4
     gone = backups.prune(shop, "1d", dry_run=False, also_to=str(stick))
     assert gone["also_removed"] == ["20261120T080000Z"]
-    theirs = backup.entries_in(stick, mark_of(other.database))
+    theirs = backup.entries_in(stick, shop_mark(other.database))
     assert [entry.id for entry in theirs] == ["20261121T080000Z", "20261120T080000Z"]
-    assert len(backup.entries_in(stick, mark_of(shop.database))) == 1
+    assert len(backup.entries_in(stick, shop_mark(shop.database))) == 1
     # Each finds its own again, by the path.
     assert backups.verify(other, theirs[0].path)["id"] == "20261121T080000Z"
     # A shop whose file cannot be read any more removes nothing.
@@ -356,11 +347,11 @@ def test_a_restore_onto_a_full_disk_changes_nothing_and_leaves_nothing_behind(
 
     def full(source: str, target: Path) -> None:
         if ".before-" in target.name:
-            raise backup.NoRoom("the disk is full")
+            raise backup.DiskFull("the disk is full")
         real(source, target)
 
     monkeypatch.setattr(backup, "copy", full)
-    with pytest.raises(backup.NoRoom):
+    with pytest.raises(backup.DiskFull):
         backups.restore(shop, made["id"], NOW, dry_run=False)
     assert payments(shop.database) == 2
     left = {path.name for path in Path(shop.home).iterdir()}
@@ -371,8 +362,10 @@ KILLED = """
 import os, signal, sqlite3, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from daemon import backups, wire
-from daemon.store import backup
+from daemon import wire
+from daemon.flows.upkeep import backups
+from daemon.store.engine import Store
+from daemon.store.upkeep import backup
 
 where, verb, name = sys.argv[1:]
 places = wire.places(os.environ, os.getuid(), "/tmp")
@@ -403,11 +396,11 @@ match where:
     case "renamed":
         Path.replace = afterwards(Path.replace)
     case "drilled":
-        backups.Store.open = die
+        Store.open = die
     case "swapped":
         Path.replace = swapping
     case "noted":
-        backups._note = die
+        backups._record_restore = die
 now = datetime(2026, 11, 22, 8, tzinfo=UTC)
 if verb == "create":
     backups.create(places, None, now)
@@ -499,7 +492,7 @@ def test_what_sqlite_and_the_system_say_of_a_full_disk_is_understood() -> None:
 def test_a_disk_without_room_for_a_copy_is_not_called_a_damaged_database(
     shop: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("daemon.backups.free_bytes", lambda _folder: 0)
+    monkeypatch.setattr("daemon.flows.upkeep.backups.free_bytes", lambda _folder: 0)
     monkeypatch.setenv("MOMO_HOME", shop.home)
     assert program.main(["backup", "create", "--json"]) == 1
     error = json.loads(capsys.readouterr().out)["error"]

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.config import Config, ConfigError, Http, check_exposure, load, parse
+from daemon.runtime.config import (
+    Config,
+    ConfigError,
+    Http,
+    check_exposure,
+    load_config,
+    parse_config,
+)
 
 EXAMPLES = {
     "notices": 'desktop = true\nsms_to = "0244124567"',
@@ -41,13 +48,13 @@ default_url = "https://shop.example/momo"
 
 def why(text: str) -> str:
     with pytest.raises(ConfigError) as caught:
-        parse(text, "/shop/config.toml")
+        parse_config(text, "/shop/config.toml")
     return str(caught.value)
 
 
 def test_no_file_means_the_defaults(tmp_path: Path) -> None:
-    assert load(str(tmp_path / "config.toml"), {"MOMO_HOME": str(tmp_path)}) == Config()
-    assert parse("") == Config()
+    assert load_config(str(tmp_path / "config.toml"), {"MOMO_HOME": str(tmp_path)}) == Config()
+    assert parse_config("") == Config()
 
 
 def test_defaults_are_those_of_the_contract() -> None:
@@ -71,7 +78,7 @@ def test_defaults_are_those_of_the_contract() -> None:
 def test_every_section_is_read() -> None:
     text = "\n".join(f"[{section}]\n{keys}\n" for section, keys in EXAMPLES.items())
     assert set(EXAMPLES) == {entry.name for entry in fields(Config)}
-    config, default = parse(text), Config()
+    config, default = parse_config(text), Config()
     for section in EXAMPLES:
         assert getattr(config, section) != getattr(default, section), section
     assert config.webhooks.retry_schedule_s == (0.5, 2.0, 60.0)
@@ -86,7 +93,7 @@ def test_unknown_key_names_file_line_and_the_nearest_key() -> None:
 
 def test_unknown_key_near_to_nothing_lists_what_is_known() -> None:
     assert why("[trust]\nzzz = 1") == (
-        "/shop/config.toml, line 2: unknown key zzz; known here: balance_check"
+        "/shop/config.toml, line 2: unknown key zzz; known: balance_check"
     )
 
 
@@ -107,7 +114,7 @@ def test_unknown_section_is_named() -> None:
         ("[http]\nbind = 8420", "line 2: bind takes a text, not 8420"),
         ("[access]\nsocket_users = 'ama'", "line 2: socket_users takes a list, in square brackets"),
         ("[access]\nsocket_users = [1]", "line 2: socket_users takes a text, not 1"),
-        ("http = 1", "line 1: http is a section: write [http] above its keys"),
+        ("http = 1", "line 1: http is a section: write its keys below a line [http]"),
         ("http.bind = 1", "line 1: bind takes a text, not 1"),
         ("trust = { balance_check = 1 }", "line 1: balance_check takes a text, not 1"),
         ('["http"]\n"bind" = 1', "line 2: bind takes a text, not 1"),
@@ -162,13 +169,13 @@ def test_wrong_type_names_the_line_and_the_type(text: str, says: str) -> None:
 def test_value_out_of_range_is_refused_with_its_line_and_name(line: str) -> None:
     key = line.partition(" ")[0].partition(".")[2]
     assert why(line).startswith(f"/shop/config.toml, line 1: {key} takes ") or (
-        "names a file that is not there" in why(line)
+        "takes a file that exists" in why(line)
     )
 
 
 def test_ipv6_address_with_a_port_is_an_address_to_listen_on() -> None:
-    assert parse('[http]\nbind = "[::1]:0"').http.bind == "[::1]:0"
-    assert parse('[http]\nbind = "off"').http.bind == "off"
+    assert parse_config('[http]\nbind = "[::1]:0"').http.bind == "[::1]:0"
+    assert parse_config('[http]\nbind = "off"').http.bind == "off"
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:80", "[::]:80", "192.168.1.5:8420", "till.lan:8420"])
@@ -176,14 +183,14 @@ def test_plain_http_to_a_network_must_be_asked_for(address: str) -> None:
     assert "without encryption" in why(f'http.bind = "{address}"')
     with pytest.raises(ConfigError):
         check_exposure(Http(), address)
-    assert parse(f'[http]\nbind = "{address}"\ninsecure_http = true').http.bind == address
+    assert parse_config(f'[http]\nbind = "{address}"\ninsecure_http = true').http.bind == address
 
 
 def test_with_a_certificate_a_network_may_reach_us(tmp_path: Path) -> None:
     file = tmp_path / "chain.pem"
-    assert "not there" in why(f'http.tls_cert = "{file}"')
+    assert "a file that exists" in why(f'http.tls_cert = "{file}"')
     file.touch()
-    found = parse(f'[http]\nbind = "0.0.0.0:8420"\ntls_cert = "{file}"').http
+    found = parse_config(f'[http]\nbind = "0.0.0.0:8420"\ntls_cert = "{file}"').http
     assert (found.tls_cert, found.insecure_http) == (str(file), False)
 
 
@@ -211,7 +218,7 @@ def test_bad_toml_names_the_line() -> None:
 def test_any_text_is_settings_or_an_error_that_names_the_file(text: str) -> None:
     said: Config | ConfigError
     try:
-        said = parse(text)
+        said = parse_config(text)
     except ConfigError as error:
         said = error
     assert isinstance(said, Config) or str(said).startswith("config.toml")
@@ -222,20 +229,23 @@ def test_file_that_is_no_text_or_cannot_be_opened_is_a_clear_error(tmp_path: Pat
     binary.write_bytes(b"\xff\xfe\x00")
     for path in (binary, tmp_path):
         with pytest.raises(ConfigError, match="cannot be read"):
-            load(str(path), {"MOMO_HOME": "/x"})
+            load_config(str(path), {"MOMO_HOME": "/x"})
 
 
 def test_settings_of_the_machine_stand_below_those_of_the_shop(tmp_path: Path) -> None:
     machine, shop = tmp_path / "momo.toml", tmp_path / "config.toml"
     machine.write_text("[webhooks]\nworkers = 3\njitter = 0.1\n")
     shop.write_text("[webhooks]\nworkers = 5\n")
-    both = load(str(shop), {}, str(machine)).webhooks
+    both = load_config(str(shop), {}, str(machine)).webhooks
     assert (both.workers, both.jitter) == (5, 0.1)
-    alone = load(str(shop), {"MOMO_HOME": str(tmp_path)}, str(machine)).webhooks
+    alone = load_config(str(shop), {"MOMO_HOME": str(tmp_path)}, str(machine)).webhooks
     assert (alone.workers, alone.jitter) == (5, 0.2)
 
 
 def test_second_place_for_backups_is_a_path_from_the_root_and_need_not_be_there_now() -> None:
-    assert parse('[backup]\nalso_to = "/media/stick/momo"').backup.also_to == "/media/stick/momo"
+    assert (
+        parse_config('[backup]\nalso_to = "/media/stick/momo"').backup.also_to
+        == "/media/stick/momo"
+    )
     with pytest.raises(ConfigError, match="line 2: also_to takes a path from the root"):
-        parse('[backup]\nalso_to = "stick"')
+        parse_config('[backup]\nalso_to = "stick"')

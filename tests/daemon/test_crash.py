@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from daemon import __main__ as program
-from daemon import crash
 from daemon.core.errors import Unavailable
-from daemon.log import Log
+from daemon.runtime import crash_file
+from daemon.runtime.log import Log
 from daemon.wire import Places
-from privacy.faults import fault
+from parsers.masking import describe_error
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PRIVATE = ("KOFI", "0244123456", "244123456", "whsec_AAAABBBBCCCC", "AAAABBBB")
@@ -34,12 +34,12 @@ def died() -> BaseException:
 
 
 def test_a_crash_says_where_and_never_what(places: Places) -> None:
-    path = crash.write(places, died(), NOW)
+    path = crash_file.write(places, died(), NOW)
     assert path is not None
     told = path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
     assert "Unavailable: cannot do it" in told
-    assert "which came of\nValueError: invalid literal for int() with base 10: '***'" in told
+    assert "caused by\nValueError: invalid literal for int() with base 10: '***'" in told
     assert "test_crash.py:" in told
     assert " in died" in told
     for private in PRIVATE:
@@ -48,22 +48,22 @@ def test_a_crash_says_where_and_never_what(places: Places) -> None:
 
 
 def test_old_crashes_make_room(places: Places) -> None:
-    for hour in range(crash.KEPT + 3):
-        crash.write(places, died(), NOW + timedelta(hours=hour))
+    for hour in range(crash_file.KEPT + 3):
+        crash_file.write(places, died(), NOW + timedelta(hours=hour))
     names = sorted(path.name for path in Path(places.state).iterdir())
-    assert len(names) == crash.KEPT
+    assert len(names) == crash_file.KEPT
     assert names[0].startswith("crash-20261121T110000Z")
 
 
 def test_a_disk_that_does_not_take_it_is_no_second_crash(places: Places) -> None:
     Path(places.home).mkdir()
     Path(places.state).write_text("in the way")
-    assert crash.write(places, died(), NOW) is None
+    assert crash_file.write(places, died(), NOW) is None
 
 
 def test_a_log_line_about_a_fault_quotes_nothing() -> None:
     out = io.StringIO()
-    Log(out).error("deliver.fault", error=fault(died().__cause__ or died()))
+    Log(out).error("deliver.fault", error=describe_error(died().__cause__ or died()))
     assert "ValueError: invalid literal" in out.getvalue()
     for private in PRIVATE:
         assert private not in out.getvalue()
@@ -73,7 +73,7 @@ def test_a_thread_that_dies_is_masked_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
-    crash.mask_threads()
+    crash_file.mask_threads()
 
     def fail() -> None:
         raise died()
@@ -93,7 +93,7 @@ def test_the_daemon_that_dies_of_a_fault_says_so_masked_and_leaves_the_file(
     async def fails(*_given: object) -> int:
         raise died()
 
-    monkeypatch.setattr("daemon.verbs.daemon_run.serve", fails)
+    monkeypatch.setattr("daemon.commands.run.serve", fails)
     monkeypatch.setattr("faulthandler.enable", lambda: None)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     monkeypatch.setenv("MOMO_HOME", places.home)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.secrets import CREDENTIAL, SecretsElsewhere, SecretsLocked, Vault
+from daemon.runtime.secrets import CREDENTIAL, SecretsElsewhere, SecretsLocked, Vault
 from daemon.wire import Places
 
 
@@ -32,7 +32,7 @@ def test_a_key_that_was_moved_into_the_service_s_credentials_opens_what_it_seale
     # Whoever is not the service has no key, and makes none.
     outside = Vault.open(places, "auto")
     for act in (lambda: outside.unseal(sealed, "p"), lambda: outside.seal(b"y", "p")):
-        with pytest.raises(SecretsElsewhere, match="nobody else has it"):
+        with pytest.raises(SecretsElsewhere, match="only the service can read it"):
             act()
     assert key_file(places).read_text() == "credential\n"
     (tmp_path / "credentials" / CREDENTIAL).unlink()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.log import Log, _as_if_missing
+from daemon.runtime.log import Log, _as_if_missing
 
 KEY = "svc_live_sk_0123456789ABCDEFGHIJKLMNOPQRSTUVabcdef"
 CANARIES = [
@@ -83,9 +83,7 @@ def test_each_level_writes_one_line() -> None:
 
 
 def test_log_that_says_nothing_costs_nothing() -> None:
-    probe = (
-        "import sys; from daemon.log import Log; Log(sys.stderr); print('structlog' in sys.modules)"
-    )
+    probe = "import sys; from daemon.runtime.log import Log; Log(sys.stderr); print('structlog' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
 

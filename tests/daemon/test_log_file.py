@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from daemon.log import Log
-from daemon.log_file import FILES_MAX, LogFile, Wanted, read
+from daemon.runtime.log import FILES_MAX, Log, LogFile, LogFilter, read
 
 
 def said(folder: Path, **wanted: Any) -> list[str]:
-    return [row["event"] for row in read(str(folder), Wanted(**wanted))[0]]
+    return [row["event"] for row in read(str(folder), LogFilter(**wanted))[0]]
 
 
 def test_line_is_written_to_the_file_and_to_stderr(tmp_path: Path) -> None:
@@ -45,12 +44,12 @@ def test_cursor_goes_on_over_a_turn_of_the_files(tmp_path: Path) -> None:
     file = LogFile(str(tmp_path), bytes_max=400)
     say = Log(None, file=file).info
     say("count.0")
-    _, cursor = read(str(tmp_path), Wanted())
+    _, cursor = read(str(tmp_path), LogFilter())
     for number in range(1, 6):
         say(f"count.{number}")
-    rows, cursor = read(str(tmp_path), Wanted(after=cursor))
+    rows, cursor = read(str(tmp_path), LogFilter(after=cursor))
     assert [row["event"] for row in rows] == [f"count.{n}" for n in range(1, 6)]
-    assert read(str(tmp_path), Wanted(after=cursor))[0] == []
+    assert read(str(tmp_path), LogFilter(after=cursor))[0] == []
 
 
 def test_lines_are_chosen_by_level_component_time_and_number(tmp_path: Path) -> None:
@@ -69,7 +68,7 @@ def test_torn_or_foreign_line_is_passed_over(tmp_path: Path) -> None:
     with (tmp_path / "momo.log").open("a") as file:
         file.write('Traceback\n{"event": "half')
     assert said(tmp_path) == ["modem.ready"]
-    assert read(str(tmp_path / "none"), Wanted()) == ([], "0:0")
+    assert read(str(tmp_path / "none"), LogFilter()) == ([], "0:0")
 
 
 def test_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
@@ -92,7 +91,7 @@ def test_while_the_disk_is_tight_the_file_stands_still_after_the_line_that_says_
     tmp_path: Path,
 ) -> None:
     tight = False
-    file = LogFile(str(tmp_path), stands_still=lambda: tight)
+    file = LogFile(str(tmp_path), is_paused=lambda: tight)
     say = Log(None, file=file).info
     say("one.before")
     tight = True

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import Config, Power
-from daemon.core.awake import Hold
-from daemon.log import Log
-from daemon.loops.awake import RETRY_S, AwakeLoop
-from daemon.power import HoldRefused, SleepHold, on_mains
+from daemon.core.upkeep.keep_awake import AwakeState
+from daemon.loops.keep_awake import RETRY_S, KeepAwakeLoop
+from daemon.runtime.config import Config, Power
+from daemon.runtime.log import Log
+from daemon.runtime.power import InhibitRefused, SleepInhibitor, on_mains
 from tests.fakes.shop import FakeShop
 
 INHIBIT = """#!/bin/sh
@@ -94,8 +94,8 @@ def logind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Logind:
 
 
 async def test_the_lock_is_held_until_it_is_released(logind: Logind) -> None:
-    hold = SleepHold("plugged", "linux")
-    assert await hold.take() == (Hold.HELD, "")
+    hold = SleepInhibitor("plugged", "linux")
+    assert await hold.take() == (AwakeState.HELD, "")
     assert [hold.held, *logind.asked] == [True, "--what=idle:sleep"]
     await hold.release()
     assert [hold.held, await logind.gone()] == [False, True]
@@ -103,7 +103,7 @@ async def test_the_lock_is_held_until_it_is_released(logind: Logind) -> None:
 
 
 async def test_the_lock_goes_when_the_daemon_does_however_it_ends(logind: Logind) -> None:
-    hold = SleepHold("always", "linux")
+    hold = SleepInhibitor("always", "linux")
     await hold.take()
     process = hold._process
     assert process is not None
@@ -116,10 +116,10 @@ async def test_the_lock_goes_when_the_daemon_does_however_it_ends(logind: Logind
 
 async def test_who_may_not_block_sleep_holds_what_he_may_and_says_why(logind: Logind) -> None:
     logind.refuses("--what=idle:sleep")
-    hold = SleepHold("plugged", "linux")
+    hold = SleepInhibitor("plugged", "linux")
     kept, why = await hold.take()
     assert (kept, why) == (
-        Hold.IDLE_ONLY,
+        AwakeState.IDLE_ONLY,
         "systemd-inhibit: Failed to inhibit: Access denied",
     )
     assert logind.asked == ["--what=idle:sleep", "--what=idle"]
@@ -130,11 +130,11 @@ async def test_what_is_refused_or_not_there_is_said(
     logind: Logind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logind.refuses("*")
-    with pytest.raises(HoldRefused, match="Access denied"):
-        await SleepHold("plugged", "linux").take()
+    with pytest.raises(InhibitRefused, match="Access denied"):
+        await SleepInhibitor("plugged", "linux").take()
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(HoldRefused, match="systemd-inhibit cannot be started: No such file"):
-        await SleepHold("plugged", "linux").take()
+    with pytest.raises(InhibitRefused, match="systemd-inhibit cannot be started: No such file"):
+        await SleepInhibitor("plugged", "linux").take()
 
 
 async def test_a_mac_is_kept_awake_by_its_own_program_for_as_long_as_we_run(
@@ -145,8 +145,8 @@ async def test_a_mac_is_kept_awake_by_its_own_program_for_as_long_as_we_run(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for setting, flags in (("plugged", "-s"), ("always", "-s -i")):
-        hold = SleepHold(setting, "darwin")
-        assert await hold.take() == (Hold.HELD, "")
+        hold = SleepInhibitor(setting, "darwin")
+        assert await hold.take() == (AwakeState.HELD, "")
         assert (await written(asked, "\n")).split() == [*flags.split(), "-w", str(os.getpid())]
         asked.unlink()
         await hold.release()
@@ -158,15 +158,15 @@ async def test_the_daemon_holds_while_it_is_plugged_in_and_lets_go_on_battery(
 ) -> None:
     shop = await FakeShop.make(tmp_path, Config(power=Power("plugged")))
     plugged = [True]
-    hold = SleepHold("plugged", "linux")
-    loop = AwakeLoop(shop.env, Log(None), hold, lambda: plugged[0])
+    hold = SleepInhibitor("plugged", "linux")
+    loop = KeepAwakeLoop(shop.env, Log(None), hold, lambda: plugged[0])
     await loop.look()
     await loop.look()
     assert logind.asked == ["--what=idle:sleep"]
-    assert (shop.env.awake.hold, hold.held) == (Hold.HELD, True)
+    assert (shop.env.awake.hold, hold.held) == (AwakeState.HELD, True)
     plugged[0] = False
     await loop.look()
-    assert (shop.env.awake.hold, hold.held) == (Hold.ON_BATTERY, False)
+    assert (shop.env.awake.hold, hold.held) == (AwakeState.ON_BATTERY, False)
     plugged[0] = True
     await loop.look()
     assert hold.held
@@ -179,10 +179,10 @@ async def test_a_refusal_is_tried_again_after_ten_minutes_and_shown_meanwhile(
 ) -> None:
     logind.refuses("*")
     shop = await FakeShop.make(tmp_path, Config(power=Power("always")))
-    hold = SleepHold("always", "linux")
-    loop = AwakeLoop(shop.env, Log(None), hold, lambda: False)
+    hold = SleepInhibitor("always", "linux")
+    loop = KeepAwakeLoop(shop.env, Log(None), hold, lambda: False)
     await loop.look()
-    assert shop.env.awake.hold is Hold.REFUSED
+    assert shop.env.awake.hold is AwakeState.REFUSED
     assert "Access denied" in shop.env.awake.why
     logind.refuses("nothing")
     shop.clock.advance(RETRY_S - 1)
@@ -190,6 +190,6 @@ async def test_a_refusal_is_tried_again_after_ten_minutes_and_shown_meanwhile(
     assert not hold.held
     shop.clock.advance(1)
     await loop.look()
-    assert (shop.env.awake.hold, shop.env.awake.why) == (Hold.HELD, "")
+    assert (shop.env.awake.hold, shop.env.awake.why) == (AwakeState.HELD, "")
     await hold.release()
     shop.close()

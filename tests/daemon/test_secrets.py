@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
-from daemon.secrets import SecretsLocked, SecretsUnsafe, Vault
+from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.wire import Places
 
 

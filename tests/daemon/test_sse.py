@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from daemon import sse
+from daemon.runtime import sse
 
 
 class Reader:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon import supervisor
-from daemon.core.pulse import WORK_S, Pulse
-from daemon.log import Log
+from daemon.core.upkeep.heartbeat import HEARTBEAT_TIMEOUT_S, Heartbeats
 from daemon.loops.watchdog import STORE, Watchdog
+from daemon.runtime import systemd_notify
+from daemon.runtime.log import Log
+from daemon.runtime.systemd_notify import Supervisor
 from daemon.store.engine import Tx
-from daemon.supervisor import Supervisor
 from tests.fakes.shop import FakeShop
 
 
@@ -66,7 +66,7 @@ def test_lines_arrive_at_the_socket_that_the_environment_names(
     address = f"@momo-test-{os.getpid()}" if abstract else str(tmp_path / "notify")
     systemd = Listening(address)
     watcher = Supervisor.of({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "30000000"}, 7)
-    watcher.tell(READY=1, STATUS="serving")
+    watcher.notify(READY=1, STATUS="serving")
     assert systemd.heard() == ["READY=1", "STATUS=serving"]
     assert watcher.watchdog_s == 30.0
     systemd.close()
@@ -84,22 +84,22 @@ def test_lines_arrive_at_the_socket_that_the_environment_names(
 def test_nobody_counts_unless_the_environment_says_so_for_us(environ: dict[str, str]) -> None:
     watcher = Supervisor.of(environ, 7)
     assert watcher.watchdog_s is None
-    watcher.tell(WATCHDOG=1)  # nobody listens, and nothing happens
+    watcher.notify(WATCHDOG=1)  # nobody listens, and nothing happens
 
 
 def test_programs_that_we_start_are_not_the_service() -> None:
     environ = {"NOTIFY_SOCKET": "/a", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2", "HOME": "/h"}
-    supervisor.forget(environ)
+    systemd_notify.remove_from_environment(environ)
     assert environ == {"HOME": "/h"}
 
 
 def test_worker_is_late_only_after_its_rest_and_the_time_for_one_step() -> None:
-    pulse = Pulse()
-    pulse.promise("sweep", 100.0, rest_s=60.0)
-    assert pulse.late(160.0 + WORK_S) == {}
-    assert pulse.late(161.0 + WORK_S) == {"sweep": 1.0}
-    pulse.rest("sweep")
-    assert pulse.late(1e9) == {}
+    beats = Heartbeats()
+    beats.record("sweep", 100.0, rest_s=60.0)
+    assert beats.overdue(160.0 + HEARTBEAT_TIMEOUT_S) == {}
+    assert beats.overdue(161.0 + HEARTBEAT_TIMEOUT_S) == {"sweep": 1.0}
+    beats.rest("sweep")
+    assert beats.overdue(1e9) == {}
 
 
 async def test_ping_stops_while_a_worker_hangs_and_names_it(
@@ -107,17 +107,17 @@ async def test_ping_stops_while_a_worker_hangs_and_names_it(
 ) -> None:
     log = io.StringIO()
     dog = watchdog(shop, systemd, log)
-    shop.env.promise("deliver")
+    shop.env.heartbeat("deliver")
     dog.look()
     assert systemd.heard() == ["WATCHDOG=1", "STATUS=serving, no phone"]
     await asyncio.sleep(0)
-    shop.env.pulse.rest(STORE)
-    shop.clock.advance(WORK_S + 5)
+    shop.env.heartbeats.rest(STORE)
+    shop.clock.advance(HEARTBEAT_TIMEOUT_S + 5)
     dog.look()
     dog.look()
     assert set(systemd.heard()) == {"STATUS=hangs: deliver"}
     assert log.getvalue().count('"worker": "deliver"') == 1
-    shop.env.promise("deliver")
+    shop.env.heartbeat("deliver")
     dog.look()
     assert "WATCHDOG=1" in systemd.heard()
     assert "daemon.recovered" in log.getvalue()
@@ -137,7 +137,7 @@ async def test_writer_that_hangs_is_named_while_nobody_writes(
     dog.look()
     await asyncio.sleep(0)
     systemd.heard()
-    shop.clock.advance(WORK_S + 5)
+    shop.clock.advance(HEARTBEAT_TIMEOUT_S + 5)
     dog.look()
     assert systemd.heard() == [f"STATUS=hangs: {STORE}"]
     stuck.set()

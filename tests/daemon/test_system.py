@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from daemon.system import Clock, Entropy, SystemClock, SystemEntropy
+from daemon.runtime.system import Clock, Entropy, SystemClock, SystemEntropy
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
 

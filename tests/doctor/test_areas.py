@@ -1,7 +1,4 @@
-"""What the doctor finds at the shop itself: its files, its database, its clock, its webhooks, its backups.
-
-Longer than 300 lines because each area has its test, and they look at one shop on one machine.
-"""
+"""What the doctor finds at the shop itself: its files, its database, its clock, its webhooks, its backups."""
 
 import os
 import re
@@ -15,22 +12,23 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
-from daemon.core.awake import Hold, Wakefulness
-from daemon.core.clock_watch import BUILT_US
 from daemon.core.limits import DAY_US
+from daemon.core.upkeep.clock_check import EARLIEST_US
+from daemon.core.upkeep.keep_awake import AwakeState, AwakeStatus
 from daemon.doctor import bundle
-from daemon.doctor.checks import Patient, Running, Status, User, report
-from daemon.doctor.rounds import AREAS, examine, mend
-from daemon.lock import HomeLock
-from daemon.store import backup
-from daemon.store.second_place import mark_of
-from parsers.when import from_us
+from daemon.doctor.checks import Running, Status, System, User, report
+from daemon.doctor.run import AREAS, apply_remedies, run_checks
+from daemon.runtime.locks import HomeLock
+from daemon.store.upkeep import backup
+from daemon.store.upkeep.backup import shop_mark
+from parsers.times import from_us
+from tests.fakes.later_schema import know_later_steps
 from tests.fakes.machine import Machine
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
 US = User(os.getuid(), frozenset())
-RUNNING = Running("0.1.0", "", clock_vouched=True, http="127.0.0.1:8420")
+RUNNING = Running("0.1.0", "", clock_confirmed=True, http="127.0.0.1:8420")
 Found = dict[str, tuple[str, str, str]]
 
 
@@ -63,20 +61,20 @@ async def shop(home: Path) -> AsyncIterator[FakeShop]:
 
 
 @pytest.fixture
-def patient(machine: Machine, home: Path, shop: FakeShop) -> Patient:
+def patient(machine: Machine, home: Path, shop: FakeShop) -> System:
     places = wire.places({"MOMO_HOME": str(home)}, os.getuid(), "/tmp")
-    return Patient(
+    return System(
         machine.root, US, (), os.getpid(), places=places, environ={"HOME": str(home)},
         running=RUNNING, version="0.1.0", now_us=shop.clock.now_us(),
         free=lambda _folder: 10**10, resolves=lambda _host: True,
     )  # fmt: skip
 
 
-def found(patient: Patient, *areas: str) -> Found:
-    return {c.id: (c.status.value, c.detail, c.fix) for c in examine(patient, areas)}
+def found(patient: System, *areas: str) -> Found:
+    return {c.id: (c.status.value, c.detail, c.fix) for c in run_checks(patient, areas)}
 
 
-def bad(patient: Patient, *areas: str) -> dict[str, str]:
+def bad(patient: System, *areas: str) -> dict[str, str]:
     return {
         name: one[0] for name, one in found(patient, *areas).items() if one[0] in ("warn", "fail")
     }
@@ -96,22 +94,22 @@ async def add_endpoint(shop: FakeShop, url: str, **changes: object) -> None:
     )
 
 
-def test_every_check_is_of_its_area_and_every_area_says_something(patient: Patient) -> None:
+def test_every_check_is_of_its_area_and_every_area_says_something(patient: System) -> None:
     for area in AREAS:
-        assert {c.area for c in examine(patient, [area])} == {area}
+        assert {c.area for c in run_checks(patient, [area])} == {area}
 
 
 def test_without_daemon_and_without_shop_every_area_says_something(
-    patient: Patient, tmp_path: Path
+    patient: System, tmp_path: Path
 ) -> None:
     empty = wire.places({"MOMO_HOME": str(tmp_path / "empty")}, os.getuid(), "/tmp")
     alone = replace(patient, running=None, phones=None, pid=None, places=empty)
-    skipped = {c.area for c in examine(alone, []) if c.status is Status.SKIP}
+    skipped = {c.area for c in run_checks(alone, []) if c.status is Status.SKIP}
     assert {"socket", "db", "clock", "sim", "ledger", "upgrade", "backup", "permissions"} <= skipped
     assert found(alone, "daemon")["daemon.shop"][2] == "momo setup"
 
 
-def test_a_shop_that_is_well_is_well(patient: Patient, home: Path) -> None:
+def test_a_shop_that_is_well_is_well(patient: System, home: Path) -> None:
     backup.copy(
         f"{home}/momo.db", home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db"
     )
@@ -128,10 +126,10 @@ def test_a_shop_that_is_well_is_well(patient: Patient, home: Path) -> None:
         "upgrade",
     )
     assert bad(patient, *areas) == {}
-    assert report(examine(patient, areas))["data"]["ok"] is True
+    assert report(run_checks(patient, areas))["data"]["ok"] is True
 
 
-def test_settings_that_do_not_hold_are_named(patient: Patient, home: Path) -> None:
+def test_settings_that_do_not_hold_are_named(patient: System, home: Path) -> None:
     (home / "config.toml").write_text("[modems]\npol_s = 3\n")
     status, detail, fix = found(patient, "daemon")["daemon.settings"]
     assert (status, fix) == ("fail", f"edit {home}/config.toml")
@@ -139,7 +137,7 @@ def test_settings_that_do_not_hold_are_named(patient: Patient, home: Path) -> No
 
 
 def test_a_stale_socket_is_removed_by_fix_unless_a_daemon_is_about_to_serve(
-    patient: Patient, home: Path
+    patient: System, home: Path
 ) -> None:
     path = home / "run" / "momo.sock"
     path.parent.mkdir(mode=0o755)
@@ -147,22 +145,25 @@ def test_a_stale_socket_is_removed_by_fix_unless_a_daemon_is_about_to_serve(
         served.bind(str(path))
         served.listen()
         assert found(patient, "socket")["socket.answers"][0] == "ok"
-    checks = examine(replace(patient, running=None), ["socket"])
+    checks = run_checks(replace(patient, running=None), ["socket"])
     assert {c.id: c.status for c in checks} == {
         "socket.folder": Status.FAIL, "socket.answers": Status.WARN,
     }  # fmt: skip
     lock = HomeLock(patient.shop.lock)
     lock.take()
-    assert "left alone" in mend(checks)[1]["did"]
+    assert "not removed" in apply_remedies(checks)[1]["did"]
     assert path.exists()
     lock.release()
-    assert [one["did"] for one in mend(checks)] == [f"chmod 700 {path.parent}", f"removed {path}"]
+    assert [one["did"] for one in apply_remedies(checks)] == [
+        f"chmod 700 {path.parent}",
+        f"removed {path}",
+    ]
     assert not path.exists()
     path.write_text("mine")
     assert found(patient, "socket")["socket.answers"][2] == f"move {path} away"
 
 
-def test_a_damaged_database_is_said_and_left(patient: Patient, home: Path, shop: FakeShop) -> None:
+def test_a_damaged_database_is_said_and_left(patient: System, home: Path, shop: FakeShop) -> None:
     shop.close()
     file = home / "momo.db"
     whole = file.read_bytes()
@@ -175,7 +176,7 @@ def test_a_damaged_database_is_said_and_left(patient: Patient, home: Path, shop:
 
 @pytest.mark.parametrize(("kind", "status"), [("nfs4", "fail"), ("vfat", "warn"), ("ext4", "ok")])
 def test_the_file_system_of_the_database_is_judged(
-    kind: str, status: str, patient: Patient, machine: Machine, home: Path
+    kind: str, status: str, patient: System, machine: Machine, home: Path
 ) -> None:
     (machine.root / "proc" / "mounts").write_text(
         f"/dev/a / ext4 rw 0 0\n/dev/b {home} {kind} rw 0 0\n"
@@ -184,7 +185,7 @@ def test_the_file_system_of_the_database_is_judged(
 
 
 def test_another_program_that_has_the_database_open_is_named(
-    patient: Patient, machine: Machine, home: Path
+    patient: System, machine: Machine, home: Path
 ) -> None:
     machine.program(4242, "sqlite3", str(home / "momo.db"))
     status, detail, fix = found(patient, "db")["db.foreign"]
@@ -192,42 +193,42 @@ def test_another_program_that_has_the_database_open_is_named(
 
 
 @pytest.mark.parametrize(("free", "status"), [(99, "fail"), (499, "warn"), (501, "ok")])
-def test_room_on_the_disk(free: int, status: str, patient: Patient) -> None:
+def test_room_on_the_disk(free: int, status: str, patient: System) -> None:
     tight = replace(patient, free=lambda _folder: free * 1_000_000)
     assert found(tight, "disk")["disk.space"][0] == status
 
 
 def test_the_clock_is_judged_by_its_year_its_witnesses_and_its_keeper(
-    patient: Patient, machine: Machine
+    patient: System, machine: Machine
 ) -> None:
     assert found(patient, "clock")["clock.kept"][2] == "sudo timedatectl set-ntp true"
     (machine.root / "run" / "systemd" / "timesync").mkdir(parents=True)
     assert found(patient, "clock")["clock.kept"][0] == "warn"
     machine.program(77, "chronyd")
     doubted = replace(RUNNING, clock_doubt="the clock is 11 min ahead")
-    wrong = replace(patient, running=doubted, now_us=BUILT_US - 1)
+    wrong = replace(patient, running=doubted, now_us=EARLIEST_US - 1)
     assert bad(wrong, "clock") == {"clock.year": "fail", "clock.witness": "warn"}
     (machine.root / "run" / "systemd" / "timesync" / "synchronized").touch()
     assert bad(patient, "clock") == {}
 
 
-def test_a_clock_that_nothing_speaks_for_yet_is_told_with_what_helps(patient: Patient) -> None:
-    unheard = replace(patient, running=replace(RUNNING, clock_vouched=False))
+def test_a_clock_that_nothing_speaks_for_yet_is_told_with_what_helps(patient: System) -> None:
+    unheard = replace(patient, running=replace(RUNNING, clock_confirmed=False))
     status, detail, fix = found(unheard, "clock")["clock.witness"]
-    assert (status, "not vouched for yet" in detail, "send an SMS" in fix) == ("warn", True, True)
-    doubted = replace(RUNNING, clock_doubt="the clock is 11 min ahead", clock_vouched=False)
+    assert (status, "not confirmed yet" in detail, "send an SMS" in fix) == ("warn", True, True)
+    doubted = replace(RUNNING, clock_doubt="the clock is 11 min ahead", clock_confirmed=False)
     assert "11 min ahead" in found(replace(patient, running=doubted), "clock")["clock.witness"][1]
 
 
 async def test_a_zone_that_the_machine_does_not_know_is_named(
-    patient: Patient, shop: FakeShop
+    patient: System, shop: FakeShop
 ) -> None:
     await shop.env.store.write(lambda tx: tx.run("UPDATE shop SET timezone = 'Africa/Nowhere'"))
     assert bad(patient, "clock")["clock.zone"] == "fail"
 
 
 async def test_a_sim_without_a_number_and_a_silent_one_are_named(
-    patient: Patient, shop: FakeShop
+    patient: System, shop: FakeShop
 ) -> None:
     assert bad(patient, "sim") == {}
     sim = shop.source.sim_key
@@ -244,7 +245,7 @@ async def test_a_sim_without_a_number_and_a_silent_one_are_named(
 
 
 async def test_many_unread_messages_and_a_broken_wording_are_named(
-    patient: Patient, shop: FakeShop, home: Path
+    patient: System, shop: FakeShop, home: Path
 ) -> None:
     (home / "templates").mkdir()
     (home / "templates" / "mine.toml").write_text("name = = 1\n")
@@ -266,7 +267,7 @@ async def test_many_unread_messages_and_a_broken_wording_are_named(
     ],
 )
 async def test_endpoints_that_fail_are_named(
-    changes: dict[str, object], status: str, fix: str, patient: Patient, shop: FakeShop
+    changes: dict[str, object], status: str, fix: str, patient: System, shop: FakeShop
 ) -> None:
     await add_endpoint(shop, "https://shop.example/hook", **changes)
     one = found(patient, "endpoints")["endpoints.answer"]
@@ -274,12 +275,12 @@ async def test_endpoints_that_fail_are_named(
 
 
 async def test_a_name_that_leads_nowhere_is_told_from_an_internet_that_is_away(
-    patient: Patient, shop: FakeShop
+    patient: System, shop: FakeShop
 ) -> None:
     await add_endpoint(shop, "https://gone.example/hook")
     await add_endpoint(shop, "https://there.example/hook", id="e2")
     asked = replace(patient, resolves=lambda host: host == "there.example")
-    assert found(asked, "dns")["dns.resolves"][1] == "gone.example leads nowhere, other names do"
+    assert found(asked, "dns")["dns.resolves"][1] == "gone.example has no address, other names do"
     away = replace(patient, resolves=lambda _host: False)
     assert bad(away, "dns") == {"dns.resolves": "warn"}
 
@@ -295,21 +296,21 @@ async def seal_something(shop: FakeShop) -> None:
 
 
 async def test_a_key_that_others_may_read_is_shut_and_a_wrong_one_is_named(
-    patient: Patient, shop: FakeShop, home: Path
+    patient: System, shop: FakeShop, home: Path
 ) -> None:
     await seal_something(shop)
     key = home / "master.key"
     assert bad(patient, "keyring") == {}
     key.chmod(0o644)
-    checks = examine(patient, ["keyring"])
-    assert [one["did"] for one in mend(checks)] == [f"chmod 600 {key}"]
+    checks = run_checks(patient, ["keyring"])
+    assert [one["did"] for one in apply_remedies(checks)] == [f"chmod 600 {key}"]
     assert bad(patient, "keyring") == {}
     key.unlink()
     assert bad(patient, "keyring") == {"keyring.key": "fail"}
 
 
 async def test_a_key_that_only_the_service_has_is_no_fault_of_the_one_who_looks(
-    patient: Patient, shop: FakeShop, home: Path, tmp_path: Path
+    patient: System, shop: FakeShop, home: Path, tmp_path: Path
 ) -> None:
     await seal_something(shop)
     key = home / "master.key"
@@ -324,7 +325,7 @@ async def test_a_key_that_only_the_service_has_is_no_fault_of_the_one_who_looks(
 
 
 def test_units_and_timers_are_found_where_they_are(
-    patient: Patient, machine: Machine, home: Path
+    patient: System, machine: Machine, home: Path
 ) -> None:
     assert bad(patient, "service", "timers") == {"service.installed": "warn"}
     own = home / ".config" / "systemd" / "user"
@@ -341,15 +342,19 @@ def test_units_and_timers_are_found_where_they_are(
 @pytest.mark.parametrize(
     ("awake", "status", "said"),
     [
-        (Wakefulness(Hold.OFF), "skip", "momo config set power.keep_awake plugged"),
-        (Wakefulness(Hold.HELD), "ok", ""),
-        (Wakefulness(Hold.ON_BATTERY), "ok", ""),
-        (Wakefulness(Hold.IDLE_ONLY, "Access denied"), "warn", "or momo service install --system"),
-        (Wakefulness(Hold.REFUSED, "no logind"), "warn", "switch automatic suspend off"),
+        (AwakeStatus(AwakeState.OFF), "skip", "momo config set power.keep_awake plugged"),
+        (AwakeStatus(AwakeState.HELD), "ok", ""),
+        (AwakeStatus(AwakeState.ON_BATTERY), "ok", ""),
+        (
+            AwakeStatus(AwakeState.IDLE_ONLY, "Access denied"),
+            "warn",
+            "or momo service install --system",
+        ),
+        (AwakeStatus(AwakeState.REFUSED, "no logind"), "warn", "switch automatic suspend off"),
     ],
 )
 def test_a_machine_that_may_fall_asleep_is_said_with_what_to_do(
-    awake: Wakefulness, status: str, said: str, patient: Patient
+    awake: AwakeStatus, status: str, said: str, patient: System
 ) -> None:
     running = replace(patient, running=replace(RUNNING, awake=awake))
     check = found(running, "service")["service.awake"]
@@ -357,7 +362,7 @@ def test_a_machine_that_may_fall_asleep_is_said_with_what_to_do(
     assert found(replace(patient, running=None), "service")["service.awake"][0] == "skip"
 
 
-def test_backups_that_are_old_or_missing_are_said(patient: Patient, home: Path) -> None:
+def test_backups_that_are_old_or_missing_are_said(patient: System, home: Path) -> None:
     assert found(patient, "backup")["backup.recent"][2] == "momo backup create"
     (home / "backups").mkdir()
     (home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us - 3 * DAY_US))}.db").touch()
@@ -367,19 +372,19 @@ def test_backups_that_are_old_or_missing_are_said(patient: Patient, home: Path) 
 
 
 def test_a_second_place_that_is_away_old_or_on_our_own_disk_is_said(
-    patient: Patient, home: Path, tmp_path: Path
+    patient: System, home: Path, tmp_path: Path
 ) -> None:
     (home / "backups").mkdir()
     (home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db").touch()
     stick = tmp_path / "stick"
     (home / "config.toml").write_text(f'[backup]\nalso_to = "{stick}"\n')
-    assert "is not there now" in found(patient, "backup")["backup.elsewhere"][1]
+    assert "is not available" in found(patient, "backup")["backup.elsewhere"][1]
     stick.mkdir()
     assert found(patient, "backup")["backup.elsewhere"][1].endswith(": none")
     # Another shop's copy is none of ours.
     (stick / f"momo-00000000-{backup.stamp(from_us(patient.now_us))}.db").touch()
     assert found(patient, "backup")["backup.elsewhere"][1].endswith(": none")
-    mark = mark_of(patient.shop.database)
+    mark = shop_mark(patient.shop.database)
     (stick / f"momo-{mark}-{backup.stamp(from_us(patient.now_us - 8 * DAY_US))}.db").touch()
     assert "the newest from" in found(patient, "backup")["backup.elsewhere"][1]
     (stick / f"momo-{mark}-{backup.stamp(from_us(patient.now_us))}.db").touch()
@@ -387,17 +392,19 @@ def test_a_second_place_that_is_away_old_or_on_our_own_disk_is_said(
     assert bad(patient, "backup") == {"backup.elsewhere": "warn"}
 
 
-def test_files_that_others_may_read_are_shut(patient: Patient, home: Path) -> None:
+def test_files_that_others_may_read_are_shut(patient: System, home: Path) -> None:
     (home / "momo.db").chmod(0o640)
-    checks = examine(patient, ["permissions"])
-    assert mend(checks) == [{"id": "permissions.private", "did": f"chmod 600 {home}/momo.db"}]
+    checks = run_checks(patient, ["permissions"])
+    assert apply_remedies(checks) == [
+        {"id": "permissions.private", "did": f"chmod 600 {home}/momo.db"}
+    ]
     assert bad(patient, "permissions") == {}
     stranger = replace(patient, user=User(54_321, frozenset()))
     assert bad(stranger, "permissions") == {"permissions.owner": "fail"}
 
 
 async def test_a_finding_of_the_ledger_is_a_check_of_its_own(
-    patient: Patient, shop: FakeShop
+    patient: System, shop: FakeShop
 ) -> None:
     await shop.request()
     await shop.env.store.write(lambda tx: tx.run("UPDATE transaction_counts SET count = count + 1"))
@@ -405,19 +412,25 @@ async def test_a_finding_of_the_ledger_is_a_check_of_its_own(
 
 
 async def test_versions_that_do_not_belong_together_are_named(
-    patient: Patient, home: Path, shop: FakeShop
+    patient: System, home: Path, shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bad(replace(patient, version="0.2.0"), "upgrade") == {"upgrade.daemon": "warn"}
     shop.close()
-    for version, status in ((900, "fail"), (3, "warn")):
-        base = sqlite3.connect(home / "momo.db")
-        base.execute(f"PRAGMA user_version = {version}")
+    with monkeypatch.context() as newer:
+        know_later_steps(newer)
+        assert bad(patient, "upgrade") == {"upgrade.schema": "warn"}
+    for statement in (
+        "PRAGMA user_version = 900",
+        "UPDATE schema_migrations SET name = 'foundations'",
+    ):
+        with sqlite3.connect(home / "momo.db") as base:
+            base.execute(statement)
         base.close()
-        assert bad(patient, "upgrade") == {"upgrade.schema": status}
+        assert bad(patient, "upgrade") == {"upgrade.schema": "fail"}
 
 
 async def test_a_bundle_holds_no_name_no_number_no_secret(
-    patient: Patient, shop: FakeShop, home: Path
+    patient: System, shop: FakeShop, home: Path
 ) -> None:
     await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", "93214500001"))
     await add_endpoint(shop, "https://user:pw@shop.example/hook/s3cr3tpath?token=abc", failures=9)
@@ -426,7 +439,7 @@ async def test_a_bundle_holds_no_name_no_number_no_secret(
     (home / "log" / "daemon.log").write_text(
         "paid by Kofi Antwi Badu 0244123456 whsec_AAAABBBBCCCC\nAma Provisions svc_live_sk_abcdef\n"
     )
-    files = bundle.files(patient, report(examine(patient, [])))
+    files = bundle.files(patient, report(run_checks(patient, [])))
     assert {"doctor.json", "versions.txt", "schema.sql", "counts.json", "config.toml", "udev.txt",
             "security.txt", "log/daemon.log"} == set(files)  # fmt: skip
     everything = b"\n".join(files.values()).decode()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.phones import Level, Trouble
-from daemon.doctor.checks import Patient, Phone, User, report
+from daemon.core.lines.modem_health import Level, Problem
+from daemon.doctor.checks import Phone, System, User, report
 from daemon.doctor.modem import may_open
-from daemon.doctor.rounds import examine
-from daemon.modem.usb import usb_devices
+from daemon.doctor.run import run_checks
+from daemon.modem.discovery import usb_devices
 from tests.fakes.machine import Machine
 
 ROOT_USER = User(0, frozenset())
@@ -26,10 +26,10 @@ def machine(tmp_path: Path) -> Machine:
 
 def found(machine: Machine, **changes: object) -> Found:
     """Return id -> (status, detail, fix) of all that is not well, or all of it when all is."""
-    patient = replace(Patient(machine.root, ROOT_USER), **changes)  # type: ignore[arg-type]  # fields by name
+    patient = replace(System(machine.root, ROOT_USER), **changes)  # type: ignore[arg-type]  # fields by name
     return {
         check.id: (check.status.value, check.detail, check.fix)
-        for check in examine(patient, ["modem"])
+        for check in run_checks(patient, ["modem"])
     }
 
 
@@ -160,7 +160,7 @@ def test_only_owner_group_and_root_may_open_a_port(
 def test_another_program_on_the_port_is_named(machine: Machine) -> None:
     port = zte(machine)
     machine.program(4312, "minicom", port)
-    assert bad(machine) == {"modem.busy": ("fail", f"minicom (PID 4312) holds {port}", "kill 4312")}
+    assert bad(machine) == {"modem.busy": ("fail", f"minicom (PID 4312) uses {port}", "kill 4312")}
     assert bad(machine, pid=4312) == {}
 
 
@@ -211,8 +211,8 @@ def test_brltty_that_took_the_chip_of_a_board(machine: Machine) -> None:
 
 def test_what_the_phones_say_is_told_under_their_names(machine: Machine) -> None:
     port = zte(machine)
-    pin = Trouble("modem.pin", Level.FAIL, "the SIM asks for SIM PIN", "unlock it")
-    weak = Trouble("modem.signal", Level.WARN, "weak", "move it")
+    pin = Problem("modem.pin", Level.FAIL, "the SIM asks for SIM PIN", "unlock it")
+    weak = Problem("modem.signal", Level.WARN, "weak", "move it")
     phones = (Phone("front", port, "pin_needed", (pin, weak)), Phone("back", port, "ready"))
     assert bad(machine, phones=phones) == {
         "modem.pin": ("fail", "front: the SIM asks for SIM PIN", "unlock it"),
@@ -222,7 +222,7 @@ def test_what_the_phones_say_is_told_under_their_names(machine: Machine) -> None
 
 def test_a_sentence_about_a_port_does_not_name_it_twice(machine: Machine) -> None:
     zte(machine)
-    gone = Trouble("modem.port", Level.FAIL, "/dev/ttyUSB9 is not there", "plug it in")
+    gone = Problem("modem.port", Level.FAIL, "/dev/ttyUSB9 is not there", "plug it in")
     phone = Phone("/dev/ttyUSB9", "/dev/ttyUSB9", "unreachable", (gone,))
     assert bad(machine, phones=(phone,))["modem.port"][1] == "/dev/ttyUSB9 is not there"
 
@@ -234,13 +234,13 @@ def test_a_served_pty_is_a_modem_too(machine: Machine) -> None:
 
 
 def test_the_document_says_whether_all_is_well(machine: Machine) -> None:
-    patient = Patient(machine.root, ROOT_USER)
-    document = report(examine(patient, ["modem"]))
+    patient = System(machine.root, ROOT_USER)
+    document = report(run_checks(patient, ["modem"]))
     assert (document["success"], document["data"]["ok"]) == (False, False)
     first = document["data"]["checks"][0]
     assert (first["id"], first["area"], first["status"]) == ("modem.usb", "modem", "fail")
     zte(machine)
-    assert report(examine(patient, ["modem"]))["success"] is True
+    assert report(run_checks(patient, ["modem"]))["success"] is True
 
 
 def test_a_machine_without_sys_has_no_devices(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_port_of_a_cdc_modem_is_found_in_its_own_folder(machine: Machine) -> N
 
 def test_every_id_is_explained_and_every_explained_id_is_there() -> None:
     root = Path(__file__).parents[2]
-    sources = ("daemon/doctor/modem.py", "daemon/core/phones.py")
+    sources = ("daemon/doctor/modem.py", "daemon/core/lines/modem_health.py")
     made = {
         name
         for source in sources

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.signing import sign
+from daemon.core.webhooks.signing import sign
 from tests.fakes.real_shop import utc_now
 
 RECEIVERS = Path(__file__).parents[2] / "examples" / "receivers"

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from daemon.core.signing import sign
+from daemon.core.webhooks.signing import sign
 from tests.fakes.api import running
 from tests.fakes.real_shop import utc_now
 
@@ -76,7 +76,7 @@ def test_an_order_whose_money_was_taken_back_is_not_paid_in_whatever_order_it_is
     page = ordered(shop)
     for body in events:
         heard(shop, body)
-    assert "<h1>Taken back</h1>" in shop.app.test_client().get(page).text
+    assert "<h1>Payment reversed</h1>" in shop.app.test_client().get(page).text
 
 
 @pytest.mark.parametrize("header", ["t=\u00b2,v1=00", "t={now},v1=\u00e9", "t={now}", ""])

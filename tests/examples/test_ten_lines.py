@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.signing import sign
+from daemon.core.webhooks.signing import sign
 from tests.fakes.real_shop import utc_now, wait_until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")

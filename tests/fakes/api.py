@@ -1,4 +1,4 @@
-"""The real API of a small shop, on a real TCP port and a real Unix socket, and callers of every kind."""
+"""The real API of a small shop on a TCP port and a Unix socket, with clients for each kind of caller."""
 
 import asyncio
 import json
@@ -12,33 +12,34 @@ from typing import Any
 import httpx
 
 from daemon import wire
-from daemon.api import app as api
-from daemon.api.application import Application
-from daemon.api.listeners import Listeners
-from daemon.config import Config
-from daemon.core.access import KEY_SCOPES, KeyKind, hash_key, make_key
+from daemon.api import routes
+from daemon.api.http.listeners import Listeners
+from daemon.api.http.resource import Application
+from daemon.api.http.service import Hooks
+from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key
+from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Shop
-from daemon.core.phones import Condition
-from daemon.pages.site import Site
-from daemon.store import api_keys
+from daemon.pages.routes import PayRoutes
+from daemon.runtime.config import Config
 from daemon.store import shop as shops
+from daemon.store.access import api_keys
 from daemon.store.engine import Tx
 from daemon.wire import Mode, Scope
-from tests.fakes.described import Described, described
 from tests.fakes.entropy import FakeEntropy
+from tests.fakes.openapi_check import OpenApiCheck, openapi_check
 from tests.fakes.shop import FakeShop
 
 PUBLIC = "93.184.215.14"
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""One for all: httpx makes one for each client, and that takes longer than the test."""
+"""Shared by all clients: httpx otherwise makes a context per client, which takes longer than the test."""
 ANSWER_S = 30.0
-"""Only so that a test ends: the usual five seconds are few on a busy machine."""
+"""A limit so that a test ends; httpx's default of 5 seconds is too short on a busy machine."""
 REQUEST_ID = r"req_[0-9a-f]{32}"
 
 
 @dataclass
 class FakeLog:
-    """Keeps what was logged."""
+    """Record log entries."""
 
     lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
@@ -48,14 +49,14 @@ class FakeLog:
 
 @dataclass
 class FakeResolver:
-    """Knows two names; every other one cannot be looked up."""
+    """Resolve the two names in `names`; raise OSError for every other name."""
 
     names: dict[str, Sequence[str]] = field(
         default_factory=lambda: {"shop.example": [PUBLIC], "inside.example": ["10.0.0.7"]}
     )
     asked: list[str] = field(default_factory=list)
     answers: asyncio.Event | None = None
-    """When there is one, a look-up hangs until it is set."""
+    """If set, each look-up waits for this event."""
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         assert port > 0
@@ -71,8 +72,8 @@ class FakeApi:
     """A running API."""
 
     application: Application
-    described: Described
-    """Every answer to a client of this API is held to it."""
+    openapi: OpenApiCheck
+    """Checks every response against the OpenAPI document."""
 
     def __init__(self, shop: FakeShop, listeners: Listeners, home: Path) -> None:
         self.shop = shop
@@ -81,7 +82,7 @@ class FakeApi:
         self.log = FakeLog()
         self.resolver = FakeResolver()
         self.stops = 0
-        self.phones: list[Condition] = []
+        self.phones: list[ModemHealth] = []
         self.inspected: list[str] = []
         self._entropy = FakeEntropy(7)
         self._stack = AsyncExitStack()
@@ -112,12 +113,12 @@ class FakeApi:
         await self._stack.aclose()
 
     async def inspect(self, device_id: str) -> bool:
-        """Stand for a phone that answers when it is there."""
+        """Act as a phone's health check: return whether a phone with this ID is connected."""
         self.inspected.append(device_id)
         return any(phone.device_id == device_id for phone in self.phones)
 
     async def client(self, key: str | None = None) -> httpx.AsyncClient:
-        """Return a caller over TCP."""
+        """Return a client over TCP."""
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         return await self._enter(
             httpx.AsyncClient(
@@ -126,7 +127,7 @@ class FakeApi:
         )
 
     async def _enter(self, client: httpx.AsyncClient) -> httpx.AsyncClient:
-        client.event_hooks = {"response": [self.described.check]}
+        client.event_hooks = {"response": [self.openapi.check]}
         return await self._stack.enter_async_context(client)
 
     async def key(
@@ -136,7 +137,7 @@ class FakeApi:
         kind: KeyKind = KeyKind.SECRET,
         **changes: Any,
     ) -> str:
-        """Make an API key; without scopes it has all."""
+        """Make an API key, with all scopes if none are given."""
         key = make_key(mode, kind, self._entropy.below)
         now = self.shop.clock.now_us()
         row = {
@@ -161,7 +162,7 @@ class FakeApi:
 async def running(
     folder: Path, config: Config | None = None, **listening: Any
 ) -> AsyncIterator[FakeApi]:
-    """Run the API of a new shop; one SIM with an MTN number is in its phone."""
+    """Run the API of a new shop that has one phone with one SIM and one MTN number."""
     shop = await FakeShop.make(folder, config)
     await shop.env.store.write(lambda tx: _open_shop(tx, shop.clock.now_us()))
     places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
@@ -172,18 +173,18 @@ async def running(
         made.stops += 1
 
     await listeners.bind()
-    hooks = api.Hooks(
+    hooks = Hooks(
         on_shutdown=stop,
         phone_states=lambda: made.phones,
         inspect=made.inspect,
         resolver=made.resolver,
         log=made.log,
         channels=("email",) if shop.env.config.smtp.host else (),
-        pages=Site(shop.env),
+        pages=PayRoutes(shop.env),
     )
-    application = api.build(shop.env, hooks)
+    application = routes.build(shop.env, hooks)
     made.application = application
-    made.described = described(application.operations)
+    made.openapi = openapi_check(application.operations)
     task = asyncio.create_task(listeners.serve(application))
     await listeners.ready()
     await made.open()

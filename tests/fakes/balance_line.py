@@ -1,19 +1,10 @@
-"""A line as the balance check sees it: messages that come in, and what was decided of each."""
+"""A line for tests of the balance check: messages that arrive and the ruling on each."""
 
 from collections.abc import Sequence
 
-from daemon.core.balance import (
-    BalanceCheck,
-    Ruling,
-    judge,
-)
-from daemon.core.balance_line import (
-    Away,
-    Entry,
-    Standing,
-    Why,
-)
 from daemon.core.limits import MINUTE_US
+from daemon.core.messages.balance import BalanceCheck, Ruling, judge
+from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
 from tests.fakes.rows import AT
 
 ACCEPTED, HELD, FORGED = Standing.ACCEPTED, Standing.HELD, Standing.FORGED
@@ -31,7 +22,7 @@ def entry(
     key: str | None = None,
     with_id: bool = True,
 ) -> Entry:
-    """A message; `number` is its place in time and in the order of IDs."""
+    """Make a message; `number` is its position in time and in the order of IDs."""
     when = AT + number * MINUTE_US if at is None else at
     return Entry(
         key=key or f"m{number}",
@@ -47,10 +38,10 @@ def entry(
 
 
 class Line:
-    """A line that remembers what it was told, as the store will."""
+    """A line that keeps the rulings as the store does."""
 
     def __init__(
-        self, *, check: BalanceCheck = BalanceCheck.REVIEW, away: Sequence[Away] = ()
+        self, *, check: BalanceCheck = BalanceCheck.REVIEW, away: Sequence[Absence] = ()
     ) -> None:
         self.entries: dict[str, Entry] = {}
         self.check = check
@@ -80,7 +71,7 @@ FIRST = entry(10, 2500, 10000)
 
 
 def proven(**settings: object) -> Line:
-    """A line of two receipts that join."""
+    """Return a line with two receipts whose balances join."""
     line = Line(**settings)  # type: ignore[arg-type]  # only the two settings of a line
     line.tell(FIRST, entry(11, 500, 10500))
     return line

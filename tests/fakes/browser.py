@@ -1,4 +1,4 @@
-"""Debian's Chromium as a customer's phone: it reaches this machine alone, and writes down where else it was sent."""
+"""Debian's Chromium as a customer's phone: it reaches only this machine and records every other address it requests."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -22,13 +22,13 @@ FLAGS = (
 
 @dataclass
 class Visit:
-    """One browser window at one shop.
+    """A browser window on one shop.
 
     Attributes:
         page: The window.
-        faults: What its console complained about, errors of scripts, and dialogs that opened.
-        asked: Every address that was asked for.
-        elsewhere: Those that were not the shop's: they were refused.
+        faults: Console errors, script errors and dialogs.
+        asked: Every requested address.
+        elsewhere: Requested addresses outside the shop; they were blocked.
     """
 
     page: Page
@@ -41,14 +41,14 @@ class Visit:
         return (await self.page.locator("h1").inner_text()).strip()
 
     async def width(self) -> int:
-        """How wide the page is; more than its window means that it must be pushed sideways."""
+        """Return the width of the page in pixels; if it exceeds the window, the page scrolls sideways."""
         found: int = await self.page.evaluate("document.documentElement.scrollWidth")
         return found
 
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """Start Chromium with a profile of its own, which goes with it."""
+    """Start Chromium with a temporary profile."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         try:

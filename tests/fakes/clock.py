@@ -1,8 +1,8 @@
-"""A clock that moves only when it is told to."""
+"""A clock that moves only when a test moves it."""
 
 
 class FakeClock:
-    """Three hands: wall clock, monotonic, and one that goes on through sleep."""
+    """A wall clock, a monotonic clock, and a clock that also counts sleep."""
 
     def __init__(self, now_us: int = 1_795_248_030_000_000) -> None:
         self._now_us = now_us
@@ -23,7 +23,7 @@ class FakeClock:
         return f"boot-{self._boots}"
 
     def reboot(self, off_s: float) -> None:
-        """Let the machine be off for so long: the counters begin anew."""
+        """Turn the machine off for `seconds`; the counters restart at zero."""
         self._now_us += round(off_s * 1_000_000)
         self._monotonic = self._boottime = 10.0
         self._boots += 1

@@ -1,4 +1,4 @@
-"""Dice that fall the same way each time."""
+"""Random numbers that are the same in each run."""
 
 import random
 

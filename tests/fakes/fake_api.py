@@ -1,7 +1,7 @@
-"""A daemon of a few lines: a real Unix socket, real HTTP, and answers that the test scripts.
+"""A minimal daemon: a real Unix socket, real HTTP, and scripted answers.
 
-It does what the client must live with (any status, any body, broken connections, event streams) and
-writes down what it was asked, so that a test can say what the other side saw.
+It produces what a client must handle (any status, any body, broken connections, event streams) and records each request
+for the test.
 """
 
 import json
@@ -16,11 +16,13 @@ from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
 
 from daemon import wire
+from daemon.error_table import ERRORS
+from daemon.wire import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request, as the daemon saw it."""
+    """One recorded request."""
 
     method: str
     path: str
@@ -31,7 +33,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """One scripted answer: a body, or the text of an event stream, or a dropped connection."""
+    """One scripted answer: a body, the text of an event stream, or a dropped connection."""
 
     body: Any = None
     status: int = 200
@@ -44,26 +46,28 @@ class Says:
 Script: TypeAlias = Says | Callable[[Asked], Says]
 
 
-def refusal(status: int, code: str, message: str = "no", **extras: Any) -> Says:
-    """Make an answer with the error envelope of the API."""
+def refusal(status: int, code: str, message: str = "", **extras: Any) -> Says:
+    """Make an answer with the API's error envelope; the default message is the daemon's."""
+    if not message:
+        message = ERRORS[ErrorCode(code)].message if code in set(ErrorCode) else "no"
     error = {"code": code, "message": message, **extras}
     body = {"success": False, "error": error, **extras, "meta": {"request_id": "req_" + "0" * 32}}
     return Says(body, status)
 
 
 def ok(data: Any, **top: Any) -> Says:
-    """Make an answer with the success envelope of the API."""
+    """Make an answer with the API's success envelope."""
     return Says({"success": True, "data": data, **top})
 
 
 class FakeApi:
-    """The script and the memory of the fake daemon.
+    """The script and the recorded requests of the fake daemon.
 
     Attributes:
-        script: `"GET /v1/..."` -> what to answer; a list is answered in turn, its last for ever.
+        script: `"GET /v1/..."` -> answer; a list is answered in turn, and its last entry repeats.
         asked: Every request, in order.
-        protocol: What the daemon says that it speaks.
-        timezone: The shop's; asked for on its own, it is told and not written down.
+        protocol: The protocol version that the daemon reports.
+        timezone: The shop's time zone. A request for it alone is answered and not recorded.
     """
 
     def __init__(self) -> None:
@@ -74,11 +78,11 @@ class FakeApi:
         self._lock = threading.Lock()
 
     def on(self, method: str, path: str, *answers: Script) -> None:
-        """Script what a path answers; several answers are given in turn."""
+        """Script the answer of a path; several answers are given in turn."""
         self.script[f"{method} {path}"] = list(answers)
 
     def answer(self, asked: Asked) -> Says:
-        """Write the request down and return what the script says."""
+        """Record the request and return the scripted answer."""
         with self._lock:
             if asked.path != wire.Path.HEALTH:
                 self.asked.append(asked)
@@ -97,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         return "unix"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the protocol's own name
-        """Say nothing."""
+        """Suppress the server's own log."""
 
     def _serve(self) -> None:
         api = cast("_Server", self.server).api
@@ -152,7 +156,7 @@ class _Server(socketserver.ThreadingUnixStreamServer):
 
 @contextmanager
 def serving(api: FakeApi, path: Path) -> Iterator[FakeApi]:
-    """Answer on the socket for as long as the block runs; the file is gone afterwards."""
+    """Answer on the socket while the block runs, then remove the socket file."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _Server(path, api) as server:
         worker = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

@@ -1,8 +1,9 @@
-"""What always holds in a shop's database (docs/architecture.md), asked of the rows themselves.
+"""The invariants of a shop's database (docs/architecture.md), checked on the rows themselves.
 
-They are the product's own questions (`daemon/store/ledger.py`), and some that only tests may ask. `check_invariants(path)` may be called at any moment, of a running shop or of one that was killed: each question is one
-SELECT that finds only what must not be, all of them in one snapshot. Constraints of the schema are asked again, because
-a migration can lose an index. Invariant 1 (an SMS leaves the SIM only when it is stored) is the phone's to tell.
+They are the product's own checks (`daemon/store/upkeep/ledger_check.py`) and some for tests only.
+`check_invariants(path)` may be called at any moment, on a running or a killed shop: each check is one SELECT for the
+rows that violate it, and all run in one snapshot. Constraints of the schema are checked again, because a migration can
+lose an index. Invariant 1 (an SMS leaves the SIM only after it is stored) is checked at the phone.
 """
 
 import sqlite3
@@ -11,13 +12,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from daemon.store import ledger
+from daemon.store.upkeep import ledger_check
 
 OWN: Final[Mapping[str, str]] = {
-    # Deliveries are pruned, and an endpoint may have been made a catch-all, or been given its address, only later.
-    "only what is verified is told as completed": (
+    # Deliveries are pruned. An endpoint may have become a catch-all, or got its URL, after a payment.
+    "only a verified transaction is announced as completed": (
         "SELECT d.id FROM deliveries d JOIN transactions t ON t.id = d.transaction_id "
-        f"WHERE d.event = 'transaction.completed' AND (t.status NOT IN {ledger.VERIFIED} "
+        f"WHERE d.event = 'transaction.completed' AND (t.status NOT IN {ledger_check.VERIFIED} "
         "OR d.subject <> t.payment_id OR d.created_at <> t.completed_at)"
     ),
     "what is verified is owed to somebody, where anybody takes it": (
@@ -34,12 +35,12 @@ OWN: Final[Mapping[str, str]] = {
         "SELECT d.subject FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id "
         "GROUP BY e.mode, e.url_normalised, d.event, d.subject, d.revision HAVING COUNT(DISTINCT d.webhook_id) > 1"
     ),
-    # A clock that was set back lets codes go before their time.
+    # A clock that was set back releases codes too early.
     "the code of an open request is its own": (
         "SELECT t.id FROM transactions t LEFT JOIN svc_codes c ON c.mode = t.mode AND c.code = t.svc_code "
         "WHERE t.status = 'PENDING' AND t.expires_at > (SELECT MAX(at) FROM events) AND c.transaction_id IS NOT t.id"
     ),
-    # These go through the whole journal, which is for ever; a backup has no time for that.
+    # These scan the whole journal, which is never pruned; too slow for a backup.
     "a request is verified once, and the journal says when": (
         "SELECT t.id FROM transactions t LEFT JOIN events e ON e.transaction_id = t.id "
         "AND e.type = 'transaction.verified' AND e.payment_id = t.payment_id AND e.at = t.completed_at "
@@ -57,20 +58,19 @@ OWN: Final[Mapping[str, str]] = {
     "one key of a caller has one answer": (
         "SELECT scope, key FROM idempotency_keys GROUP BY scope, key HAVING COUNT(*) > 1"
     ),
-    # A backup asks these by itself.
+    # A backup runs these checks separately.
     "nothing names a row that is not there": "SELECT * FROM pragma_foreign_key_check",
     "the file is sound": "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
 }
-"""What the product does not ask, because it holds only in a young shop, or is asked otherwise."""
-QUESTIONS: Final[Mapping[str, str]] = {**dict(ledger.BREAKING.values()), **OWN}
-"""What always holds, and a SELECT of the rows that break it."""
+"""Checks that the product does not run: they hold only in a young shop, or the product checks them in another way."""
+QUESTIONS: Final[Mapping[str, str]] = {**dict(ledger_check.VIOLATIONS.values()), **OWN}
+"""Invariant -> a SELECT of the rows that violate it."""
 
 
 def broken_invariants(database: Path | str) -> dict[str, list[tuple[object, ...]]]:
-    """Return what does not hold, each with the rows that show it; empty when all is well.
+    """Return the violated invariants, each with its rows; empty if all hold.
 
-    The database is opened for reading, so its files must not be a killed daemon's that are still to be examined as they
-    are: opening them recovers the log.
+    Opening the database recovers its log. Do not call this on files of a killed daemon that a test still examines.
     """
     with closing(sqlite3.connect(database, timeout=10)) as connection:
         connection.execute("PRAGMA query_only = ON")
@@ -80,10 +80,10 @@ def broken_invariants(database: Path | str) -> dict[str, list[tuple[object, ...]
 
 
 def check_invariants(database: Path | str) -> None:
-    """Fail the test when anything that always holds does not.
+    """Fail the test if an invariant is violated.
 
     Raises:
-        AssertionError: It names each, with the first rows.
+        AssertionError: It names each violated invariant with the first rows.
     """
     broken = broken_invariants(database)
     lines = [f"{name}: {rows[:5]} ({len(rows)})" for name, rows in broken.items()]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 class Machine:
-    """One computer; nothing is plugged in at first."""
+    """A computer without devices."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -16,7 +16,7 @@ class Machine:
         self._minor = 0
 
     def plug(self, place: str, usb: str, maker: str = "", product: str = "") -> Path:
-        """Plug a device in; its interfaces come with `interface`."""
+        """Add a device; add its interfaces with `interface`."""
         device = self.root / "sys" / "devices" / place
         device.mkdir(parents=True)
         vendor, number = usb.split(":")
@@ -38,10 +38,10 @@ class Machine:
         tty: str = "",
         network: str = "",
     ) -> str:
-        """Give a device an interface; returns the path of its tty, if it has one."""
+        """Add an interface to a device; return the path of its tty, if any."""
         folder = self.root / "sys" / "devices" / place / f"{place}:1.{number}"
         folder.mkdir()
-        # The kernel lists interfaces beside their devices too.
+        # The kernel also lists interfaces beside their devices.
         (self.root / "sys" / "bus" / "usb" / "devices" / folder.name).symlink_to(folder)
         (folder / "bInterfaceNumber").write_text(f"{number:02x}\n")
         for name, value in zip(("Class", "SubClass", "Protocol"), kind.split("/"), strict=True):
@@ -68,7 +68,7 @@ class Machine:
         return node
 
     def program(self, pid: int, name: str, *opened: str) -> None:
-        """Let a program run, with these files open."""
+        """Add a running program with these files open."""
         folder = self.root / "proc" / str(pid)
         (folder / "fd").mkdir(parents=True)
         (folder / "comm").write_text(f"{name}\n")
@@ -76,7 +76,7 @@ class Machine:
             (folder / "fd" / str(number)).symlink_to(path)
 
     def udev(self, tty: str, *properties: str) -> None:
-        """Let udev have noted properties of a tty."""
+        """Add properties of a tty to udev's database."""
         number = (self.root / "sys" / "class" / "tty" / tty / "dev").read_text().strip()
         (self.root / "run" / "udev" / "data" / f"c{number}").write_text(
             "".join(f"E:{line}\n" for line in properties)

@@ -1,4 +1,4 @@
-"""A real SMTP server on loopback that keeps what it takes."""
+"""A real SMTP server on loopback that keeps the mail."""
 
 import asyncio
 import ssl
@@ -11,7 +11,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 
 class Mailbox:
-    """What the server took."""
+    """The received mail."""
 
     def __init__(self, password: str = "") -> None:
         self.password = password
@@ -41,7 +41,7 @@ class Mailbox:
 
 @asynccontextmanager
 async def serving(box: Mailbox, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """Take mail into the box for as long as the block runs; gives the port. With `tls` STARTTLS is a must."""
+    """Receive mail into `box` while the block runs; yield the port. With `tls`, STARTTLS is required."""
 
     def session() -> SMTP:
         return SMTP(

@@ -1,7 +1,7 @@
-"""A month in the wallet of a busy shop: what happens there, and what of it reaches the shop.
+"""A month of a busy wallet: its transactions at the network, and the messages that reach the shop.
 
-Receipts, outgoing messages and reversals on one Telecel line; some are lost on the way, some come in the wrong order, and
-forgeries of five kinds come between them, each with the code and the amount of an open request.
+Receipts, outgoing messages and reversals on one Telecel line. Some are lost, some arrive in the wrong order, and
+forgeries of five kinds come between them, each with the code and the amount of an open transaction.
 """
 
 import itertools
@@ -13,11 +13,11 @@ from typing import Final
 
 from daemon.core.limits import DAY_US
 from daemon.core.model import Transaction
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
 from parsers import reading as readings
 from parsers import svc_code
 from parsers.read import read
-from parsers.when import to_us
+from parsers.times import to_us
 from tests.fakes import receipts, rows
 
 STARTED: Final = datetime(2026, 11, 1, 7, 0, tzinfo=UTC)
@@ -28,7 +28,7 @@ SMSCS: Final = (receipts.TELECEL_SMSC, "+233200000098")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much happens in how many days."""
+    """The number of days and of messages of each kind."""
 
     receipts: int = 3_000
     sent: int = 200
@@ -44,7 +44,7 @@ BUSY: Final = Size()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sms:
-    """A message as the modem gives it, and what the test knows about it."""
+    """A message as the modem delivers it, with the facts that the test knows."""
 
     key: str
     sender: str
@@ -64,22 +64,22 @@ class Sms:
 
 
 class Month:
-    """What happens in the wallet, and what of it reaches the shop."""
+    """The events in the wallet, and the messages that reach the shop."""
 
     def __init__(self, seed: int, size: Size = BUSY, started: datetime = STARTED) -> None:
         self.size = size
         self.started = started
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.balance = 12_345
         self.requests: dict[str, Transaction] = {}
         self.genuine = list(self._genuine())
         numbers = range(1, len(self.genuine) - 1)
         losable = [n for n in numbers if self.genuine[n].code or self.genuine[n].effect < 0]
-        self.lost = {self.genuine[n].key for n in self.dice.sample(losable, size.lost)}
+        self.lost = {self.genuine[n].key for n in self.rng.sample(losable, size.lost)}
         self.arriving = self._arriving()
 
     def new_code(self, amount_minor: int) -> str:
-        code = svc_code.make_code(self.dice.randrange)
+        code = svc_code.make_code(self.rng.randrange)
         start = to_us(self.started)
         self.requests[code] = rows.transaction(
             id=f"request-{code}",
@@ -92,28 +92,28 @@ class Month:
 
     def new_id(self, at: datetime) -> str:
         number = FIRST_ID + int((at - self.started).total_seconds()) * IDS_PER_SECOND
-        return f"{number + self.dice.randrange(IDS_PER_SECOND):016d}"
+        return f"{number + self.rng.randrange(IDS_PER_SECOND):016d}"
 
     def _genuine(self) -> Iterator[Sms]:
         size = self.size
         kinds = ["receipt"] * size.receipts + ["sent"] * size.sent + ["reversal"] * size.reversals
-        self.dice.shuffle(kinds)
-        kinds.sort(key=lambda kind: kind == "receipt" and self.dice.random() < 0.01, reverse=True)
-        seconds = sorted(self.dice.sample(range(size.days * 86_400), len(kinds)))
+        self.rng.shuffle(kinds)
+        kinds.sort(key=lambda kind: kind == "receipt" and self.rng.random() < 0.01, reverse=True)
+        seconds = sorted(self.rng.sample(range(size.days * 86_400), len(kinds)))
         paid: list[tuple[str, int]] = []
         for number, (kind, second) in enumerate(zip(kinds, seconds, strict=True)):
             at = self.started + timedelta(seconds=second)
             telco_id = self.new_id(at)
-            amount = self.dice.randrange(100, 30_000)
+            amount = self.rng.randrange(100, 30_000)
             code = None
             if kind == "receipt":
-                code = self.new_code(amount) if self.dice.random() < 0.8 else None
+                code = self.new_code(amount) if self.rng.random() < 0.8 else None
                 self.balance += amount
                 paid.append((telco_id, amount))
                 text = self.receipt(amount, code or "1", telco_id, at)
                 effect = amount
             elif kind == "sent":
-                amount, fee = self.dice.randrange(1, self.balance // 3), self.dice.randrange(90)
+                amount, fee = self.rng.randrange(1, self.balance // 3), self.rng.randrange(90)
                 effect = -amount - fee
                 self.balance += effect
                 text = (
@@ -123,7 +123,7 @@ class Month:
                     "Do more with Telecel Cash!\nReference: stock."
                 )
             else:
-                original, amount = self.dice.choice(paid)
+                original, amount = self.rng.choice(paid)
                 effect = -amount
                 self.balance += effect
                 text = (
@@ -152,13 +152,13 @@ class Month:
         forged: str | None = None,
         sender: str = receipts.TELECEL_SENDER,
     ) -> Sms:
-        known = forged is None or forged == "injected reference" or self.dice.random() < 0.5
+        known = forged is None or forged == "injected reference" or self.rng.random() < 0.5
         return Sms(
             key=key,
             sender=sender,
             alphanumeric=not sender.startswith("+"),
-            smsc=self.dice.choice(SMSCS) if known else "+447000000001",
-            at=at + timedelta(seconds=self.dice.randrange(9)),
+            smsc=self.rng.choice(SMSCS) if known else "+447000000001",
+            at=at + timedelta(seconds=self.rng.randrange(9)),
             text=text,
             effect=effect,
             code=code,
@@ -166,11 +166,11 @@ class Month:
         )
 
     def _arriving(self) -> list[Sms]:
-        """Lose some, swap some neighbours, and put the forgeries between them."""
+        """Lose some messages, swap some neighbours, and insert the forgeries."""
         whole = self.genuine
         forgeries = dict(
             zip(
-                self.dice.sample(self._apart(), 5 * self.size.forged_of_a_kind),
+                self.rng.sample(self._apart(), 5 * self.size.forged_of_a_kind),
                 itertools.cycle(range(5)),
                 strict=False,
             )
@@ -181,7 +181,7 @@ class Month:
         for number, genuine in enumerate(whole):
             sms = genuine
             if shift:
-                # Money of an injected reference is real, so all balances behind it are higher.
+                # Money of an injected reference is real, so all later balances are higher.
                 sms = replace(sms, text=raised(sms.text, shift))
             if sms.key not in self.lost:
                 arriving.append(sms)
@@ -194,7 +194,7 @@ class Month:
         return arriving
 
     def _apart(self) -> list[int]:
-        """Return the messages with time behind them, so that the IDs of forgeries lie in their order too."""
+        """Return messages followed by a pause, so that the IDs of forgeries fit into the order."""
         pairs = enumerate(itertools.pairwise(self.genuine))
         return [
             number
@@ -210,11 +210,11 @@ class Month:
             return not any(n in forgeries or self.genuine[n].key in self.lost for n in around)
 
         numbers = [n for n in range(10, len(self.genuine) - 10, 7) if quiet(n)]
-        return set(self.dice.sample(numbers, self.size.swapped))
+        return set(self.rng.sample(numbers, self.size.swapped))
 
     def _forgery(self, kind: int, last: Sms, until: datetime, number: int) -> Sms:
         name = FORGERIES[kind]
-        amount = self.dice.randrange(100, 30_000)
+        amount = self.rng.randrange(100, 30_000)
         code = self.new_code(amount)
         at = last.at + (until - last.at) / 2
         telco_id = self.new_id(at)
@@ -227,10 +227,10 @@ class Month:
         if name == "ordinary sender":
             sender, text = "+233244000111", self.receipt(amount, code, telco_id, at, knows)
         elif name == "look-alike sender":
-            sender = self.dice.choice(("T-CASH.", "TCASH", "T-Cash", "T-CASH "))
+            sender = self.rng.choice(("T-CASH.", "TCASH", "T-Cash", "T-CASH "))
             text = self.receipt(amount, code, telco_id, at, knows)
         elif name == "wrong balance":
-            balance = amount + self.dice.randrange(10_000_000)
+            balance = amount + self.rng.randrange(10_000_000)
             text = self.receipt(amount, code, telco_id, at, balance)
         elif name == "re-used ID":
             assert reading.telco_id is not None
@@ -258,7 +258,7 @@ def money(minor: int) -> str:
 
 
 def raised(text: str, shift: int) -> str:
-    """Return a text whose balance is higher."""
+    """Return the text with its balance raised by `shift`."""
     before, mark, rest = text.partition("balance is GHS")
     whole, _, part = rest.partition(".")
     balance = int(whole) * 100 + int(part[:2]) + shift

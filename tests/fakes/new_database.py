@@ -1,4 +1,4 @@
-"""A new database in no time: every migration is run once in a test process, and its result copied for each shop."""
+"""A quick new database: the migrations run once per test process, and each shop gets a copy of the result."""
 
 import tempfile
 from functools import cache
@@ -9,7 +9,7 @@ from tests.fakes.clock import FakeClock
 
 
 def lay(path: Path) -> None:
-    """Put a database as `Store.open` makes it where there is none yet."""
+    """Copy a database as `Store.open` makes it to `path`, unless one exists."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_migrated())

@@ -1,10 +1,10 @@
-"""Keeps a daemon from leaving the machine: whatever it dials outside loopback is refused and written down.
+"""Block a daemon's connections outside loopback and record them.
 
     environ["PYTHONPATH"] = no_network.install(folder)
     ...
     assert no_network.refused(folder) ...
 
-It is Python's own audit hook (PEP 578), set before the program's first line; the program itself is the real one.
+It uses Python's audit hook (PEP 578), installed before the program's first line; the program itself is unchanged.
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ sys.addaudithook(_hook)
 
 
 def install(folder: Path) -> str:
-    """Write the hook into `folder`, and return what `PYTHONPATH` must be."""
+    """Write the hook into `folder`, and return the value for `PYTHONPATH`."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "refused.log"
     (folder / "sitecustomize.py").write_text(f"LOG = {str(log)!r}\n{_HOOK}")
@@ -42,7 +42,7 @@ def install(folder: Path) -> str:
 
 
 def refused(folder: Path) -> list[str]:
-    """Return what was refused; it fails when the hook was never there."""
+    """Return the refused addresses; fail if the hook was never installed."""
     lines = (folder / "refused.log").read_text().splitlines()
     assert "watching" in lines
     return [line for line in lines if line != "watching"]

@@ -1,13 +1,13 @@
-"""Orders in each state that a checkout page shows, made by the shop's own flows."""
+"""Transactions in each state that a checkout page shows, made by the shop's own flows."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from daemon.core.inputs import CallMeta
 from daemon.core.model import Transaction
-from daemon.core.requests import CallMeta
-from daemon.flows import cancel
-from daemon.store import transactions
+from daemon.flows.payments import cancel_expire
+from daemon.store.payments import transactions
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -16,21 +16,21 @@ FIRST_ID = 93_214_500_000
 
 
 class Orders:
-    """Makes orders of GHS 25.00 in one shop."""
+    """Make transactions of GHS 25.00 in one shop."""
 
     def __init__(self, shop: FakeShop) -> None:
         self.shop = shop
         self._paid = 0
 
     async def make(self, state: str, **fields: Any) -> Transaction:
-        """Return an order in a state of `STATES`; `fields` are the request's."""
+        """Return a transaction in a state of `STATES`; `fields` are those of initialize."""
         given = {"customer_name": "Kofi Boateng", "description": "2 bags rice", **fields}
         order = await self.shop.request(**given)
         await STATES[state](self, order)
         return await self.shop.transaction(order.reference)
 
     async def pay(self, order: Transaction, minor: int = 2500, reference: str = "") -> str:
-        """Let the receipt of a payment come, and return its transaction ID."""
+        """Deliver the receipt of a payment, and return its transaction ID."""
         self._paid += 1
         telco_id = str(FIRST_ID + self._paid * 1000)
         balance = self.shop.wallet(minor)
@@ -40,7 +40,7 @@ class Orders:
         return telco_id
 
     async def wait(self, _order: Transaction) -> None:
-        """Leave it as it is."""
+        """Leave it pending."""
 
     async def short(self, order: Transaction) -> None:
         await self.pay(order, 2000)
@@ -62,12 +62,12 @@ class Orders:
         await self.pay(order)
 
     async def check(self, order: Transaction) -> None:
-        """Another payer than expected: a person is asked."""
+        """Pay from another number than expected, so that a review opens."""
         await self.pay(order)
 
     async def cancel(self, order: Transaction) -> None:
         meta = CallMeta("req_" + "0" * 32, None)
-        await cancel.cancel(self.shop.env, OWNER, order.reference, reason=None, meta=meta)
+        await cancel_expire.cancel(self.shop.env, OWNER, order.reference, reason=None, meta=meta)
 
     async def reverse(self, order: Transaction) -> None:
         await self.pay(order)
@@ -90,7 +90,7 @@ STATES: dict[str, Callable[[Orders, Transaction], Awaitable[None]]] = {
     "reversed": Orders.reverse,
 }
 EXTRA: dict[str, dict[str, Any]] = {"checking": {"expected_payer_phone": "+233201234567"}}
-"""What an order in a state needs besides."""
+"""Further fields of initialize that a state needs."""
 HEADLINES = {
     "waiting": "Waiting for your payment",
     "checking": "The shop is checking a payment",

@@ -1,11 +1,11 @@
-"""Endpoints and what they are owed, leased and judged, as the delivery loop does it."""
+"""Endpoints and their deliveries, leased and recorded as the delivery loop does it."""
 
 from typing import Any
 
-from daemon.core.delivery import DeliveryError, Link, Outcome, RetryPolicy
 from daemon.core.model import Delivery
-from daemon.flows import deliver
-from daemon.store.attempt_record import Leased
+from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome, RetryPolicy
+from daemon.flows.webhooks import deliver
+from daemon.store.webhooks.attempts import Leased
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -78,4 +78,4 @@ async def only(shop: FakeShop) -> Delivery:
 
 
 async def fail(shop: FakeShop, leased: Leased, status: int = 500) -> None:
-    await deliver.record(shop.env, leased, outcome(status), link=LINK, policy=POLICY)
+    await deliver.record_outcome(shop.env, leased, outcome(status), link=LINK, policy=POLICY)

@@ -1,4 +1,4 @@
-"""An emulated phone in a process of its own: start it, tell it what happens, look inside, stop it."""
+"""An emulated phone in its own process: start it, send it events, inspect it, stop it."""
 
 import json
 import os
@@ -19,10 +19,10 @@ class PhoneRefused(Exception):
 
 
 class PhoneProcess:
-    """The program `daemon.modem.emulated_port`, told over its standard input.
+    """The program `daemon.emulator`, controlled over its standard input.
 
-    Use it as a context manager. It outlives whatever it is plugged into, and ends with its
-    starter. Calls block for microseconds.
+    Use it as a context manager. It survives kills of the daemon and ends with the process that started it. Calls block
+    for microseconds.
     """
 
     def __init__(  # one argument per flag of the program
@@ -37,10 +37,10 @@ class PhoneProcess:
         faults: Sequence[str] = (),
         second_sim: Mapping[str, object] | None = None,
     ) -> None:
-        """Say what phone it is.
+        """Take the phone's properties.
 
-        `identity` has the names of `emulated.Identity`, `faults` those of `Phone.play`, and
-        `second_sim` is for `Sim.from_data`.
+        `identity` has the names of `emulator.phone.Identity`, `faults` those of `Phone.play`, and `second_sim` is for
+        `Sim.from_data`.
         """
         self.link = link
         self.tty = ""
@@ -70,9 +70,9 @@ class PhoneProcess:
         return self._process.pid
 
     def start(self) -> Self:
-        """Start the program; return when its tty is there."""
+        """Start the program; return when its tty exists."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "daemon.modem.emulated_port", *self._arguments],
+            [sys.executable, "-m", "daemon.emulator", *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
@@ -103,7 +103,7 @@ class PhoneProcess:
         """Send one request; return the answer.
 
         Raises:
-            PhoneRefused: the phone said why not.
+            PhoneRefused: The phone refused; the text is its reason.
         """
         assert self._process is not None, "start it first"
         assert self._process.stdin is not None
@@ -117,7 +117,7 @@ class PhoneProcess:
     def deliver(
         self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None
     ) -> list[bool]:
-        """Let the network deliver SMS; False for each that waits for room."""
+        """Deliver SMS from the network; return False for each that waits for a free slot."""
         answer = self.ask("deliver", pdus=list(pdus), storage=storage, iccid=iccid)
         stored: list[bool] = answer["stored"]
         return stored
@@ -128,24 +128,24 @@ class PhoneProcess:
         return indexes
 
     def fault(self, **faults: object) -> None:
-        """Set faults by the names of `emulated_faults.Faults`; bytes as hex text."""
+        """Set faults by the names of `emulator.faults.Faults`; bytes as hex text."""
         self.ask("fault", faults=faults)
 
     def play(self, fault: str) -> None:
-        """Let something go wrong by its name; `none` mends all that can be mended."""
+        """Apply a fault preset; `none` clears every fault that can be cleared."""
         self.ask("play", fault=fault)
 
     def take_sim(self) -> dict[str, Any]:
-        """Take the SIM out, with its messages and what waits for it."""
+        """Remove the SIM, with its messages and the messages that wait for it."""
         sim: dict[str, Any] = self.ask("take_sim")["sim"]
         return sim
 
     def insert_sim(self, sim: Mapping[str, object]) -> None:
-        """Put a SIM in, such as one taken out of another phone."""
+        """Insert a SIM, such as one removed from another phone."""
         self.ask("insert_sim", sim=dict(sim))
 
     def unplug(self) -> None:
-        """Pull the phone out."""
+        """Unplug the phone."""
         self.ask("unplug")
 
     def plug(self, *, renumber: bool = False) -> str:
@@ -154,18 +154,18 @@ class PhoneProcess:
         return self.tty
 
     def state(self, deleted_from: int = 0, commands: int = 100) -> dict[str, Any]:
-        """Return what the phone holds and what happened (`PhonePort.state`)."""
+        """Return the phone's contents and its event log (`PhonePort.state`)."""
         answer = self.ask("state", deleted_from=deleted_from, commands=commands)
         state: dict[str, Any] = answer["state"]
         return state
 
     def is_empty(self) -> bool:
-        """Say whether no SMS is stored and none waits for room. May be asked all the time: the answer is short."""
+        """Return whether no SMS is stored or waiting. Suitable for polling: the answer is short."""
         state = self.state(deleted_from=sys.maxsize, commands=0)
         return not (state["stored"] or state["held"])
 
     def deleted_pdus(self) -> list[str]:
-        """Return every PDU that was deleted, in order."""
+        """Return every deleted PDU, in order."""
         return [deletion["pdu"] for deletion in self.state()["deleted"]]
 
     def _read(self) -> dict[str, Any]:

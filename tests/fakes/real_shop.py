@@ -1,4 +1,4 @@
-"""A shop made of the real programs in a folder: `setup`, `run`, killed and started again, and asked over its socket.
+"""A shop of the real programs in a folder: `setup`, `run`, kill and restart, and calls over its socket.
 
     with Receiver(tmp_path / "receiver") as receiver, PhoneProcess(tmp_path / "tty") as phone:
         with RealShop(tmp_path / "shop", phone=phone.link, ca_file=receiver.ca_file) as shop:
@@ -10,11 +10,8 @@
             shop.kill()
             shop.restart()
 
-Everything is bounded, and what was started is ended by its process number when the block ends. What the daemon
-writes is in `shop.log`, of all its runs. Benchmarks use this too. (Over 300 lines: one shop, its programs, its API
-and its database are one thing to whoever tests it.)
-
-Longer than 300 lines because a shop is one class: each of its methods is a step that a person takes.
+Everything has a time limit, and every started program is ended by its process number when the block ends. The daemon's
+output of all its runs is in `shop.log`. Benchmarks use this too.
 """
 
 import contextlib
@@ -42,32 +39,32 @@ ROOT = Path(__file__).resolve().parents[2]
 START_S = 60.0
 STOP_S = 60.0
 ANSWER_S = 60.0
-"""These end what hangs and measure nothing: a start takes a second of a processor, which others may want too."""
+"""Limits that end a hung program; generous, because a start takes a second of a processor that other tests use too."""
 SOON_S = 25.0
-"""What must come comes within this on a busy machine too, and before a loop looks by itself for what nobody told it of."""
+"""Time limit for expected results on a busy machine; shorter than the loops' own polling intervals."""
 QUIET_START_S = 1.0
-"""A start takes so long where nothing else runs."""
+"""Duration of a start on an idle machine."""
 SLOWNESS_MAX = 4.0
 SHORT_SCHEDULE_S = (0.2, 0.2, 0.5, 0.5, *([1.0] * 60))
-"""Retries for tests in which the receiver or the daemon is often away."""
+"""Retry schedule for tests in which the receiver or the daemon is often away."""
 
 CANARIES = (
     "244123456", "24 412 3456", "244124567", "Ama Mensah", "KOFI ANTWI", "ANTWI BADU", "correct horse",
     "Payment received for", "Confirmed. You have received",
 )  # fmt: skip
-"""Numbers, names, a password and words of messages that the tests use everywhere."""
+"""Private data used by all tests: numbers, names, a password and phrases of messages."""
 
 Settings = Mapping[str, Mapping[str, object]]
 Found = TypeVar("Found")
 
 
 class NotStarted(Exception):
-    """The daemon ended, or said nothing, instead of becoming ready; the text is what it wrote."""
+    """The daemon ended or did not become ready; the text is its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What `setup` shows once."""
+    """The keys and secrets that `setup` shows once."""
 
     api: str
     test_api: str
@@ -88,16 +85,16 @@ class RealShop:
         name: str = "Ama Provisions",
         like: "RealShop | None" = None,
     ) -> None:
-        """Make the shop: its folder, its settings and its keys. The daemon is not started yet.
+        """Make the shop: its folder, settings and keys. The daemon is not started yet.
 
         Args:
             folder: Becomes `MOMO_HOME`.
-            phone: The tty that the daemon serves; None lets it look for modems itself.
+            phone: The tty that the daemon serves; None lets it search for modems.
             ca_file: The receiver's CA.
-            settings: Sections and keys of `config.toml`, over those that the harness sets.
+            settings: Sections and keys of `config.toml`, over those of the harness.
             short_schedule: Retry deliveries within seconds.
             name: The shop's name.
-            like: A shop whose daemon never ran: this one starts as its copy, which spares running `setup`.
+            like: A shop whose daemon never ran; this one starts as its copy, which saves running `setup`.
         """
         self.home = folder
         self.phone = phone
@@ -105,8 +102,9 @@ class RealShop:
         self._begin = 0
         self._spawned_s = 0.0
         self.slowness = 1.0
-        """How many times longer the last start took than on a quiet machine, up to a limit: kills that are to fall into
-        work come so much later."""
+        """Ratio of the last start's duration to that on an idle machine, limited to `SLOWNESS_MAX`. Delays before kills
+        are multiplied by it, so that the kills hit running work.
+        """
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
         """The daemon itself, also when it runs under another program."""
@@ -142,23 +140,23 @@ class RealShop:
             assert not self.leaked(), "the log or a crash file tells what it must not"
 
     def leaked(self) -> list[str]:
-        """Return what must never stand in a log or a crash file, and stands in this shop's.
+        """Return private data of this shop that appears in a log or a crash file.
 
-        Every test with a real shop asks this when it ends, so each of them is a test of the masking too: the customer's
-        and the shop's number in each form, the names that its SMS and its account bear, its keys, secrets and password.
+        Every test with a real shop checks this at its end, so each one tests the masking too: the customer's and the
+        shop's number in each form, the names in its SMS and account, its keys, secrets and password.
         """
         files = [self.log, *Path(self.places.log).rglob("*"), *Path(self.places.state).rglob("*")]
-        told = "\n".join(f.read_text("utf-8", "replace") for f in files if f.is_file())
+        logged = "\n".join(f.read_text("utf-8", "replace") for f in files if f.is_file())
         secrets = (self.keys.api, self.keys.test_api, self.keys.webhook_secret)
         private = [*CANARIES, *(secret for secret in secrets if secret)]
-        return [canary for canary in private if canary.lower() in told.lower()]
+        return [canary for canary in private if canary.lower() in logged.lower()]
 
     def write_settings(self, settings: Settings) -> None:
-        """Write `config.toml` anew; the next start reads it."""
+        """Write `config.toml`; the next start reads it."""
         lines: list[str] = []
         for section, values in settings.items():
             lines.append(f"[{section}]")
-            # A JSON text, number, truth value or list of them is TOML too.
+            # A JSON string, number, boolean or list of them is also TOML.
             lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         Path(self.places.config).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -176,7 +174,7 @@ class RealShop:
     def program(
         self, *arguments: str, timeout_s: float = START_S
     ) -> subprocess.CompletedProcess[str]:
-        """Run `python -m daemon ...` to its end; it fails the test when it takes longer than `timeout_s`."""
+        """Run `python -m daemon ...` to its end; fail the test after `timeout_s`."""
         return subprocess.run(
             [sys.executable, "-m", "daemon", *arguments],
             cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=timeout_s,
@@ -223,7 +221,7 @@ class RealShop:
         arguments: Sequence[str] = (),
         user: int | None = None,
     ) -> None:
-        """Start the daemon as `start` does and do not wait for it."""
+        """Start the daemon as `start` does, without waiting for it."""
         assert self.process is None, "it runs already"
         flags = [] if self.phone is None else ["--modem", str(self.phone)]
         with self.log.open("ab") as log:
@@ -264,13 +262,13 @@ class RealShop:
         return self
 
     def kill(self) -> None:
-        """End the daemon as a power cut does. Does nothing when it does not run."""
+        """Kill the daemon with SIGKILL, as a power cut does. Do nothing if it does not run."""
         process, self.process = self.process, None
         if process is None:
             return
         pids = {process.pid, self.pid or process.pid}
         if process.returncode is not None:
-            pids.remove(process.pid)  # it was waited for: its number may be another's by now
+            pids.remove(process.pid)  # already reaped: another process may have this number now
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -278,7 +276,7 @@ class RealShop:
         self.pid = 0
 
     def stop(self) -> None:
-        """End the daemon politely; it must exit with 0."""
+        """Stop the daemon with SIGTERM; it must exit with 0."""
         process, self.process = self.process, None
         assert process is not None, "it does not run"
         os.kill(self.pid or process.pid, signal.SIGTERM)
@@ -292,21 +290,21 @@ class RealShop:
         assert code == 0, f"exit {code}: {self.said()[-2000:]}"
 
     def restart(self, **how: Any) -> Self:
-        """Start the daemon again, after `kill` or instead of what runs."""
+        """Kill the daemon if it runs, and start it."""
         if self.process is not None:
             self.stop()
         return self.start(**how)
 
     def running(self) -> bool:
-        """Say whether the daemon has not ended."""
+        """Return whether the daemon runs."""
         return self.process is not None and self.process.poll() is None
 
     def said(self) -> str:
-        """Return everything that the daemon wrote, in all its runs."""
+        """Return the output of the daemon in all its runs."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def said_now(self) -> str:
-        """Return what the daemon wrote since it was last started."""
+        """Return the output of the daemon since its last start."""
         return self.log.read_bytes()[self._begin :].decode(errors="replace")
 
     # The API, over the Unix socket.
@@ -319,11 +317,11 @@ class RealShop:
         *,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
-        """Call the API; returns the status and the JSON of the answer.
+        """Call the API; return the status and the JSON of the answer.
 
         Raises:
-            OSError: Nobody listens, or the daemon ended while it answered.
-            http.client.HTTPException: The same, in the middle of an answer.
+            OSError: The daemon does not listen, or ended while it answered.
+            http.client.HTTPException: The daemon ended in the middle of an answer.
         """
         connection = _UnixConnection(self.places.socket)
         try:
@@ -336,7 +334,7 @@ class RealShop:
             connection.close()
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Call the API, which must answer 200 or 201; returns `data`."""
+        """Call the API, which must answer 200 or 201; return `data`."""
         status, answer = self.api(method, path, body)
         assert status in {200, 201}, answer
         return answer["data"]
@@ -355,7 +353,7 @@ class RealShop:
     def assign(
         self, phone_number: str, provider: str = "momo_mtn", name: str = "Ama Mensah"
     ) -> dict[str, Any]:
-        """Put a number of the shop on the first SIM; returns the payment method."""
+        """Put a number of the shop on the first SIM; return the payment method."""
         device = self.sims()[0]
         sim = {"device_id": device["device_id"], "slot_index": device["sims"][0]["slot_index"]}
         method: dict[str, Any] = self.ask(
@@ -366,7 +364,7 @@ class RealShop:
         return method
 
     def add_endpoint(self, url: str, description: str = "the shop's server") -> str:
-        """Add a webhook endpoint; returns its signing secret."""
+        """Add a webhook endpoint; return its signing secret."""
         status, answer = self.api(
             "POST", wire.Path.ENDPOINTS, {"url": url, "description": description}
         )
@@ -377,7 +375,7 @@ class RealShop:
     def request(
         self, amount: str, phone_number: str = "0244123456", **fields: object
     ) -> dict[str, Any]:
-        """Make a payment request; returns `data` of initialize."""
+        """Make a transaction; return `data` of initialize."""
         request: dict[str, Any] = self.ask(
             "POST", wire.Path.INITIALIZE, {"amount": amount, "phone_number": phone_number, **fields}
         )
@@ -388,14 +386,14 @@ class RealShop:
         found: dict[str, Any] = self.ask("GET", f"/v1/transactions/{reference}")
         return found
 
-    # The database: what is durable, whether the daemon runs or not.
+    # The database: durable state, also while the daemon does not run.
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT. After a kill the daemon finds the files as it left them."""
+        """Return the rows of a SELECT. After a kill the daemon finds the files unchanged."""
         if self.process is not None:
             return _select(Path(self.places.database), statement, parameters)
         with tempfile.TemporaryDirectory() as folder:
-            # Opening the files would recover and empty the log, which the next start has to do.
+            # Opening the files would recover and empty the log; that is the next start's work.
             for end in ("", "-wal"):
                 source = Path(self.places.database + end)
                 if source.exists():
@@ -413,15 +411,15 @@ def _select(database: Path, statement: str, parameters: Sequence[object]) -> lis
 
 
 def utc_now() -> datetime.datetime:
-    """Return the time that the daemon sees too."""
+    """Return the time that the daemon also sees."""
     return datetime.datetime.fromtimestamp(time.time_ns() // 1_000_000_000, datetime.UTC)
 
 
 def wait_until(look: Callable[[], Found | None], timeout_s: float, what: str) -> Found:
-    """Return what `look` finds, asking every 20 ms until it is true.
+    """Return the result of `look`, polled every 20 ms until it is true.
 
     Raises:
-        AssertionError: It was not in time.
+        AssertionError: It was not true in time.
     """
     until = _now() + timeout_s
     while not (found := look()):
@@ -431,7 +429,7 @@ def wait_until(look: Callable[[], Found | None], timeout_s: float, what: str) ->
 
 
 def pause(seconds: float) -> None:
-    """Let real time pass: real programs cannot be told the time."""
+    """Sleep in real time; real programs have no simulated clock."""
     if seconds > 0:
         threading.Event().wait(seconds)
 

@@ -1,4 +1,4 @@
-"""Receipts as MTN Ghana and Telecel Ghana send them: the words of real ones, and their PDUs.
+"""Receipts of MTN Ghana and Telecel Ghana with the wordings of real ones, as text and as PDUs.
 
 Names, numbers and IDs are invented; IDs have the length and size of late 2026.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
 
 MTN_SENDER = "MobileMoney"
 TELECEL_SENDER = "T-CASH"
@@ -32,7 +32,7 @@ _FAMILY = (
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One receipt: what it says, and the parts the network delivers."""
+    """One receipt: its text, and the parts that the network delivers."""
 
     sender: str
     text: str
@@ -51,8 +51,7 @@ def mtn_receipt(
 ) -> str:
     """Return an MTN-to-MTN receipt, as of 2026.
 
-    Every real one is longer than one SMS, so one that would not be is refused: choose a longer
-    name.
+    Every real one is longer than one SMS, so a shorter text is refused: use a longer name.
     """
     text = (
         f"Payment received for GHS {_amount(amount_minor)} from {name}  "
@@ -73,7 +72,7 @@ def mtn_receipt_from_telecel(
     telco_id: str,
     payer_phone: str = "233201000456",
 ) -> str:
-    """Return the receipt of a payment that came to MTN from a Telecel customer."""
+    """Return the receipt of a payment from a Telecel customer to MTN."""
     typed = f"{name} ,{payer_phone},{reference} from VODAFONE"
     return mtn_receipt(amount_minor, name, balance_minor, typed, telco_id)
 
@@ -158,18 +157,18 @@ def mtn_receipts(
 ) -> Iterator[Receipt]:
     """Yield distinct MTN receipts of one wallet; the same ones for the same arguments.
 
-    IDs, times and balances rise, and each balance is the one before plus the amount, as on a real
-    line. The parts' reference counts up and wraps as the network's does. References of payments
-    are taken in turn from `references`; beyond them people type what people type.
+    IDs, times and balances rise, and each balance is the one before plus the amount, as on a real line. The parts'
+    reference counts up and wraps as the network's does. Payment references are taken in turn from `references`, then
+    from typical texts.
     """
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     wallet = _Wallet(balance_minor, FIRST_MTN_ID, started)
     for number in range(count):
-        amount_minor = wallet.receives(dice, 2_000)
-        typed = dice.choice(("1", "1243", "food", "payment", "maize. and rubber bags"))
+        amount_minor = wallet.receives(rng, 2_000)
+        typed = rng.choice(("1", "1243", "food", "payment", "maize. and rubber bags"))
         reference = references[number] if number < len(references) else typed
         yield mtn(
-            amount_minor, _name(dice), wallet.balance_minor, reference, str(wallet.telco_id),
+            amount_minor, _name(rng), wallet.balance_minor, reference, str(wallet.telco_id),
             sent_at=wallet.sent_at, concatenation=(number + 1) % (1 << width), width=width,
         )  # fmt: skip
 
@@ -184,37 +183,37 @@ def telecel_receipts(
     width: int = 8,
 ) -> Iterator[Receipt]:
     """Yield distinct Telecel receipts of one wallet, by the rules of `mtn_receipts`."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     wallet = _Wallet(balance_minor, FIRST_TELECEL_ID, started)
     for number in range(count):
-        amount_minor = wallet.receives(dice, 300)
-        reference = references[number] if number < len(references) else dice.choice(("1", "food"))
+        amount_minor = wallet.receives(rng, 300)
+        reference = references[number] if number < len(references) else rng.choice(("1", "food"))
         yield telecel(
-            amount_minor, _name(dice), wallet.balance_minor, reference, f"{wallet.telco_id:016d}",
-            payer_phone=f"23320{dice.randrange(1_000_000, 9_999_999)}",
+            amount_minor, _name(rng), wallet.balance_minor, reference, f"{wallet.telco_id:016d}",
+            payer_phone=f"23320{rng.randrange(1_000_000, 9_999_999)}",
             sent_at=wallet.sent_at, concatenation=(number + 1) % (1 << width), width=width,
         )  # fmt: skip
 
 
 @dataclass(slots=True)
 class _Wallet:
-    """A wallet, the last ID of its network and the time of its last receipt: all of them rise."""
+    """A wallet, the last ID of its network and the time of its last receipt; all of them rise."""
 
     balance_minor: int
     telco_id: int
     sent_at: datetime
 
-    def receives(self, dice: random.Random, apart: int) -> int:
-        """Let some money come, its ID up to so many behind the one before; return how much."""
-        amount_minor = dice.randrange(100, 50_000)
+    def receives(self, rng: random.Random, apart: int) -> int:
+        """Add a random payment, with an ID up to `apart` after the last one; return the amount."""
+        amount_minor = rng.randrange(100, 50_000)
         self.balance_minor += amount_minor
-        self.telco_id += dice.randrange(1, apart)
-        self.sent_at += timedelta(seconds=dice.randrange(1, 30))
+        self.telco_id += rng.randrange(1, apart)
+        self.sent_at += timedelta(seconds=rng.randrange(1, 30))
         return amount_minor
 
 
-def _name(dice: random.Random) -> str:
-    return f"{dice.choice(_GIVEN)} {dice.choice(_MIDDLE)} {dice.choice(_FAMILY)}"
+def _name(rng: random.Random) -> str:
+    return f"{rng.choice(_GIVEN)} {rng.choice(_MIDDLE)} {rng.choice(_FAMILY)}"
 
 
 def _amount(minor: int) -> str:

@@ -1,9 +1,9 @@
-"""A webhook receiver on loopback over TLS, with its own CA: it records, verifies signatures and answers as told.
+"""A webhook receiver on loopback over TLS with its own CA: records requests, verifies signatures, gives scripted answers.
 
 In a test:
 
     with Receiver(tmp_path, secrets=[secret]) as receiver:
-        receiver.script(Answer(503), Answer(200))      # then `receiver.default` for ever
+        receiver.script(Answer(503), Answer(200))      # then `receiver.default`
         ... post to receiver.url("/hook"), trusting receiver.ca_file ...
         receiver.wait_for(2)
         assert [request.verified for request in receiver.requests] == [True, True]
@@ -13,11 +13,8 @@ As a program, for benchmarks and kill tests, one JSON object a line:
     python -m tests.fakes.receiver --directory DIR [--port N] [--secret whsec_...]... [--answers 503,200]
         [--random 200=7,503=2,hang=1 --seed 3] [--output FILE] [--bodies]
 
-The first line is `{"ready": true, "url": ..., "ca_file": ..., "pid": ...}`; each request is one line, written before
-it is answered. `at_ns` is CLOCK_MONOTONIC, which all processes of a machine share. The CA in DIR is used again after
-a restart.
-
-Longer than 300 lines because a receiver is a server, its certificates and its answers, and nobody needs one without the others.
+The first line is `{"ready": true, "url": ..., "ca_file": ..., "pid": ...}`; each request is one line, written before it
+is answered. `at_ns` is CLOCK_MONOTONIC, which all processes of a machine share. A restart reuses the CA in DIR.
 """
 
 import argparse
@@ -51,7 +48,7 @@ BODY_MAX = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the receiver does with one request."""
+    """The answer to one request."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -60,14 +57,14 @@ class Answer:
     raw: bytes | None = None
     """Sent instead of a proper answer."""
     drip: bytes = b""
-    """Sent after it again and again, `drip_s` apart, until the client leaves."""
+    """Sent after it repeatedly, `drip_s` apart, until the client leaves."""
     drip_s: float = 0.0
     hang: bool = False
     """Never answer."""
     drop: bool = False
     """Break the connection instead of answering."""
     close: bool = False
-    """Close the connection after the answer without having said so."""
+    """Close the connection after the answer without announcing it."""
 
     def encode(self) -> bytes:
         if self.raw is not None:
@@ -83,11 +80,11 @@ DROP = Answer(drop=True)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came."""
+    """One recorded request."""
 
     number: int
     connection: int
-    """Which connection it came on, counted from 1."""
+    """The number of its connection, counted from 1."""
     at_ns: int
     method: str
     path: str
@@ -95,7 +92,7 @@ class Request:
     """Names in lower case."""
     body: bytes
     verified: bool | None
-    """Both signatures fit one of the secrets; None when the receiver knows no secret."""
+    """Whether both signatures fit one of the secrets; None without a secret."""
 
     @property
     def webhook_id(self) -> str:
@@ -103,7 +100,7 @@ class Request:
 
 
 def verify(secrets: Iterable[str], headers: dict[str, str], body: bytes) -> bool:
-    """Check both schemes as a receiver does that has only read the documentation."""
+    """Check both signature schemes with code written from the documentation alone."""
     fields = dict(
         part.split("=", 1) for part in headers.get("x-svc-signature", "t=,v1=").split(",")
     )
@@ -123,22 +120,22 @@ def verify(secrets: Iterable[str], headers: dict[str, str], body: bytes) -> bool
 
 @dataclass
 class Receiver:
-    """The receiver; `start` and `stop` it, or use it in a `with`. Everything may be read from any thread."""
+    """The receiver; `start` and `stop` it, or use it in a `with`. Any thread may read its attributes."""
 
     directory: Path
     secrets: Sequence[str] = ()
     port: int = 0
     address: str = "127.0.0.1"
-    """Where it listens; `::1` is loopback too."""
+    """The address to listen on; `::1` is loopback too."""
     names: tuple[str, ...] = NAMES
-    """In the certificate."""
+    """The names in the certificate."""
     not_after: dt.datetime | None = None
     default: Answer = field(default_factory=Answer)
     choose: Callable[[Request], Answer] | None = None
-    """Instead of the script."""
+    """Used instead of the script."""
     on_request: Callable[[Request, Answer], None] | None = None
     keep: bool = True
-    """Remember requests; off for benchmarks."""
+    """Record requests; off for benchmarks."""
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
     _script: deque[Answer] = field(default_factory=deque)
@@ -157,18 +154,18 @@ class Receiver:
         return f"https://{host}:{self.port}{path}"
 
     def script(self, *answers: Answer) -> None:
-        """Answer the next requests so, one each."""
+        """Script the answers to the next requests, one each."""
         self._script.extend(answers)
 
     def wait_for(self, count: int, timeout_s: float = 25.0) -> list[Request]:
-        """Wait until `count` requests have come in all."""
+        """Wait until `count` requests in total have arrived."""
         with self._came:
             came = self._came.wait_for(lambda: len(self.requests) >= count, timeout_s)
         assert came, f"{len(self.requests)} of {count} requests came in {timeout_s} s"
         return self.requests
 
     def close_connections(self) -> None:
-        """Close what is open, as a receiver does that tires of idle connections."""
+        """Close all open connections, as a server does with idle ones."""
         assert self._loop is not None
         done = threading.Event()
 
@@ -193,7 +190,7 @@ class Receiver:
         self.stop()
 
     def start(self) -> None:
-        """Serve in a thread; returns when the port is open."""
+        """Serve in a thread; return when the port is open."""
         context = self.context()
         ready = threading.Event()
 
@@ -207,7 +204,7 @@ class Receiver:
                 connection.transport.abort()
             self._loop.run_until_complete(asyncio.sleep(0))
             with warnings.catch_warnings():
-                # A connection in the middle of its handshake is nobody's yet, and cannot be closed.
+                # A connection in its TLS handshake has no protocol object yet, and cannot be closed.
                 warnings.simplefilter("ignore", ResourceWarning)
                 self._loop.close()
 
@@ -231,7 +228,7 @@ class Receiver:
         return server
 
     def context(self) -> ssl.SSLContext:
-        """Make (or find in `directory`) the CA and a certificate for `names`."""
+        """Make the CA and a certificate for `names`, or reuse those in `directory`."""
         self.directory.mkdir(parents=True, exist_ok=True)
         pem, ca = self.directory / "server.pem", self.directory / "ca.pem"
         if not (pem.exists() and ca.exists()):
@@ -245,7 +242,7 @@ class Receiver:
         return context
 
     def take(self, connection: int, head: bytes, body: bytes) -> Answer:
-        """Record one request and say how it is answered."""
+        """Record one request and choose its answer."""
         lines = head.decode("latin-1").split("\r\n")
         method, path, _ = lines[0].split(" ", 2)
         headers = {}
@@ -277,7 +274,7 @@ class Receiver:
         return answer
 
     def _verify(self, path: str, headers: dict[str, str], body: bytes) -> bool:
-        """Check the signatures; each address mostly has a secret of its own, so the last that fitted is tried first."""
+        """Check the signatures. Each address usually has its own secret, so the last one that fitted is tried first."""
         known = self._fitted.get(path, "")
         if known in self.secrets and verify([known], headers, body):
             return True
@@ -299,7 +296,9 @@ class _Connection(asyncio.Protocol):
         self._number = receiver.connections
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is not one by class
+        self.transport = cast(
+            asyncio.Transport, transport
+        )  # uvloop's transport is not a subclass of it
         self._receiver._open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -351,7 +350,7 @@ class _Connection(asyncio.Protocol):
     def _drip(self, answer: Answer) -> None:
         if self.transport.is_closing():
             return
-        # An endless body must not fill our own memory when the client stops reading.
+        # Without back-pressure, an endless body would fill the memory when the client stops reading.
         if self.transport.get_write_buffer_size() < BODY_MAX:
             self.transport.write(answer.drip)
         asyncio.get_running_loop().call_later(answer.drip_s, self._drip, answer)
@@ -366,11 +365,11 @@ def _chooser(options: argparse.Namespace) -> Callable[[Request], Answer] | None:
     if options.random:
         pairs = [part.split("=") for part in options.random.split(",")]
         answers, weights = [_named(name) for name, _ in pairs], [float(w) for _, w in pairs]
-        dice = random.Random(options.seed)
-        return lambda _: dice.choices(answers, weights)[0]
+        rng = random.Random(options.seed)
+        return lambda _: rng.choices(answers, weights)[0]
     if options.answers:
-        told = [_named(name) for name in options.answers.split(",")]
-        script = itertools.chain(told, itertools.repeat(told[-1]))
+        answers = [_named(name) for name in options.answers.split(",")]
+        script = itertools.chain(answers, itertools.repeat(answers[-1]))
         return lambda _: next(script)
     return None
 
@@ -411,7 +410,7 @@ def main() -> None:
         }
         if options.bodies:
             line["body"] = request.body.decode()
-        # One write a line, before the answer: what was answered is on record whoever is killed.
+        # One write per line, before the answer: every answered request is recorded, also if a process is killed.
         os.write(handle, json.dumps(line).encode() + b"\n")
 
     receiver = Receiver(

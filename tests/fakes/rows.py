@@ -1,4 +1,4 @@
-"""Rows with sensible members, for tests that only care about some."""
+"""Rows with sensible defaults, for tests that set only some members."""
 
 from typing import Any
 
@@ -222,6 +222,7 @@ def message(**changes: Any) -> Message:
         "seq": 1,
         "id": "0f3c0000-0000-4000-8000-000000000006",
         "mode": Mode.LIVE,
+        "imported": False,
         "sim_key": "8923301000000000012",
         "device_id": DEVICE_ID,
         "slot_index": 0,

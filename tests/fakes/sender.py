@@ -1,25 +1,25 @@
-"""A sender that answers as it is told and remembers what it was given; it opens no connection."""
+"""A sender that records its posts and returns the test's outcomes; it opens no connection."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 
-from daemon.core.delivery import Outcome
+from daemon.core.webhooks.delivery import Outcome
 
 
 def answered(status: int) -> Outcome:
-    """What a receiver that answers makes of an attempt."""
+    """Return the outcome of an attempt that the receiver answered with `status`."""
     return Outcome(status, "", None, None, 1000, connected=True)
 
 
 class FakeSender:
-    """One worker's door."""
+    """The sender of one worker."""
 
     def __init__(self, answer: Callable[[str], Outcome], posts: list[str]) -> None:
         self._answer = answer
         self._posts = posts
         self.gate: asyncio.Event | None = None
         self.headers: Mapping[str, str] = {}
-        """Of the last post."""
+        """The headers of the last post."""
         self.closed = False
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:

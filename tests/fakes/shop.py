@@ -1,4 +1,4 @@
-"""A small working shop for tests of the flows: real database, real flows, fake time and dice, one SIM with a number."""
+"""A small shop for tests of the flows: real database and flows, fake time and random numbers, one SIM with a number."""
 
 import json
 from collections.abc import Iterable
@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from daemon import wire
-from daemon.config import Config
-from daemon.core.access import ALL_SCOPES, Caller, CallerKind
-from daemon.core.model import Payment, Transaction
-from daemon.core.requests import (
+from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
+from daemon.core.inputs import (
     Answer,
     InitializeRequest,
     PhoneIdentity,
@@ -17,9 +15,14 @@ from daemon.core.requests import (
     ReconcileRequest,
     Source,
 )
+from daemon.core.model import Payment, Transaction
 from daemon.env import Env
-from daemon.flows import identify, ingest, initialize, reconcile
-from daemon.secrets import Vault
+from daemon.flows.lines import modems
+from daemon.flows.messages import ingest
+from daemon.flows.payments import initialize
+from daemon.flows.payments import reconcile as flows_reconcile
+from daemon.runtime.config import Config
+from daemon.runtime.secrets import Vault
 from daemon.store.engine import Store
 from daemon.store.rows import columns, load_all
 from tests.fakes import new_database
@@ -36,7 +39,7 @@ TELECEL_IMSI = "620020000000012"
 
 
 class FakeShop:
-    """One shop; `make` opens it and `close` ends it."""
+    """One shop; open it with `make` and close it with `close`."""
 
     def __init__(self, env: Env, clock: FakeClock, source: Source) -> None:
         self.env = env
@@ -64,7 +67,7 @@ class FakeShop:
             http_address="" if config.http.bind == "off" else "127.0.0.1:8420",
             free_bytes=lambda _folder: 80_000_000_000,
         )
-        source = await identify.identify(
+        source = await modems.identify(
             env, PhoneIdentity("/dev/ttyUSB0", IMEI, ICCID, imsi, "huawei", "E3131")
         )
         shop = cls(env, clock, source)
@@ -87,7 +90,7 @@ class FakeShop:
         self.env.store.close()
 
     async def request(self, amount_minor: int = 2500, **changes: Any) -> Transaction:
-        """Make a payment request."""
+        """Make a transaction."""
         asked = InitializeRequest(
             amount_minor=amount_minor, currency="GHS", phone_number="+233241234567", **changes
         )
@@ -98,12 +101,12 @@ class FakeShop:
         return await self.transaction(reference)
 
     def wallet(self, amount_minor: int) -> int:
-        """Put money into the wallet, and return the balance that its receipt then names."""
+        """Add money to the wallet, and return the balance for its receipt."""
         self._wallet_minor += amount_minor
         return self._wallet_minor
 
     async def read(self, *receipts: Receipt) -> ingest.Ingested:
-        """Let the phone read the parts of these receipts, in one go."""
+        """Read the parts of these receipts from the phone in one go."""
         return await self.read_pdus(pdu for receipt in receipts for pdu in receipt.pdus)
 
     async def read_pdus(self, pdus: Iterable[str]) -> ingest.Ingested:
@@ -115,7 +118,7 @@ class FakeShop:
         return await ingest.ingest(self.env, self.source, parts)
 
     async def reconcile(self, reference: str, telco_id: str, **changes: Any) -> Answer:
-        return await reconcile.reconcile(
+        return await flows_reconcile.reconcile(
             self.env,
             OWNER,
             reference,
@@ -138,7 +141,7 @@ class FakeShop:
         return load_all(model, await self.env.store.read(lambda reader: reader.all(sql)))
 
     async def values(self, sql: str) -> list[Any]:
-        """Return the rows of a query; the only column when there is one."""
+        """Return the rows of a query; plain values if it has one column."""
         rows = await self.env.store.read(lambda reader: reader.all(sql))
         return [row[0] if len(row) == 1 else row for row in rows]
 

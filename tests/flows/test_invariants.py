@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.invariants import QUESTIONS, broken_invariants
 from tests.fakes.receipts import mtn
-from tests.fakes.reviewing import endpoint
+from tests.fakes.reviews import endpoint
 from tests.fakes.shop import FakeShop
 
 COPY_MESSAGE = (
@@ -30,29 +30,29 @@ SABOTAGE = {
         "INSERT INTO sms_parts SELECT NULL, sim_key, sha256, pdu, message_id, position + 7, sent_at, storage, slot, "
         "received_at FROM sms_parts LIMIT 1"
     ),
-    "one SMS is one whole message": "UPDATE messages SET parts_seen = 1",
-    "one ID of a network is one payment": COPY_MESSAGE.format(suffix=""),
-    "a payment belongs to a message that is there": "UPDATE payments SET message_id = 'nobody'",
-    "a request is paid in its own currency": f"UPDATE transactions SET currency = 'XOF' WHERE id = {PAID}",
-    "a delivered webhook says when, and so does one that was given up": "UPDATE deliveries SET status = 'failed'",
+    "a message has as many parts as it counts": "UPDATE messages SET parts_seen = 1",
+    "one network ID is one payment": COPY_MESSAGE.format(suffix=""),
+    "a payment belongs to a stored message": "UPDATE payments SET message_id = 'nobody'",
+    "a transaction is paid in its own currency": f"UPDATE transactions SET currency = 'XOF' WHERE id = {PAID}",
+    "a delivered webhook has a time of delivery, a failed one a time of failure": "UPDATE deliveries SET status = 'failed'",
     "a payment verifies at most one transaction": (
         f"UPDATE transactions SET status = 'SUCCESS', payment_id = "
         f"(SELECT payment_id FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
     ),
-    "a payment that verified a request is held by none": (
+    "no transaction is held for a payment that verified one": (
         f"UPDATE transactions SET held_payment_id = (SELECT payment_id FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
     ),
     "a verified transaction has its payment, and no other has one": (
         f"UPDATE transactions SET status = 'SUCCESS' WHERE id = {OPEN}"
     ),
-    "a merged holder's payment is its request's": (
+    "a merged holder's payment belongs to the transaction that replaced it": (
         "UPDATE transactions SET merged_into = 'nobody' WHERE origin = 'open'"
     ),
-    "the status says what was paid": f"UPDATE transactions SET expected_minor = 7 WHERE id = {PAID}",
+    "the status agrees with the amount paid": f"UPDATE transactions SET expected_minor = 7 WHERE id = {PAID}",
     "a request is verified once, and the journal says when": AGAIN.format(
         type="transaction.verified"
     ),
-    "only what is verified is told as completed": (
+    "only a verified transaction is announced as completed": (
         f"UPDATE deliveries SET transaction_id = {OPEN} WHERE event = 'transaction.completed'"
     ),
     "what is verified is owed to somebody, where anybody takes it": (
@@ -77,16 +77,16 @@ SABOTAGE = {
     ),
     "nothing follows verification but a reversal": AGAIN.format(type="transaction.released"),
     "a request is cancelled once": 2 * (AGAIN.format(type="transaction.cancelled") + ";"),
-    "what is cancelled says when, and what waits or expired never was": (
+    "a cancelled transaction has a time of cancelling, an open or expired one has none": (
         f"UPDATE transactions SET status = 'CANCELLED' WHERE id = {OPEN}"
     ),
-    "a request waits for a person while a review of it is open": (
+    "a transaction in MANUAL_REVIEW has an open review": (
         f"UPDATE transactions SET status = 'MANUAL_REVIEW' WHERE id = {OPEN}"
     ),
     "one key of a caller has one answer": (
         "INSERT INTO idempotency_keys SELECT 's', 'k', '', 201, '', 0, 0 FROM payments"
     ),
-    "money is counted once: used, with a holder, or before a person": (
+    "a payment is counted once: used, with a holder, or in review": (
         "UPDATE payments SET standing = 'review'"
     ),
     "a transaction and its payment are of one mode": (
@@ -99,7 +99,7 @@ SABOTAGE = {
         "FROM payments"
     ),
     "the code of an open request is its own": "DELETE FROM svc_codes",
-    "totals are what is there": "UPDATE transaction_counts SET count = count + 1",
+    "the stored totals agree with the rows": "UPDATE transaction_counts SET count = count + 1",
     "nothing names a row that is not there": "UPDATE sms_parts SET message_id = 'nobody' WHERE seq = 1",
 }
 

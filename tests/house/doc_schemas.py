@@ -1,29 +1,29 @@
-"""The JSON Schemas in docs/schema, one a command: what `momo COMMAND --json` prints when all is well.
+"""The JSON Schemas in docs/schema, one per command: the output of `momo COMMAND --json` on success.
 
-A command prints the API's body unchanged, so its schema is that of the operation which it calls (the matrix of
-`tests/cli/cases.py` knows which). Parts that several share stand in `shared.json`. What only the Unix socket offers is not
-described, and has none.
+A command prints the API's body unchanged, so its schema is that of the operation which it calls (listed in the matrix
+of `tests/cli/cases.py`). Shared parts are in `shared.json`. Operations of the Unix socket alone are not described, and
+have no schema.
 """
 
 import json
 import re
 from typing import Any, Final
 
-from daemon.api.app import served
-from daemon.api.openapi import document
+from daemon.api.openapi.document import document
+from daemon.api.routes import all_routes
 from tests.cli.cases import CASES
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 SHARED: Final = "shared.json"
 ANY_CALL: Final = "api"
-"""Makes any call, so it has no schema of its own."""
+"""Calls any operation, so it has no schema of its own."""
 _PART: Final = "#/components/schemas/"
 
 
 def schemas() -> dict[str, str]:
     """Return the files: name -> text."""
     nobody: Any = None
-    made = document(served(nobody, nobody).operations, "")
+    made = document(all_routes(nobody, nobody).operations, "")
     shared = _moved(made["components"]["schemas"], "#/$defs/")
     found = {SHARED: {"$schema": DIALECT, "$defs": shared}}
     for name, case in CASES.items():
@@ -38,7 +38,7 @@ def schemas() -> dict[str, str]:
 
 
 def _answer(paths: dict[str, Any], method: str, path: str) -> dict[str, Any] | None:
-    """Return the schema of an operation's good answer; None where there is none."""
+    """Return the schema of an operation's success answer, or None."""
     for template, operations in paths.items():
         pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template))
         operation = operations.get(method.lower())
@@ -53,7 +53,7 @@ def _answer(paths: dict[str, Any], method: str, path: str) -> dict[str, Any] | N
 
 
 def _with_states(schema: Any, states: tuple[str, ...]) -> Any:
-    """Return the schema of an answer to whose `data` a command adds the word of a state."""
+    """Return the schema of an answer whose `data` gets the command's status word."""
     if not states:
         return schema
     word = {"type": "string", "enum": list(states), "examples": [states[0]]}
@@ -66,7 +66,7 @@ def _with_states(schema: Any, states: tuple[str, ...]) -> Any:
 
 
 def _moved(value: Any, place: str) -> Any:
-    """Return a schema whose references point to where the shared parts stand now."""
+    """Return a schema with its references changed to the location of the shared parts."""
     if isinstance(value, dict):
         return {
             key: one.replace(_PART, place) if key == "$ref" else _moved(one, place)

@@ -1,6 +1,6 @@
 """The tables in the documents that are made from the code. `python -m tests.house.doc_tables` writes them.
 
-Each stands between `<!-- table: NAME -->` and `<!-- end -->`; a test holds the documents to them.
+Each is between `<!-- table: NAME -->` and `<!-- end -->`; a test checks that they are up to date.
 """
 
 import re
@@ -8,17 +8,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from daemon.api.app import served
-from daemon.api.docs_page import kind
-from daemon.api.docs_page import rows as members
-from daemon.api.openapi import document
-from daemon.core.errors import ERRORS
+from daemon.api.openapi.document import document
+from daemon.api.openapi.pages import kind
+from daemon.api.openapi.pages import rows as members
+from daemon.api.routes import all_routes
+from daemon.error_table import ERRORS
 from daemon.wire import ErrorCode
-from momo_cli.commands import COMMANDS
 from momo_cli.errors import ERRORS as ROWS
-from momo_cli.exits import EXIT_CODES
-from momo_cli.reference import markdown
-from tests.fakes.rows_of_the_interface import (
+from momo_cli.exit_codes import EXIT_CODES
+from momo_cli.frame.command_table import COMMANDS
+from momo_cli.frame.reference import markdown
+from momo_cli.frame.topics import error_message
+from tests.fakes.api_rows import (
     FIELD_TEST,
     Row,
     delivery_rows,
@@ -40,7 +41,7 @@ def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def errors() -> str:
-    """Every code of the API: status, what happened, what to do, and the exit code of `momo`."""
+    """Return every error code of the API: status, meaning, advice, and the exit code of `momo`."""
     rows = [
         (f"`{code}`", str(spec.http_status), spec.message, spec.hint, str(ROWS[code].exit_code))
         for code, spec in sorted(ERRORS.items(), key=lambda item: item[1].http_status)
@@ -49,7 +50,7 @@ def errors() -> str:
 
 
 def program_errors() -> str:
-    """The codes that only the programs themselves say."""
+    """Return the codes that only the programs themselves raise."""
     rows = [
         (f"`{code}`", ROWS[code].sentence, str(ROWS[code].exit_code))
         for code in ErrorCode
@@ -59,13 +60,13 @@ def program_errors() -> str:
 
 
 def troubleshooting() -> str:
-    """Every code: what it means to the person at the keyboard, and what to type next."""
+    """Return every code as the command line shows it: the message, the commands to type next, the exit code."""
     return _table(
         ("code", "what happened", "type", "exit"),
         [
             (
                 f"`{code}`",
-                ROWS[code].sentence,
+                error_message(code),
                 "; ".join(f"`{command}`" for command in ROWS[code].next) or "nothing: wait",
                 str(ROWS[code].exit_code),
             )
@@ -75,18 +76,18 @@ def troubleshooting() -> str:
 
 
 def commands() -> str:
-    """Every command."""
+    """Return every command."""
     rows = [(f"`momo {name}`", info.panel, info.summary) for name, info in COMMANDS.items()]
     return _table(("command", "for", "what it does"), rows)
 
 
 def reference() -> str:
-    """Every command with its flags and examples."""
+    """Return every command with its flags and examples."""
     return markdown().rstrip()
 
 
 def exit_codes() -> str:
-    """Every exit code."""
+    """Return every exit code."""
     return _table(
         ("code", "name", "meaning"),
         [(str(row.code), row.name, row.meaning) for row in EXIT_CODES],
@@ -94,7 +95,7 @@ def exit_codes() -> str:
 
 
 def operations() -> str:
-    """Every operation of the API: what it does and what a key needs."""
+    """Return every operation of the API: its summary and the scope that a key needs."""
     rows = []
     for path, methods in _api()["paths"].items():
         for method, each in methods.items():
@@ -106,7 +107,7 @@ def operations() -> str:
 
 
 def request_fields() -> str:
-    """Every field of every body and query."""
+    """Return every field of every body and query."""
     made, rows = _api(), []
     shapes = made["components"]["schemas"]
     for methods in made["paths"].values():
@@ -128,7 +129,7 @@ def request_fields() -> str:
 
 
 def answer_fields() -> str:
-    """Every field of every object that is answered."""
+    """Return every field of every object in an answer."""
     shapes = _api()["components"]["schemas"]
     rows = [
         (name, f"`{row.name}`", row.kind, row.note)
@@ -140,7 +141,7 @@ def answer_fields() -> str:
 
 
 def rows_of_fields() -> str:
-    """Every row of the interface's tables of fields; each is a test of the same name."""
+    """Return every row of the API's tables of fields; each is a test of the same name."""
     return _table(
         ("table", "field", "test"),
         [
@@ -155,12 +156,12 @@ def rows_of_fields() -> str:
 
 
 def rows_of_the_rest() -> str:
-    """Every row of the other tables, with its test."""
+    """Return every row of the other tables, with its test."""
     return _rows((*other_rows(), *error_rows()))
 
 
 def rows_of_delivery() -> str:
-    """Every row of the state table of deliveries, and every promise about them, with its test."""
+    """Return every row of the state table of deliveries and every guarantee of them, with its test."""
     return _rows(delivery_rows())
 
 
@@ -173,7 +174,7 @@ def _rows(rows: Sequence[Row]) -> str:
 
 def _api() -> dict[str, Any]:
     nobody: Any = None
-    return document(served(nobody, nobody).operations, "")
+    return document(all_routes(nobody, nobody).operations, "")
 
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
@@ -194,7 +195,7 @@ _PLACE: Final = re.compile(r"<!-- table: ([a-z ]+) -->\n(.*?)<!-- end -->", re.D
 
 
 def filled(text: str) -> str:
-    """Return a document with its tables as they should be."""
+    """Return a document with its tables brought up to date."""
     return _PLACE.sub(
         lambda match: f"<!-- table: {match.group(1)} -->\n{TABLES[match.group(1)]()}\n<!-- end -->",
         text,
@@ -202,7 +203,7 @@ def filled(text: str) -> str:
 
 
 def write() -> None:
-    """Bring all documents and the JSON Schemas up to date."""
+    """Write the tables of all documents and the JSON Schemas."""
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text()
         if filled(text) != text:

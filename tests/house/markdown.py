@@ -1,4 +1,4 @@
-"""What stands in a Markdown document: its links, its headings as a browser names them, its blocks of commands."""
+"""The parts of a Markdown document: links, heading anchors, and blocks of commands."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 GUIDES: Final = (ROOT / "README.md", ROOT / "docs/getting-started.md")
-"""Whose commands are run as they stand."""
+"""Documents whose commands a test runs unchanged."""
 
 _FENCE: Final = re.compile(
     r"^(?P<mark>```+|~~~+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=mark)$", re.MULTILINE | re.DOTALL
@@ -21,10 +21,10 @@ class Block:
     """One fenced block.
 
     Attributes:
-        kind: `sh` is run as it stands; `console` needs what `note` says; `text` is a picture or an answer.
-        text: What is between the fences.
-        note: The line right above, when it says what the block needs; else empty.
-        line: Where it begins, from 1.
+        kind: `sh` is run unchanged; `console` needs the condition in `note`; `text` is a picture or an answer.
+        text: The text between the fences.
+        note: The line right above, if it states a condition; else empty.
+        line: The number of its first line, from 1.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the fenced blocks of a document, in their order."""
+    """Return the fenced blocks of a document in order."""
     found = []
     for fence in _FENCE.finditer(text):
         before = text[: fence.start()].rstrip().rpartition("\n")[2]
@@ -50,7 +50,7 @@ def prose(text: str) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """Return what may stand behind a `#`: each heading as forges name it."""
+    """Return the anchors of a document: each heading as forges name it."""
     found: set[str] = set()
     for heading in re.findall(r"^#{1,6} (.+)$", _FENCE.sub("", text), re.MULTILINE):
         plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
@@ -63,5 +63,5 @@ def anchors(text: str) -> set[str]:
 
 
 def links(text: str) -> list[str]:
-    """Return the targets of links and pictures, as they are written."""
+    """Return the targets of links and pictures as written."""
     return re.findall(r"\]\(([^)\s]+)\)", prose(text))

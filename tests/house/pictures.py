@@ -1,7 +1,7 @@
 """The pictures of `momo lines`, `momo today` and `momo watch`: `make picture` draws them from a real run.
 
-A throw-away shop with the real programs and an emulated phone takes a few payments; then each command runs on a
-terminal of its own (a pty), and what it showed is drawn by rich as an SVG that loads nothing from anywhere.
+A throw-away shop with the real programs and an emulated phone takes a few payments. Then each command runs on its own
+terminal (a pty), and rich draws the output as an SVG without external resources.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from daemon.demo.shop import Shop
-from daemon.modem.pdu import encode_deliver
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn_receipt
 from tests.house.markdown import ROOT
 
@@ -32,7 +32,7 @@ PICTURES: Final = {"lines": 72, "today": 72, "watch": 80}
 ROWS: Final = 24
 WAIT_S: Final = 20.0
 QUIET_S: Final = 0.7
-"""After the last sale has come in; the cashier's screen is drawn once a second, and sooner while something comes in."""
+"""Wait after the last sale; the cashier's screen is drawn once a second, and sooner on an event."""
 NUMBER: Final = "0244124567"
 SALES: Final = (
     # asked, paid, customer, whether the code is typed
@@ -48,7 +48,7 @@ _FONT: Final = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
 
 
 def draw(into: Path) -> None:
-    """Draw all of them into a folder."""
+    """Draw all pictures into a folder."""
     into.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="momo-") as folder, Shop(Path(folder)) as shop:
         open_shop(shop)
@@ -84,7 +84,7 @@ def open_shop(shop: Shop) -> None:
 
 
 def screen(shop: Shop, command: str, columns: int) -> str:
-    """Return what a command shows on a terminal, with its colours and nothing else of a terminal's."""
+    """Return a command's output on a terminal, with only the colours of the terminal codes."""
     environ = {
         **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")},
         "MOMO_HOME": str(shop.home), "TERM": "xterm-256color", "LANG": "C.UTF-8", "MOMO_PAGER": "cat",
@@ -112,7 +112,7 @@ def screen(shop: Shop, command: str, columns: int) -> str:
 
 
 def last_screen(said: str) -> str:
-    """Return what stood there last: the last whole screen, or all that was printed."""
+    """Return the last screen: the last whole one, or all output."""
     inside = re.search(r"\x1b\[\?1049h(.*?)\x1b\[\?1049l", said, re.DOTALL)
     frames = re.split(r"\x1b\[H", inside[1] if inside else said)
     shown = [_NOT_COLOUR.sub("", frame).replace("\r", "") for frame in frames]
@@ -120,7 +120,7 @@ def last_screen(said: str) -> str:
 
 
 def svg(shown: str, title: str, columns: int) -> str:
-    """Return a picture of it, in the reader's own fixed-width font."""
+    """Return an SVG of the output, in the reader's own fixed-width font."""
     with Path(os.devnull).open("w") as nowhere:
         console = Console(file=nowhere, record=True, width=columns, force_terminal=True)
         console.print(Text.from_ansi(shown), highlight=False)

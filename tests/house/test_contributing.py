@@ -1,4 +1,4 @@
-"""Whoever wants to change something is sent to a place that is there."""
+"""The table of places in CONTRIBUTING.md names existing files, names and commands."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ NAME = re.compile(r"`([A-Z]+s?|[A-Z]\w+)`")
 
 
 def files(cell: str) -> list[list[Path]]:
-    """For each place that is named in a cell, the files that it stands for."""
+    """Return the files for each place named in a cell."""
     return [
         sorted(ROOT.glob(re.sub(r"<\w+>", "*", place).rstrip("/"))) for place in PLACE.findall(cell)
     ]

@@ -1,4 +1,4 @@
-"""What the documents say is what the program does."""
+"""The documents agree with the code."""
 
 import re
 import tomllib
@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from daemon.config import Config
-from daemon.core.errors import ERRORS
+from daemon.core.webhooks.delivery import TRANSITIONS
+from daemon.error_table import ERRORS
+from daemon.runtime.config import Config
 from daemon.wire import ErrorCode
-from tests.house import doc_tables
+from tests.house import architecture_map, doc_tables
 from tests.house.markdown import DOCUMENTS
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ def test_every_error_code_is_explained() -> None:
 
 
 def settings() -> dict[str, Any]:
-    """`section.key` -> default, as TOML writes it."""
+    """Return `section.key` -> default, as TOML writes it."""
     found: dict[str, Any] = {}
     config = Config()
     for section in fields(Config):
@@ -50,7 +51,7 @@ def settings() -> dict[str, Any]:
 
 
 def documented() -> dict[str, Any]:
-    """The same, as `docs/configuration.md` says."""
+    """Return the same from `docs/configuration.md`."""
     found: dict[str, Any] = {}
     section = ""
     for line in (DOCS / "configuration.md").read_text().splitlines():
@@ -65,19 +66,58 @@ def test_every_setting_is_documented_with_its_default() -> None:
     assert documented() == settings()
 
 
-def test_every_decision_has_context_decision_and_consequences() -> None:
+def test_decisions_are_few_and_short_and_their_titles_state_them() -> None:
     decisions = sorted((DOCS / "decisions").glob("*.md"))
-    numbers = [int(path.name[:4]) for path in decisions]
-    assert numbers == list(range(1, len(decisions) + 1))
+    assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
+    assert len(decisions) <= 25
     for path in decisions:
         text = path.read_text()
-        assert text.startswith(f"# {int(path.name[:4])}. ")
+        title = text.partition("\n")[0].removeprefix(f"# {int(path.name[:4])}. ")
+        slug = re.sub(r"[^a-z0-9]+", "-", title.lower().replace("'", "")).strip("-")
+        assert path.stem == f"{path.name[:4]}-{slug}"
+        assert re.match(r"(Use|Store|Do not|Require|Search|Send|Lease|Keep)\b", title), title
         for part in ("**Context.**", "**Decision.**", "**Consequences.**"):
             assert part in text, path.name
+        assert len(text.split()) <= 250, path.name
+
+
+GENERATED = {"api.md", "cli.md", "errors.md", "rows.md"}
+
+
+def test_documents_stay_short_enough_to_be_read() -> None:
+    written = [
+        path
+        for path in DOCS.rglob("*.md")
+        if path.name not in GENERATED and path.parent.name != "schema"
+    ]
+    assert sum(len(path.read_text().split()) for path in written) <= 20_000
+
+
+def test_diagram_of_a_delivery_shows_its_transitions() -> None:
+    drawn = re.findall(
+        r"^    (\w+) --> (\w+): (\w+)$", (DOCS / "architecture.md").read_text(), re.MULTILINE
+    )
+    assert sorted(drawn) == sorted(
+        (str(before), str(after), str(event))
+        for before, events in TRANSITIONS.items()
+        for event, after in events.items()
+    )
+
+
+def test_map_shows_the_packages_as_they_are() -> None:
+    assert architecture_map.PICTURE.read_text() == architecture_map.svg(), "run: make picture"
+
+
+def test_places_to_look_exist() -> None:
+    text = (DOCS / "architecture.md").read_text().partition("## Where to look")[2]
+    places = re.findall(r"`((?:\w+/)+[\w.<>]*)`", text)
+    assert len(places) > 15
+    for place in places:
+        assert list(ROOT.glob(re.sub(r"<\w+>", "*", place).rstrip("/"))), place
 
 
 def test_receiver_of_the_guide_accepts_our_signatures_and_nothing_else() -> None:
-    # The vector of the specification (decisions.md section 6).
+    # The test vector of decisions.md section 6.
     code = re.findall(r"```python\n(.*?)```", (DOCS / "webhooks.md").read_text(), re.DOTALL)
     code = [block for block in code if "def verified" in block]
     assert len(code) == 1

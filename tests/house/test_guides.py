@@ -1,4 +1,4 @@
-"""The documents can be read on their own: no dead link, and no block of commands that is neither run nor marked."""
+"""The documents have no dead link, and every block of commands is run by a test or states a condition."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ COMMAND = re.compile(r"^(?:\$ |(?:sudo )?(?:momo|make|git|curl|pip) )", re.MULTI
 
 
 def dead(path: Path, text: str) -> list[str]:
-    """The links of one document that lead nowhere."""
+    """Return the dead links of one document."""
     found = []
     for link in links(text):
         if re.match(r"[a-z][a-z0-9+.-]*:", link):
@@ -50,7 +50,7 @@ def test_the_index_leads_to_every_document() -> None:
 
 
 def unmarked(text: str) -> list[Block]:
-    """Blocks of a guide that nobody runs and that do not say why."""
+    """Return a guide's blocks that no test runs and that state no condition."""
     return [
         block
         for block in blocks(text)

@@ -1,4 +1,4 @@
-"""The pictures in the documents are of what the program shows, and load nothing."""
+"""The pictures in the documents show the program's output and load nothing."""
 
 import re
 import xml.etree.ElementTree as ET

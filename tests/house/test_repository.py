@@ -1,4 +1,4 @@
-"""What is in the repository speaks of the project alone, and what it installs is pinned."""
+"""The repository names no private machine, and every installed package is pinned."""
 
 import re
 import subprocess
@@ -13,19 +13,19 @@ MACHINE = re.compile(
     r"(?<![\w.~$})])/(?:work|workspace|opt|mnt|srv|root|home|Users)/\w"
     r"|find[-]links|index[-]url|extra[-]index"
 )
-"""Places that are on somebody's machine and on no other."""
+"""Paths that exist on one developer's machine only."""
 NO_INDEX = re.compile("--no-emit-(?:find[-]links|index[-]url)")
-"""How a pin is made to hold none."""
+"""Marks a line that may contain such a host."""
 REGISTRY = re.compile(
     r"\b(?:pypi|pythonhosted|npmjs|yarnpkg|crates|rubygems|packagist|anaconda|(?:proxy|sum)[.]golang)"
     r"[.](?:org|com|io)\b",
     re.IGNORECASE,
 )
-"""Hosts that packages are fetched from: which one is the business of who installs."""
+"""Hosts of package registries; the choice of registry is up to the installer."""
 
 
 def committed() -> list[Path]:
-    """Every text file that is committed, or would be with the next commit."""
+    """Return every text file that is committed, or would be with the next commit."""
     try:
         done = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -64,7 +64,7 @@ def test_the_hosts_of_registries_are_known() -> None:
 
 
 def pins(name: str) -> dict[str, set[str]]:
-    """Package -> its versions in one set of requirements; two where Pythons differ."""
+    """Return package -> its versions in one set of requirements; two where Pythons differ."""
     found: dict[str, set[str]] = {}
     text = (ROOT / name).read_text()
     for package, version in re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", text, re.MULTILINE):

@@ -1,6 +1,6 @@
-"""Each row of the interface and of delivery has its test."""
+"""Each row of the tables of the API and of delivery has its test."""
 
-from tests.fakes import rows_of_the_interface as rows
+from tests.fakes import api_rows as rows
 
 
 def test_every_row_names_a_test_that_exists() -> None:

@@ -1,4 +1,4 @@
-"""The JSON Schemas of the commands: up to date, whole, and what the commands print fits them."""
+"""The JSON Schemas of the commands are up to date and complete, and the output of the commands fits them."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_they_are_up_to_date() -> None:
 
 
 def whole(name: str) -> dict[str, Any]:
-    """Return a schema with what it refers to inside."""
+    """Return a schema with its shared definitions included."""
     inside = MADE[name].replace(f"{SHARED}#", "#")
     made: dict[str, Any] = json.loads(inside)
     return {**made, "$defs": json.loads(MADE[SHARED])["$defs"]}

@@ -1,6 +1,7 @@
-"""SQL stays in the subset that PostgreSQL shares, so that a big shop may move one day (architecture.md)."""
+"""SQL stays in the subset shared with PostgreSQL, and every list with a limit has a unique order."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,28 +9,42 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-STORE = sorted((ROOT / "daemon/store").glob("*.py"))
+STORE = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "daemon/store").rglob("*.py"))
 ONLY_SQLITE = re.compile(
     r"\b(?:IFNULL|GROUP_CONCAT|STRFTIME|DATETIME|JULIANDAY|UNIXEPOCH|TOTAL|IIF|INSTR|PRINTF|JSON_EACH)\s*\("
     r"|\bINSERT OR\b|\bREPLACE INTO\b|\bGLOB\b|\bNOCASE\b|\bROWID\b|\bWITHOUT ROWID\b",
     re.IGNORECASE,
 )
 GREATEST = re.compile(r"\b(?:MAX|MIN)\s*\(", re.IGNORECASE)
+LIMITED = re.compile(r"\bORDER BY ((?:[^()]|\((?:[^()]|\([^()]*\))*\))*?) LIMIT\b")
+UNIQUE = {
+    "seq",
+    # The payments of one number are grouped by name and currency.
+    "p.payer_phone, MAX(p.payer_name), p.currency",
+    # Each transaction has a pair of names once.
+    "n.transaction_id",
+    # `select_page`; the orders that its callers pass are checked below.
+    "order",
+}
 
 
-def statements(file: Path) -> Iterator[str]:
-    """The texts of a file that are SQL; what is put into them is a blank."""
-    tree = ast.parse(file.read_text("utf-8"))
-    for node in ast.walk(tree):
+def statements(file: str) -> Iterator[str]:
+    """Yield the texts of a file, with each inserted name replaced by its constant's value, if any."""
+    known = vars(importlib.import_module(file.removesuffix(".py").replace("/", ".")))
+    for node in ast.walk(ast.parse((ROOT / file).read_text("utf-8"))):
         if isinstance(node, ast.JoinedStr):
-            parts = (part.value if isinstance(part, ast.Constant) else " " for part in node.values)
-            text = "".join(map(str, parts))
+            yield "".join(_part(part, known) for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value
-        else:
-            continue
-        if re.search(r"\b(?:SELECT|UPDATE|INSERT|DELETE|CASE|WHERE)\b", text) or "MAX(" in text:
-            yield text
+            yield node.value
+
+
+def _part(part: ast.expr, known: dict[str, object]) -> str:
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    assert isinstance(part, ast.FormattedValue)
+    name = ast.unparse(part.value)
+    value = known.get(name)
+    return value if isinstance(value, str) else name
 
 
 def arguments(text: str, begin: int) -> int:
@@ -43,9 +58,36 @@ def arguments(text: str, begin: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("file", STORE, ids=lambda file: file.name)
-def test_the_store_speaks_what_postgresql_speaks_too(file: Path) -> None:
+def is_unique(order: str) -> bool:
+    """Return whether the last columns of an order are unique."""
+    plain = re.sub(r" (?:DESC|ASC|order)\b", "", order.strip())
+    return plain.rpartition(".")[2].rpartition(" ")[2] == "seq" or any(
+        plain.endswith(columns) for columns in UNIQUE
+    )
+
+
+@pytest.mark.parametrize("file", STORE)
+def test_the_store_speaks_what_postgresql_speaks_too(file: str) -> None:
     for text in statements(file):
+        if not re.search(r"\b(?:SELECT|UPDATE|INSERT|DELETE|CASE|WHERE)\b|MAX\(", text):
+            continue
         assert ONLY_SQLITE.search(text) is None, text
         for found in GREATEST.finditer(text):
             assert arguments(text, found.end()) == 1, f"GREATEST and LEAST in PostgreSQL: {text}"
+
+
+def test_a_limited_list_has_one_order_only() -> None:
+    """Rows of one time come in the same order each time, so that no page repeats or omits one."""
+    orders = [
+        (file, order)
+        for file in STORE
+        for text in statements(file)
+        for order in LIMITED.findall(text)
+    ]
+    orders += [
+        (file, order)
+        for file in STORE
+        for order in re.findall(r"\border=\"([^\"]+)\"", (ROOT / file).read_text("utf-8"))
+    ]
+    assert len(orders) > 50
+    assert [one for one in orders if not is_unique(one[1])] == []

@@ -1,4 +1,4 @@
-"""The udev rule that is handed out: it is one that udev reads, and names just the makers that momo serves."""
+"""The udev rule in packaging/ has valid syntax and names exactly the modem makers that momo supports."""
 
 import re
 import shutil
@@ -58,7 +58,7 @@ def test_it_names_the_makers_that_momo_looks_for_and_no_others() -> None:
 
 
 def test_it_sorts_before_the_rules_by_which_modem_manager_chooses() -> None:
-    """80-mm-candidate.rules tags what ModemManager may take."""
+    """80-mm-candidate.rules tags the ports that ModemManager may take."""
     assert FILE.name < "80-mm-candidate.rules"
     assert FILE.suffix == ".rules"
 

@@ -1,7 +1,4 @@
-"""The deliver loop: what is owed goes out at once, fairly, and a graceful stop loses nothing.
-
-Longer than 300 lines because the loop is watched at work: what it does at once, one by one, and when it ends.
-"""
+"""The deliver loop: what is owed goes out at once, fairly, and a graceful stop loses nothing."""
 
 import asyncio
 import contextlib
@@ -14,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from daemon.config import Config, Webhooks
-from daemon.core.delivery import Outcome
 from daemon.core.model import Delivery
-from daemon.core.precedence import Precedence
-from daemon.log import Log
-from daemon.loops.deliver import DeliverLoop
-from daemon.store import endpoints
-from daemon.store.attempt_record import Ended
-from daemon.store.leasing import ONE_EACH
+from daemon.core.webhooks.delivery import Outcome
+from daemon.core.webhooks.fair_queue import LivePriority
+from daemon.loops.deliveries import DeliverLoop
+from daemon.runtime.config import Config, Webhooks
+from daemon.runtime.log import Log
+from daemon.store.webhooks import endpoints
+from daemon.store.webhooks.attempts import EndedAttempt
+from daemon.store.webhooks.leasing import NO_PREFETCH
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn
@@ -303,7 +300,7 @@ async def test_a_graceful_stop_lets_attempts_in_flight_finish(shop: FakeShop) ->
 async def test_a_stop_while_deliveries_are_leased_sends_and_keeps_none_of_them(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from daemon.flows import deliver
+    from daemon.flows.webhooks import deliver
 
     await add_endpoint(shop, "e1")
     await owe(shop, 2)
@@ -407,7 +404,7 @@ async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(
 async def test_nothing_in_bulk_or_of_a_backlog_begins_while_something_live_is_on_its_way(
     shop: FakeShop, behind: str
 ) -> None:
-    class Busy(Precedence):
+    class Busy(LivePriority):
         is_asked = False
         is_live = True
 
@@ -416,7 +413,7 @@ async def test_nothing_in_bulk_or_of_a_backlog_begins_while_something_live_is_on
             return 0.001 if self.is_live else 0.0
 
     precedence = Busy()
-    shop.env = replace(shop.env, precedence=precedence)
+    shop.env = replace(shop.env, live_priority=precedence)
     await add_endpoint(shop, "e1")
     await add_endpoint(shop, "e2")
     await owe(shop, 1)
@@ -440,14 +437,14 @@ async def test_nothing_in_bulk_or_of_a_backlog_begins_while_something_live_is_on
 async def test_a_stop_begins_nothing_more_in_bulk(shop: FakeShop) -> None:
     asked = asyncio.Event()
 
-    class Busy(Precedence):
+    class Busy(LivePriority):
         def wait_s(self, now: float, waited_s: float) -> float:
             if asked.is_set():
                 return 0.0
             asked.set()
             return 0.001
 
-    shop.env = replace(shop.env, precedence=Busy())
+    shop.env = replace(shop.env, live_priority=Busy())
     await add_endpoint(shop, "e1")
     await owe(shop, 1)
     await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
@@ -467,8 +464,10 @@ async def test_what_did_not_begin_is_due_again_also_when_something_else_cannot_b
     poison, good = await outbox.lease(shop)
     loop = DeliverLoop(shop.env, lambda: FakeSender(lambda url: answered(200), []), Log(io.StringIO()))  # fmt: skip
     broken: Any = None
-    loop._ended = [Ended(poison, broken, outbox.LINK, outbox.POLICY, shop.clock.now_us(), 0.5)]
+    loop._ended = [
+        EndedAttempt(poison, broken, outbox.LINK, outbox.POLICY, shop.clock.now_us(), 0.5)
+    ]
     loop._unsent = [good]
-    await loop._write(0, ONE_EACH)
+    await loop._write(0, NO_PREFETCH)
     leases = [row.leased_until is None for row in await shop.rows(Delivery, "deliveries")]
     assert leases == [False, True]

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from daemon.log import Log
 from daemon.loops.notices import NoticeLoop
-from daemon.notices.channels import NotSent
-from daemon.store import events, notice_outbox
+from daemon.runtime.log import Log
+from daemon.sender.owner_notices import NotSent
+from daemon.store import journal
 from daemon.store.engine import Tx
+from daemon.store.upkeep import notices
 from daemon.wire import Mode
 from tests.fakes.shop import FakeShop
 from tests.fakes.waiting import until
@@ -37,7 +38,7 @@ async def happens(shop: FakeShop, kind: str, **facts: Any) -> None:
     now = shop.clock.now_us()
 
     def job(tx: Tx) -> None:
-        events.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts)
+        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts)
 
     await shop.env.store.write(job)
 
@@ -66,7 +67,7 @@ async def test_what_happens_while_it_runs_goes_out_over_every_channel(
     again = asyncio.create_task(NoticeLoop(shop.env, channels, Log(io.StringIO())).run())
     await until(lambda: len(broken.sent) == 2)
     async with asyncio.timeout(10):
-        while await shop.env.store.read(notice_outbox.next_due) is not None:  # noqa: ASYNC110 -- a database tells nobody
+        while await shop.env.store.read(notices.next_due) is not None:  # noqa: ASYNC110 -- a database tells nobody
             await asyncio.sleep(0.01)  # sent, and being written down
     again.cancel()
     await asyncio.gather(again, return_exceptions=True)

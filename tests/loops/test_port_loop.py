@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.self_check import Soundness
-from daemon.log import Log
+from daemon.core.upkeep.self_check import DatabaseState
 from daemon.loops.modems import PortLoop
-from daemon.modem import session_values as said
+from daemon.modem.session import events as said
+from daemon.runtime.log import Log
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, FakeShop
 from tests.fakes.waiting import until
@@ -103,17 +103,17 @@ async def test_a_part_waits_only_a_moment_for_one_that_does_not_come(shop: FakeS
 async def test_on_a_damaged_shop_messages_stay_on_their_sim_until_it_is_sound(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.loops.modems.STORE_AGAIN_S", 0.01)
+    monkeypatch.setattr("daemon.loops.modems.STORE_RETRY_S", 0.01)
     loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
     link: Any = Listening()
-    shop.env.self_check.found = Soundness.DAMAGED
+    shop.env.self_check.found = DatabaseState.DAMAGED
     loop._heard([identified(ICCID), said.Ready(), read(1, FIRST)])
     task = asyncio.create_task(loop._store(link, link))
     await until(lambda: loop.state.state == "not_storing")
     assert "the database is damaged" in loop.state.detail
     assert link.parts == []
     assert await shop.values("SELECT slot FROM sms_parts") == []
-    shop.env.self_check.found = Soundness.OK
+    shop.env.self_check.found = DatabaseState.OK
     await until(lambda: bool(link.parts))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

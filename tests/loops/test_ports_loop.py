@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from daemon.config import Config, Modems
+from daemon.emulator.phone import Phone
+from daemon.emulator.pty import PhonePort
+from daemon.emulator.quirks import FAMILIES
+from daemon.emulator.sim import Identity
 from daemon.env import Env
-from daemon.log import Log
 from daemon.loops.ports import Ports, SleepWatch
-from daemon.modem.emulated import Identity, Phone
-from daemon.modem.emulated_families import FAMILIES
-from daemon.modem.emulated_pty import PhonePort
-from daemon.system import SystemClock
+from daemon.runtime.config import Config, Modems
+from daemon.runtime.log import Log
+from daemon.runtime.system import SystemClock
 from tests.fakes.clock import FakeClock
 from tests.fakes.shop import FakeShop
 from tests.fakes.waiting import until
@@ -87,7 +88,7 @@ async def test_a_hilink_stick_is_not_ready_and_says_what_to_do(tmp_path: Path) -
         async with running(tmp_path, phone) as (ports, _):
             await until(lambda: all_are(ports, "hilink"))
             assert ports.states()[0].detail == (
-                "this stick keeps its messages to itself: its firmware says HiLink"
+                "this stick does not pass its messages to the computer: its firmware says HiLink"
             )
             assert ports.states()[0].next_step.startswith("read them at http://192.168.8.1")
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import Config, Modems
-from daemon.log import Log
+from daemon.emulator.phone import Phone
+from daemon.emulator.pty import PhonePort
+from daemon.emulator.quirks import GENERIC, HUAWEI, Family
 from daemon.loops.ports import Ports
-from daemon.modem.emulated import Family, Phone
-from daemon.modem.emulated_families import GENERIC, HUAWEI
-from daemon.modem.emulated_pty import PhonePort
-from daemon.modem.pdu import encode_deliver
-from daemon.system import SystemClock
+from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.runtime.config import Config, Modems
+from daemon.runtime.log import Log
+from daemon.runtime.system import SystemClock
 from tests.fakes.receipts import STARTED
 from tests.fakes.shop import FakeShop
 from tests.fakes.waiting import until

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from daemon.config import Config, Modems
-from daemon.flows.store_pin import store_pin
-from daemon.log import Log
+from daemon.emulator.phone import Phone
+from daemon.emulator.pty import PhonePort
+from daemon.emulator.quirks import FAMILIES
+from daemon.emulator.sim import Identity
+from daemon.flows.lines.sims import store_pin
 from daemon.loops.modems import PhoneState, PortLoop
-from daemon.modem.emulated import Identity, Phone
-from daemon.modem.emulated_families import FAMILIES
-from daemon.modem.emulated_pty import PhonePort
-from daemon.store import sim_pins
-from daemon.system import SystemClock
+from daemon.runtime.config import Config, Modems
+from daemon.runtime.log import Log
+from daemon.runtime.system import SystemClock
+from daemon.store.lines import sim_pins
 from tests.fakes.shop import OWNER, FakeShop
 from tests.fakes.waiting import until
 
@@ -126,9 +127,9 @@ async def test_a_try_that_a_crash_swallowed_is_not_made_again(bench: Bench) -> N
     await bench.shop.env.store.write(lambda tx: sim_pins.put(tx, LOCKED.iccid, sealed, 1))
     pin = await bench.shop.env.store.read(lambda reader: sim_pins.get(reader, LOCKED.iccid))
     assert pin is not None
-    assert await bench.shop.env.store.write(lambda tx: sim_pins.take(tx, pin, 2))
+    assert await bench.shop.env.store.write(lambda tx: sim_pins.begin_try(tx, pin, 2))
     state = bench.start()
-    await until(lambda: "never said" in state.detail)
+    await until(lambda: "did not report" in state.detail)
     await asyncio.sleep(0.3)
     assert typed(bench.phone) == []
     assert state.next_step == f"momo sims pin {name}:0"

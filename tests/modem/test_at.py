@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.modem import at
-from daemon.modem.at import Codec, Error, ErrorKind, Fill, Header
+from daemon.modem.session import at
+from daemon.modem.session.at import Codec, Error, ErrorKind, Fill, Header
 
 
 def lines_of(*pieces: bytes) -> list[str]:
@@ -164,7 +164,7 @@ def test_read_header_gives_status_and_length(line: str, header: Header | None) -
     ("line", "length"), [("+CMT: ,25", 25), ("+CMT:25", 25), ("+CDS: 30", 30), ("+CMT: x", None)]
 )
 def test_header_of_a_message_in_no_slot_gives_its_length(line: str, length: int | None) -> None:
-    assert at.unasked_header(line) == (None if length is None else Header(-1, 0, length))
+    assert at.unsolicited_header(line) == (None if length is None else Header(-1, 0, length))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.modem import at
-from daemon.modem.at import Unasked
+from daemon.modem.session import at
+from daemon.modem.session.at import UnsolicitedKind
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_iccid_begins_with_89_whichever_way_round_it_comes(line: str, iccid: str
     ],
 )
 def test_bare_answer_has_no_name_and_no_quotes(line: str, text: str) -> None:
-    assert at.bare(line) == text
+    assert at.answer_value(line) == text
 
 
 @pytest.mark.parametrize(
@@ -116,38 +116,38 @@ def test_fields_stand_between_commas_outside_quotes(line: str, fields: list[str]
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        ('+CMTI: "SM",1', Unasked.NOTICE),
-        ("+CMT: ,25", Unasked.MESSAGE),
-        ("+CDS: 25", Unasked.REPORT),
-        ("RDY", Unasked.REBOOTED),
-        ("+CPIN: READY", Unasked.REBOOTED),
-        ("+CPIN: NOT READY", Unasked.SIM_OUT),
-        ("+CPIN: NOT INSERTED", Unasked.SIM_OUT),
-        ("^SIMST:255,0", Unasked.SIM_OUT),
-        ("^SIMST:1", Unasked.KNOWN),
-        ("+QUSIM: 0", Unasked.SIM_OUT),
-        ("+CSMINS: 1,0", Unasked.SIM_OUT),
-        ("+WIND: 0", Unasked.SIM_OUT),
-        ("SMS Ready", Unasked.REBOOTED),
-        ("NORMAL POWER DOWN", Unasked.REBOOTED),
-        ('+QIND: "SMS DONE"', Unasked.REBOOTED),
-        ("+WIND: 4", Unasked.REBOOTED),
-        ('^SMMEMFULL:"SM"', Unasked.FULL),
-        ('+QIND: "smsfull","SM"', Unasked.FULL),
-        ("+ SMS FULL", Unasked.FULL),
-        ("+CIEV: smsfull,1", Unasked.FULL),
-        ("^RSSI:14", Unasked.KNOWN),
-        ("^BOOT:21083438,0,0,0,89", Unasked.KNOWN),
-        ("+ZUSIMR:2", Unasked.KNOWN),
-        ('+CDSI: "SR",8', Unasked.STORED_REPORT),
-        ("RING", Unasked.KNOWN),
-        ("UNDER-VOLTAGE WARNNING", Unasked.KNOWN),
-        ("+XYZZY: 1", Unasked.UNKNOWN),
-        ("\xff\xfe", Unasked.UNKNOWN),
+        ('+CMTI: "SM",1', UnsolicitedKind.NOTICE),
+        ("+CMT: ,25", UnsolicitedKind.MESSAGE),
+        ("+CDS: 25", UnsolicitedKind.REPORT),
+        ("RDY", UnsolicitedKind.REBOOTED),
+        ("+CPIN: READY", UnsolicitedKind.REBOOTED),
+        ("+CPIN: NOT READY", UnsolicitedKind.SIM_OUT),
+        ("+CPIN: NOT INSERTED", UnsolicitedKind.SIM_OUT),
+        ("^SIMST:255,0", UnsolicitedKind.SIM_OUT),
+        ("^SIMST:1", UnsolicitedKind.KNOWN),
+        ("+QUSIM: 0", UnsolicitedKind.SIM_OUT),
+        ("+CSMINS: 1,0", UnsolicitedKind.SIM_OUT),
+        ("+WIND: 0", UnsolicitedKind.SIM_OUT),
+        ("SMS Ready", UnsolicitedKind.REBOOTED),
+        ("NORMAL POWER DOWN", UnsolicitedKind.REBOOTED),
+        ('+QIND: "SMS DONE"', UnsolicitedKind.REBOOTED),
+        ("+WIND: 4", UnsolicitedKind.REBOOTED),
+        ('^SMMEMFULL:"SM"', UnsolicitedKind.FULL),
+        ('+QIND: "smsfull","SM"', UnsolicitedKind.FULL),
+        ("+ SMS FULL", UnsolicitedKind.FULL),
+        ("+CIEV: smsfull,1", UnsolicitedKind.FULL),
+        ("^RSSI:14", UnsolicitedKind.KNOWN),
+        ("^BOOT:21083438,0,0,0,89", UnsolicitedKind.KNOWN),
+        ("+ZUSIMR:2", UnsolicitedKind.KNOWN),
+        ('+CDSI: "SR",8', UnsolicitedKind.STORED_REPORT),
+        ("RING", UnsolicitedKind.KNOWN),
+        ("UNDER-VOLTAGE WARNNING", UnsolicitedKind.KNOWN),
+        ("+XYZZY: 1", UnsolicitedKind.UNKNOWN),
+        ("\xff\xfe", UnsolicitedKind.UNKNOWN),
     ],
 )  # fmt: skip
-def test_lines_nobody_asked_for_are_told_apart(line: str, kind: Unasked) -> None:
-    assert at.unasked_kind(line) is kind
+def test_lines_nobody_asked_for_are_told_apart(line: str, kind: UnsolicitedKind) -> None:
+    assert at.unsolicited_kind(line) is kind
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=255), max_size=60))
@@ -158,8 +158,8 @@ def test_no_line_makes_a_reader_raise(text: str) -> None:
             assert at.pin_wanted(error) is None or not at.sim_absent(error)
             at.is_busy(error)
         for reader in (
-            at.cmgl_header, at.cmgr_header, at.unasked_header, at.cmti, at.cpms_fills,
+            at.cmgl_header, at.cmgr_header, at.unsolicited_header, at.cmti, at.cpms_fills,
             at.cpms_choices, at.csq_signal, at.registration_stat, at.operator_name, at.imei_of,
-            at.imsi_of, at.iccid_of, at.bare, at.fields, at.unasked_kind, at.is_hex,
+            at.imsi_of, at.iccid_of, at.answer_value, at.fields, at.unsolicited_kind, at.is_hex,
         ):  # fmt: skip
             reader(line)

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from daemon.modem import at, families
-from daemon.modem.families import FAMILIES, GENERIC, PortRole, family_of
+from daemon.modem import quirks
+from daemon.modem.quirks import FAMILIES, GENERIC, PortRole, family_of
+from daemon.modem.session import at
 
 
 @pytest.mark.parametrize(
@@ -35,9 +36,9 @@ def test_every_row_names_its_source_and_its_lines_are_known() -> None:
         assert row.source
         re.compile(row.says)
         for line in row.urcs:
-            assert at.unasked_kind(line + ": 1") is not at.Unasked.UNKNOWN, line
-        assert set(row.notices) <= set(families.NOTICES)
-        assert set(row.iccid_commands) == set(families.ICCID)
+            assert at.unsolicited_kind(line + ": 1") is not at.UnsolicitedKind.UNKNOWN, line
+        assert set(row.notices) <= set(quirks.NOTICES)
+        assert set(row.iccid_commands) == set(quirks.ICCID)
 
 
 def test_no_row_asks_for_messages_that_are_stored_nowhere() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.modem.emulated import Phone
-from daemon.modem.emulated_pty import PhonePort
+from daemon.emulator.phone import Phone
+from daemon.emulator.pty import PhonePort
 from daemon.modem.port import Link, PortGone, open_port
-from daemon.modem.session import (
+from daemon.modem.session.session import (
     Event,
     Freed,
     PartsRead,
@@ -18,7 +18,7 @@ from daemon.modem.session import (
     SessionSettings,
     StoredPart,
 )
-from daemon.system import SystemClock
+from daemon.runtime.system import SystemClock
 
 CLOCK = SystemClock()
 PATIENCE_S = 20.0

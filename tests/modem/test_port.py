@@ -1,7 +1,4 @@
-"""The door to serial ports, on real ptys, with real locks and real programs that hold them.
-
-Longer than 300 lines because all of its tests need the same pty and somebody at the other end of it.
-"""
+"""The door to serial ports, on real ptys, with real locks and real programs that hold them."""
 
 import asyncio
 import contextlib
@@ -20,10 +17,10 @@ import pytest
 import serial
 
 from daemon.modem import port as door
-from daemon.modem import port_holders
 from daemon.modem.port import Closed, Link, Port, PortError, PortGone, PortTrouble, open_port
-from daemon.modem.session_values import Event, Freed, Hung, Noted, StoredPart
-from daemon.system import SystemClock
+from daemon.modem.session.events import Event, Freed, Hung, Noted, StoredPart
+from daemon.runtime import locks
+from daemon.runtime.system import SystemClock
 
 CLOCK = SystemClock()
 PART = StoredPart("SM", 1, 1, 25, "00")
@@ -318,14 +315,14 @@ def test_holders_are_found_through_links(programs: Programs, tmp_path: Path) -> 
     programs.add(7, "gammu-smsd", "/dev/null", str(device))
     programs.add(8, "bash", "/dev/null")
     programs.add(9, "ModemManager", hidden=True)
-    assert port_holders.holders(str(link), programs.root) == [port_holders.Holder(7, "gammu-smsd")]
-    assert port_holders.running("ModemManager", programs.root) == 9
-    assert port_holders.running("minicom", programs.root) is None
+    assert locks.holders(str(link), programs.root) == [locks.Holder(7, "gammu-smsd")]
+    assert locks.running("ModemManager", programs.root) == 9
+    assert locks.running("minicom", programs.root) is None
 
 
 def test_without_proc_nobody_is_named(tmp_path: Path) -> None:
-    assert port_holders.holders("/dev/ttyUSB0", tmp_path / "none") == []
-    assert port_holders.running("ModemManager", tmp_path / "none") is None
+    assert locks.holders("/dev/ttyUSB0", tmp_path / "none") == []
+    assert locks.running("ModemManager", tmp_path / "none") is None
 
 
 STOP_MANAGER = (
@@ -338,7 +335,7 @@ STOP_MANAGER = (
     ("found", "manager", "said"),
     [
         (
-            [port_holders.Holder(9, "ModemManager")],
+            [locks.Holder(9, "ModemManager")],
             None,
             ("/dev/ttyUSB0 is in use, by ModemManager", STOP_MANAGER),
         ),
@@ -352,7 +349,7 @@ STOP_MANAGER = (
             ),
         ),
         (
-            [port_holders.Holder(7, "minicom"), port_holders.Holder(8, "")],
+            [locks.Holder(7, "minicom"), locks.Holder(8, "")],
             9,
             (
                 "/dev/ttyUSB0 is in use by minicom (PID 7) and a program (PID 8)",
@@ -363,7 +360,7 @@ STOP_MANAGER = (
 )
 def test_busy_port_says_how_to_release_it(
     monkeypatch: pytest.MonkeyPatch,
-    found: list[port_holders.Holder],
+    found: list[locks.Holder],
     manager: int | None,
     said: tuple[str, str],
 ) -> None:

@@ -5,9 +5,9 @@ from io import StringIO
 
 import pytest
 
-from daemon.core.texting import Texting, TextLine, code_text
-from daemon.flows.send_text import VALIDITY
-from daemon.modem.pdu_encode import encode_submit
+from daemon.core.payments.payer_texts import Texting, TextLine, code_text
+from daemon.flows.payments.texts import VALIDITY
+from daemon.modem.codec.pdu_encode import encode_submit
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # theirs: "is" with a literal

@@ -7,20 +7,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from daemon.modem.pdu import (
+from daemon.modem.codec.pdu import decode
+from daemon.modem.codec.pdu_encode import encode_deliver, encode_submit
+from daemon.modem.codec.pdu_fields import (
     Concat,
     Deliver,
     Direction,
     Garbled,
     SenderType,
     Submit,
-    decode,
-    encode_deliver,
-    encode_submit,
+    write_concat,
 )
-from daemon.modem.pdu_fields import write_concat
-from tests.modem.drawn_pdus import names, numbers, texts, times
-from tests.modem.test_pdu import HELLO, SENT_AT
+from tests.modem.codec.drawn_pdus import names, numbers, texts, times
+from tests.modem.codec.test_pdu import HELLO, SENT_AT
 
 
 def test_what_goes_to_the_network_is_a_submit_only() -> None:

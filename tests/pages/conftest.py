@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config import Config, Pages
+from daemon.runtime.config import Config, Pages
 from tests.fakes.api import FakeApi, running
 
 HOST = "shop.example"

@@ -1,7 +1,4 @@
-"""The checkout page in Debian's Chromium: what a customer sees, hears and can do, with and without JavaScript.
-
-Longer than 300 lines because all of its tests look at the same page in one browser, which is slow to start.
-"""
+"""The checkout page in Debian's Chromium: what a customer sees, hears and can do, with and without JavaScript."""
 
 import asyncio
 import time
@@ -13,8 +10,8 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Error, Route
 
-from daemon.config import Config, Pages
-from daemon.store import events
+from daemon.runtime.config import Config, Pages
+from daemon.store import journal
 from daemon.wire import Mode
 from tests.fakes.api import FakeApi, running
 from tests.fakes.browser import Visit, chromium, needs_browser, visiting
@@ -311,7 +308,7 @@ async def test_an_open_page_counts_down_and_expires(api: FakeApi, browser: Brows
         assert await left.inner_text() == "9:40 left."
         api.shop.clock.advance(583)
         await api.shop.env.store.write(
-            lambda tx: events.add(tx, type="test.tick", mode=Mode.LIVE, at=soon)
+            lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=soon)
         )
         await seen(visit, "This reference has expired")
 
@@ -346,7 +343,7 @@ async def test_typing_is_not_lost_when_something_else_changes(
         await api.shop.env.store.write(lambda tx: tx.run("UPDATE devices SET present = 0"))
         api.shop.clock.advance(121)
         await api.shop.env.store.write(
-            lambda tx: events.add(tx, type="test.tick", mode=Mode.LIVE, at=1)
+            lambda tx: journal.add(tx, type="test.tick", mode=Mode.LIVE, at=1)
         )
         await told
         assert await field.input_value() == "9321"

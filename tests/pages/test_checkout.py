@@ -1,7 +1,4 @@
-"""The checkout page over HTTP: what it says, what it keeps to itself, and what strangers can do with it.
-
-Longer than 300 lines because each state of an order has its page, and all of them are looked at.
-"""
+"""The checkout page over HTTP: what it says, what it keeps to itself, and what strangers can do with it."""
 
 import gzip
 import json
@@ -14,10 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from daemon.config import Config, Http, Pages, Sms
 from daemon.core.ids import public_slug
 from daemon.core.limits import RECEIPT_SHOWN_US
-from daemon.pages import words
+from daemon.pages import translations
+from daemon.runtime.config import Config, Http, Pages, Sms
 from tests.fakes.api import FakeApi, running
 from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
 
@@ -85,7 +82,7 @@ async def test_what_a_customer_needs_is_there(api: FakeApi) -> None:
     ],
 )
 def test_a_number_among_the_words_of_the_owner_can_be_called(contact: str, shown: str) -> None:
-    found = words.contact(contact, {"questions": "Ask {contact}!"})
+    found = translations.contact(contact, {"questions": "Ask {contact}!"})
     assert found is not None
     link = f'<a href="tel:{found.dial}">{found.number}</a>' if found.dial else ""
     assert f"{found.before}{link}{found.after}" == f"Ask {shown}!"
@@ -139,9 +136,9 @@ async def test_a_doubtful_text_is_never_called_a_payment(api: FakeApi) -> None:
     order = await Orders(api.shop).make("waiting")
     await api.shop.env.store.write(
         lambda tx: tx.run(
-            "INSERT INTO messages (id, mode, sim_key, device_id, slot_index, parts_total, parts_seen, "
+            "INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, parts_total, parts_seen, "
             "state, fields, reasons, received_at, created_at) "
-            "VALUES ('m', 'live', 's', 'd', 0, 1, 1, 'held', '{}', '[]', 1, 1)"
+            "VALUES ('m', 'live', 0, 's', 'd', 0, 1, 1, 'held', '{}', '[]', 1, 1)"
         )
     )
     await api.shop.env.store.write(

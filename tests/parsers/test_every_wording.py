@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.match import compiled
-from parsers.read import read, wordings
+from parsers.read import compile_pattern, read, wordings
 from parsers.reading import Kind, Payment, Reading, Reversal
-from parsers.template import Wording
+from parsers.wording import Wording
+from tests.fakes.tiers import share
 
 RECEIVED = {Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN}
 MONEY_IN = [wording for wording in wordings() if wording.kind in RECEIVED]
-FREE = ("payer_name", "agent", "reference", "reason")
+FREE = ("payer_name", "agent", "reference")
 PART_CHARACTERS = (153, 67)
 
 
@@ -42,7 +42,7 @@ def agrees(got: tuple[object, ...] | None, genuine: tuple[object, ...] | None) -
 
 def free_fields(wording: Wording, sample: str) -> list[tuple[int, int]]:
     """Return where the fields stand that a payer or his name fills."""
-    match = compiled(wording.pattern).fullmatch(sample)
+    match = compile_pattern(wording.pattern).fullmatch(sample)
     assert match is not None
     return sorted(match.span(name) for name in FREE if match.groupdict().get(name))
 
@@ -109,7 +109,7 @@ def test_no_typed_text_changes_what_a_receipt_says(
     ids=name,
 )
 @given(which=st.integers(0, 99), typed=TYPED, other=TYPED)
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=share(10_000), deadline=None)
 def test_none_does_in_many_tries(
     wording: Wording, which: int, typed: list[int | str], other: list[int | str]
 ) -> None:

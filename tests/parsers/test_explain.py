@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parsers.explain import _pieces, nearest
-from parsers.match import compiled
-from parsers.read import wordings
+from parsers.read import compile_pattern, wordings
 
 ON_NET = (
     "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: GHS "
@@ -19,7 +18,7 @@ def test_every_pattern_is_cut_into_patterns_and_loses_nothing() -> None:
         pieces = _pieces(wording.pattern)
         assert "".join(pieces) == wording.pattern
         sample = wording.samples[0]
-        assert compiled("".join(pieces[: len(pieces) // 2])).match(sample), wording.name
+        assert compile_pattern("".join(pieces[: len(pieces) // 2])).match(sample), wording.name
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_a_fixed_piece_that_stands_twice_is_named() -> None:
     sample = next(w for w in wordings() if w.name == "ecw_receipt").samples[0]
     close = nearest(sample.replace("sender: .", "sender: Your new balance: 5."), ["mtn"])
     assert close is not None
-    assert close.twice == "Your new balance:"
+    assert close.repeated == "Your new balance:"
     assert "more than once" in str(close)
 
 

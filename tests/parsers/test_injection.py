@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from parsers.read import read
 from parsers.reading import Payment, Reading, Unreadable
+from tests.fakes.tiers import share
 
 MTN = (
     "Payment received for GHS 70.00 from {name}  Current Balance: GHS 628.92 . Available Balance: GHS 628.92. "
@@ -127,7 +128,7 @@ def test_neither_changes_a_telecel_receipt_from_mtn(name: str, reference: str) -
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # half a minute of work, on a machine that may be busy or slow
 @given(typed, typed)
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=share(20_000), deadline=None)
 def test_neither_changes_any_receipt_in_many_tries(name: str, reference: str) -> None:
     for sender, form, facts in (
         ("MobileMoney", MTN, (7000, "85614800061", 62892, "mtn")),

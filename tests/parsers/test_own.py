@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.own import load
+from parsers.own import load_wordings
 from parsers.read import read
 from parsers.reading import Payment, Unreadable
 
@@ -29,7 +29,7 @@ TEXT = (
 
 
 def test_a_file_adds_a_wording_that_reads_as_ours_do() -> None:
-    loaded = load(FILE)
+    loaded = load_wordings(FILE)
     assert loaded.problems == ()
     reading = read("MobileMoney", TEXT, own=loaded.wordings)
     assert isinstance(reading, Payment)
@@ -48,7 +48,7 @@ def test_a_text_that_one_of_ours_knows_and_refuses_is_not_read_by_the_shops() ->
         "Transaction ID: 85614800061. TRANSACTION FEE: 0.00"
     )
     text = receipt.replace("x Current Balance: GHS 8.00. Reference: y", "y")
-    own = load(
+    own = load_wordings(
         f"""[[wording]]
 name = "lax"
 network = "mtn"
@@ -65,13 +65,13 @@ text = "{text}"
 
 
 def test_the_name_changes_with_the_text_so_that_a_confirmation_is_of_what_was_confirmed() -> None:
-    [before] = load(FILE).wordings
-    [after] = load(FILE.replace("Thanks for using MoMo", "Thank you for using")).wordings or [
-        before
-    ]
-    [same] = load(FILE.replace('amount = "70.00"\n', "")).wordings
+    [before] = load_wordings(FILE).wordings
+    [after] = load_wordings(
+        FILE.replace("Thanks for using MoMo", "Thank you for using")
+    ).wordings or [before]
+    [same] = load_wordings(FILE.replace('amount = "70.00"\n', "")).wordings
     assert before.name == same.name
-    changed = load(FILE.replace("You got", "You did get")).wordings
+    changed = load_wordings(FILE.replace("You got", "You did get")).wordings
     assert [wording.name for wording in changed] != [after.name]
 
 
@@ -79,30 +79,30 @@ def test_the_name_changes_with_the_text_so_that_a_confirmation_is_of_what_was_co
     ("old", "new", "line", "why"),
     [
         ("network =", "netwerk =", 4, "unknown key 'netwerk'"),
-        ('= "mtn"', '= "glo"', 4, "'glo' is no network"),
+        ('= "mtn"', '= "glo"', 4, "'glo' is not a valid network"),
         ('= "mtn"', "= mtn", 4, "Invalid value"),
-        ('"payment_received"', '"reversal"', 5, "'reversal' is no kind"),
-        ('"receipt_2027"', '"Receipt 2027"', 3, "is no name"),
-        ("{amount}", "{amout}", 6, "no field {amout}"),
-        ("{amount}", "{balance}", 6, "{balance} stands in it twice"),
-        (" Wallet: {balance}.", "", 6, "must name {balance}"),
-        (". Token: {transaction_id}", " {transaction_id}", 6, "where {reference} ends"),
-        ("[Charge: {fee}. ]", "[Charge: {amount}. ]", 6, "may not stand in brackets"),
+        ('"payment_received"', '"reversal"', 5, "'reversal' is not a valid kind"),
+        ('"receipt_2027"', '"Receipt 2027"', 3, "is not a valid name"),
+        ("{amount}", "{amout}", 6, "unknown field {amout}"),
+        ("{amount}", "{balance}", 6, "{balance} occurs twice"),
+        (" Wallet: {balance}.", "", 6, "must have the field {balance}"),
+        (". Token: {transaction_id}", " {transaction_id}", 6, "the end of {reference}"),
+        ("[Charge: {fee}. ]", "[Charge: {amount}. ]", 6, "may not be in brackets"),
         ("[Charge: {fee}. ]", "[Charge: [{fee}]. ]", 6, "brackets"),
-        ("{advert}", "{advert}.", 6, "stands for what follows"),
+        ("{advert}", "{advert}.", 6, "is the text after the receipt"),
         (" [Charge: {fee}. ]Thanks for using MoMo.{advert}", "", 8, "does not read its sample"),
         (". [Charge: {fee}. ]Thanks for using MoMo.{advert}", "", 6, "{transaction_id} at the end could be cut"),
-        ('reference = "Q4T9WD"', 'reference = "X"', 8, "reference reads 'Q4T9WD' and not 'X'"),
+        ('reference = "Q4T9WD"', 'reference = "X"', 8, "reference is read as 'Q4T9WD', not 'X'"),
         ("You got {amount} from {payer_name}. Wallet: {balance}. Note: {reference}. Token: {transaction_id}. [Charge: {fee}. ]Thanks for using MoMo.{advert}", "{amount} {balance} {transaction_id}.", 6, "too little fixed text"),
         ("[[wording.sample]]", "[[wording.example]]", 8, "unknown key 'example'"),
-        ("[[wording]]", "[[wordings]]", 2, "'wordings' does not belong here"),
+        ("[[wording]]", "[[wordings]]", 2, "unknown section 'wordings'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_line_and_what_to_type(
     old: str, new: str, line: int, why: str
 ) -> None:
     assert old in FILE
-    loaded = load(FILE.replace(old, new, 1))
+    loaded = load_wordings(FILE.replace(old, new, 1))
     [problem] = loaded.problems
     assert why in problem.why
     assert problem.line == line, problem
@@ -111,14 +111,16 @@ def test_what_is_wrong_is_told_with_its_line_and_what_to_type(
 
 
 def test_one_bad_wording_does_not_spoil_the_good_one() -> None:
-    loaded = load(FILE + FILE.replace("{amount}", "{amout}").replace("receipt_2027", "other"))
+    loaded = load_wordings(
+        FILE + FILE.replace("{amount}", "{amout}").replace("receipt_2027", "other")
+    )
     assert [wording.name.partition("#")[0] for wording in loaded.wordings] == ["own:receipt_2027"]
     assert [problem.line for problem in loaded.problems] == [6 + len(FILE.splitlines())]
 
 
 def test_patterns_are_text_and_nothing_else() -> None:
     evil = FILE.replace("Thanks for using MoMo.", "Thanks (a+)+ for.* using MoMo.")
-    [wording] = load(evil).wordings
+    [wording] = load_wordings(evil).wordings
     assert r"\(a\+\)\+" in wording.pattern
     assert isinstance(read("MobileMoney", TEXT, own=[wording]), Unreadable)
 
@@ -128,11 +130,11 @@ def test_a_wording_that_a_cut_or_a_typed_text_could_change_is_refused() -> None:
         "Token: {transaction_id}. [Charge: {fee}. ]Thanks for using MoMo.{advert}",
         "Token: {transaction_id}[0. ]{advert}",
     )
-    assert load(cut).wordings == ()
+    assert load_wordings(cut).wordings == ()
 
 
 @given(st.text(max_size=300), st.integers(0, len(FILE)))
 @settings(max_examples=60, deadline=None)
 def test_no_text_whatever_makes_own_wordings_raise(text: str, at: int) -> None:
-    load(text)
-    load(FILE[:at] + text + FILE[at:])
+    load_wordings(text)
+    load_wordings(FILE[:at] + text + FILE[at:])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from parsers.own import load
-from parsers.own_learn import NotLearnt, marked, propose
+from parsers.own import load_wordings
+from parsers.own_learn import CannotPropose, parse_marks, propose_wording
 from parsers.read import read
 from parsers.reading import Payment
 
@@ -18,8 +18,10 @@ OTHER = (
 
 
 def test_a_proposal_passes_the_check_and_reads_the_next_message() -> None:
-    text = propose("receipt_2027", "mtn", "payment_received", [marked(INLINE), marked(OTHER)])
-    loaded = load(text)
+    text = propose_wording(
+        "receipt_2027", "mtn", "payment_received", [parse_marks(INLINE), parse_marks(OTHER)]
+    )
+    loaded = load_wordings(text)
     assert loaded.problems == ()
     assert "Thanks for using MoMo.{advert}" in text
     assert 'amount = "70.00"' in text
@@ -30,7 +32,7 @@ def test_a_proposal_passes_the_check_and_reads_the_next_message() -> None:
 
 
 def test_values_can_be_told_instead_of_marked() -> None:
-    plain = marked(INLINE).message
+    plain = parse_marks(INLINE).message
     values = {
         "amount": "70.00",
         "payer_name": "ESI QUANSAH",
@@ -38,24 +40,24 @@ def test_values_can_be_told_instead_of_marked() -> None:
         "reference": "Q4T9WD",
         "transaction_id": "85614800061",
     }
-    assert marked(plain, values) == marked(INLINE)
+    assert parse_marks(plain, values) == parse_marks(INLINE)
 
 
 @pytest.mark.parametrize(
     ("samples", "why"),
     [
-        ([], "no message"),
-        (["You got {amout:5}"], "no field 'amout'"),
+        ([], "there are no messages"),
+        (["You got {amout:5}"], "unknown field 'amout'"),
         (["You got {amount:GHS 5.00}."], "too little fixed text"),
-        ([INLINE, OTHER.replace("Wallet", "Purse")], "differ around"),
+        ([INLINE, OTHER.replace("Wallet", "Purse")], "differ near"),
     ],
 )
 def test_what_cannot_be_learnt_says_why(samples: list[str], why: str) -> None:
-    with pytest.raises(NotLearnt) as refused:
-        propose("x", "mtn", "payment_received", [marked(sample) for sample in samples])
+    with pytest.raises(CannotPropose) as refused:
+        propose_wording("x", "mtn", "payment_received", [parse_marks(sample) for sample in samples])
     assert why in str(refused.value)
 
 
 def test_a_value_that_does_not_stand_there_is_named() -> None:
-    with pytest.raises(NotLearnt, match="amount: '7' does not stand"):
-        marked("You got it", {"amount": "7"})
+    with pytest.raises(CannotPropose, match="amount: the message does not contain '7'"):
+        parse_marks("You got it", {"amount": "7"})

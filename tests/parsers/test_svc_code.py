@@ -14,7 +14,7 @@ from parsers.svc_code import (
     LENGTH,
     candidates,
     check_character,
-    fill,
+    complete_code,
     is_valid_code,
     make_code,
     normalize_code,
@@ -108,13 +108,13 @@ def test_one_unknown_character_of_a_code_is_found_by_the_others() -> None:
     for _ in range(100):
         code = make_code(dice.randrange)
         for place in range(LENGTH):
-            assert fill(code[:place], code[place + 1 :]) == code
+            assert complete_code(code[:place], code[place + 1 :]) == code
 
 
 @pytest.mark.parametrize("place", range(LENGTH))
 def test_five_characters_that_are_of_no_code_are_filled_by_none(place: int) -> None:
     around = "K7M0Q"
-    assert fill(around[:place], around[place:]) is None
+    assert complete_code(around[:place], around[place:]) is None
 
 
 def test_what_would_have_one_letter_is_no_code_and_two_are_enough() -> None:
@@ -123,7 +123,7 @@ def test_what_would_have_one_letter_is_no_code_and_two_are_enough() -> None:
     for _ in range(400):
         digits = "".join(dice.choice("23456789") for _ in range(4))
         for around in (digits + "K", digits + dice.choice("23456789")):
-            found = fill(around[:3], around[3:])
+            found = complete_code(around[:3], around[3:])
             letters = sum(character.isalpha() for character in found or "")
             assert found is None or (letters >= 2 and is_valid_code(found))
             few += letters == 2

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.telco_id import is_valid_telco_id, normalize_telco_id, valid_for_any
+from parsers.reading import has_real_date, is_valid_telco_id, normalize_telco_id, valid_for_any
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,20 @@ def test_no_form_at_all_is_valid_for_none() -> None:
 def test_normalising_twice_changes_nothing(text: str) -> None:
     once = normalize_telco_id(text)
     assert normalize_telco_id(once) == once
+
+
+@pytest.mark.parametrize(
+    ("telco_id", "real"),
+    [
+        ("PP260912.1432.A12345", True),
+        ("PP261312.1432.A12345", False),
+        ("PP260900.1432.A12345", False),
+        ("PP260230.1432.A12345", False),
+        ("PP260912.2432.A12345", False),
+        ("PP260912.1460.A12345", False),
+        ("85614800061", True),
+        ("", True),
+    ],
+)
+def test_an_impossible_date_inside_an_id_is_found(telco_id: str, *, real: bool) -> None:
+    assert has_real_date(telco_id) is real

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.when import from_us, read_iso, read_local, read_printed, render, to_us
+from parsers.times import from_us, read_iso, read_local, read_printed, render, to_us
 
 
 def test_printed_times_are_utc() -> None:

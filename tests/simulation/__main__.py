@@ -1,4 +1,6 @@
-"""Look for a seed that fails: `python -m tests.simulation --seeds 10000`. Each failure is told with how to see it again."""
+"""Search for a failing seed: `python -m tests.simulation --seeds 10000`. Each failure prints the command that repeats
+it.
+"""
 
 import argparse
 import os
@@ -8,22 +10,22 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from daemon.system import SystemClock
-from tests.simulation.judge import live
+from daemon.runtime.system import SystemClock
+from tests.simulation.checks import run_day
 from tests.simulation.shop import Size
 
 
 def play(seed: int) -> tuple[str | None, Counter[str]]:
-    """Play one seed; return what went wrong, and how often each thing happened."""
+    """Run one seed; return the error, if any, and how often each event happened."""
     with tempfile.TemporaryDirectory(prefix="momo-sim-") as folder:
         try:
-            return None, live(Path(folder), Size(seed)).happened
+            return None, run_day(Path(folder), Size(seed)).happened
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is what we look for
             return f"{type(error).__name__}: {error}", Counter()
 
 
 def main() -> int:
-    """Play the seeds on all cores; return 1 when any failed."""
+    """Run the seeds on all cores; return 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
     parser.add_argument("--seeds", type=int, default=1000, help="how many")
     parser.add_argument("--from", type=int, default=1, dest="first", help="the first of them")

@@ -1,4 +1,4 @@
-"""The real database without its thread: jobs run in the loop's own thread, so that a run can be repeated exactly."""
+"""The real database without its thread: jobs run in the event loop's thread, so that a run can be repeated exactly."""
 
 import asyncio
 import random
@@ -11,28 +11,28 @@ from daemon.store.engine import Reader, Store, Tx, _Job
 T = TypeVar("T")
 KILLED = "this daemon was killed"
 COMMIT_S = (0.0005, 0.03)
-"""What a commit takes in simulated time, from a good disk to a bad one."""
+"""Simulated time of a commit, from a fast disk to a slow one."""
 
 
 class InlineStore(Store):
-    """`Store` with the same file, connection, statements and transactions; only the hand-over differs.
+    """`Store` with the same file, connection, statements and transactions, but without the writer thread.
 
-    A commit takes simulated time before and after it happens, so that whatever may overtake it does, and so that who
-    is cancelled meanwhile is so before or after the commit.
+    A commit takes simulated time before and after it happens, so that other tasks may run in between and a caller can
+    be cancelled before or after the commit.
     """
 
-    dice: random.Random
+    rng: random.Random
     commits = 0
 
     async def write(self, job: Callable[[Tx], T]) -> T:
-        await asyncio.sleep(self.dice.uniform(*COMMIT_S) / 2)
+        await asyncio.sleep(self.rng.uniform(*COMMIT_S) / 2)
         loop = asyncio.get_running_loop()
         entry = _Job(job, loop, loop.create_future())
         self._commit([entry])
         self.commits += 1
         if entry.error is not None:
             raise entry.error
-        await asyncio.sleep(self.dice.uniform(*COMMIT_S) / 2)
+        await asyncio.sleep(self.rng.uniform(*COMMIT_S) / 2)
         result: T = entry.result
         return result
 
@@ -40,12 +40,12 @@ class InlineStore(Store):
         return self.look(job)
 
     def look(self, job: Callable[[Reader], T]) -> T:
-        """Read what is committed, now."""
+        """Read the committed state now."""
         return job(Reader(self._writer))
 
 
 class WakingStore(InlineStore):
-    """Also tells who waits for a topic."""
+    """Also wake the tasks that wait for a topic."""
 
     async def write(self, job: Callable[[Tx], T]) -> T:
         topics: set[str] = set()
@@ -66,10 +66,10 @@ class FaultyStore(WakingStore):
     """The database of a daemon that may be killed at any commit, on a disk that may be full.
 
     Attributes:
-        on_kill: Called when the daemon is to die, just before a commit or just after it.
-        kill_chance: Of each commit.
+        on_kill: Called when the daemon is killed, just before or just after a commit.
+        kill_chance: Probability of a kill per commit.
         full: Nothing can be written.
-        dead: The daemon was killed: nothing that it still does reaches the file.
+        dead: The daemon was killed; none of its later writes reach the file.
     """
 
     on_kill: Callable[[], None]
@@ -80,7 +80,7 @@ class FaultyStore(WakingStore):
     async def write(self, job: Callable[[Tx], T]) -> T:
         if self.full:
             raise Unavailable("the disk is full; free some space and momo goes on by itself", 30)
-        fate = self.dice.random()
+        fate = self.rng.random()
         if fate < self.kill_chance / 2:
             self._die()
         result = await super().write(job)
@@ -96,9 +96,9 @@ class FaultyStore(WakingStore):
             super()._commit(group)
 
     def _die(self) -> NoReturn:
-        """Be killed, once; the caller gets no answer."""
+        """Simulate the kill, once; the caller gets no answer."""
         if self.dead:
-            raise Unavailable(KILLED)  # somebody tidies up, which a killed daemon does not
+            raise Unavailable(KILLED)  # clean-up code that a killed daemon does not run
         self.dead = True
         self.on_kill()
         raise asyncio.CancelledError

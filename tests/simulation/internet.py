@@ -1,6 +1,6 @@
-"""The internet of the simulations: names, connections and receivers, each of which may fail in a way of its own.
+"""The internet of the simulations: names, connections and receivers, each with its own ways to fail.
 
-The guard and the dialler are the real ones; a receiver answers as soon as it is connected to.
+The address guard and the dialler are the real ones; a receiver answers as soon as it is connected.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from daemon.core.delivery import DeliveryError, Outcome
-from daemon.webhooks.addresses import PUBLIC_ONLY
-from daemon.webhooks.dial import Dialer
-from daemon.webhooks.streams import TRACE, NetworkError, Trace
+from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.sender.address_guard import PUBLIC_ONLY
+from daemon.sender.connect import Dialer
+from daemon.sender.tls_streams import TRACE, NetworkError, Trace
 from tests.fakes.receiver import verify
 from tests.simulation.simulated_time import SimulatedClock
 
@@ -24,16 +24,16 @@ ANSWER_S: Final = 0.2
 CONNECT_S: Final = 5.0
 TIMEOUT_S: Final = 15.0
 UNDER_WAY_S: Final = 6.0
-"""What is being connected when its endpoint is paused still arrives."""
+"""An attempt that is under way when its endpoint is paused may still arrive."""
 
 
 class Internet:
-    """Names and connections, which fail while the link is down: each host in a way of its own."""
+    """Names and connections, which fail while the link is down; each host fails in its own way."""
 
     def __init__(self) -> None:
         self.up = True
         self.lying: set[str] = set()
-        """Names that lead into the shop's own network now."""
+        """Names that currently resolve to addresses in the shop's own network."""
         self.dialled: set[str] = set()
 
     async def look_up(self, host: str, port: int) -> Sequence[str]:
@@ -57,12 +57,12 @@ class Internet:
 
 @dataclass(slots=True)
 class Receiver:
-    """Somebody's server: what it knows, how it is today, and what came.
+    """A receiver: its secrets, its current behaviour, and the webhooks that arrived.
 
     Attributes:
-        ways: How it answers, one drawn for each request: a status, `hang`, or `lost` for a 200 that never arrives.
-        taken: Webhook id -> digest of the body, of what it said 2xx to.
-        heard: The same of all that arrived.
+        ways: Possible answers, one drawn for each request: a status, `hang`, or `lost` for a 200 that never arrives.
+        taken: Webhook ID -> digest of the body, for those answered with 2xx.
+        heard: The same for all that arrived.
     """
 
     secrets: list[str] = field(default_factory=list)
@@ -73,22 +73,22 @@ class Receiver:
 
 
 class Receivers:
-    """A worker's door to the receivers, by host."""
+    """A worker's sender to the receivers, by host."""
 
     def __init__(
         self,
         internet: Internet,
         clock: SimulatedClock,
         receivers: Mapping[str, Receiver] | None = None,
-        dice: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self.came: list[tuple[float, str, str]] = []
-        """When, where to, and the sequence number."""
+        """Time, URL and sequence number of each request."""
         self._clock = clock
         self._dialer = Dialer(PUBLIC_ONLY, internet.look_up, internet.connect, CONNECT_S)
         self._receivers = receivers
         self._paused: dict[str, float] = {}
-        self._dice = dice or random.Random(0)
+        self._rng = rng or random.Random(0)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         TRACE.set(Trace())
@@ -104,34 +104,34 @@ class Receivers:
             receiver = self._receivers[host]
             way = self._arrived(receiver, headers, body)
             since = self._paused.get(host)
-            # An address that an order names for itself is not the endpoint that was paused.
+            # A transaction's own URL is not the endpoint that was paused.
             if (
                 since is not None
                 and url.endswith("/hook")
                 and self._clock.monotonic() > since + UNDER_WAY_S
             ):
-                receiver.wrong.append("was sent something while it was paused")
+                receiver.wrong.append("got a webhook while it was paused")
         await asyncio.sleep(TIMEOUT_S if way == "hang" else ANSWER_S)
         if isinstance(way, int):
-            return Outcome(way, "as told", None, None, 1, connected=True)
+            return Outcome(way, "scripted", None, None, 1, connected=True)
         lost = DeliveryError.CONNECTION_RESET if way == "lost" else DeliveryError.TIMEOUT
         return Outcome(None, "", lost, "no answer came", 1, connected=True)
 
     def switched(self, host: str, *, active: bool | None) -> None:
-        """Note that an endpoint was paused or resumed; None: nobody knows."""
+        """Record that an endpoint was paused or resumed; None if the outcome is unknown."""
         if active is False:
             self._paused[host] = self._clock.monotonic()
         else:
             self._paused.pop(host, None)
 
     def _arrived(self, receiver: Receiver, headers: Mapping[str, str], body: bytes) -> int | str:
-        way = self._dice.choice(receiver.ways)
+        way = self._rng.choice(receiver.ways)
         lower = {name.lower(): value for name, value in headers.items()}
         webhook_id, digest = lower["webhook-id"], hashlib.sha256(body).hexdigest()
         if not verify(receiver.secrets, lower, body):
             receiver.wrong.append(f"{webhook_id} is not signed with a secret of ours")
         if json.loads(body)["webhook_id"] != webhook_id:
-            receiver.wrong.append(f"{webhook_id} was another one when it was owed")
+            receiver.wrong.append(f"{webhook_id} has another ID in its body")
         if receiver.heard.setdefault(webhook_id, digest) != digest:
             receiver.wrong.append(f"{webhook_id} came with two bodies")
         if way == "lost" or (isinstance(way, int) and way < 300):
@@ -139,4 +139,4 @@ class Receivers:
         return way
 
     async def aclose(self) -> None:
-        """Nothing is kept."""
+        """Keep no connections open."""

@@ -1,11 +1,9 @@
 """A whole shop in simulated time: phones, database, flows, delivery and the loops are the daemon's own.
 
-Two SIMs with a number each, three receivers, customers who pay and people who work. Everything is drawn from one seed.
-What breaks: the daemon (killed at any commit, restarted, upgraded, without its master key), the disk, the laptop's
-power, sleep and clock, the phones and the network's SMS, the internet and the receivers. After each thing that happens the database is
-asked whether all that must always hold still does; at the end, whether everything came to its end (`judge.py`).
-
-Longer than 300 lines because the shop of a simulation is one class that everything else acts on.
+Two SIMs with a number each, three receivers, customers and operators. Everything is drawn from one seed. Faults: the
+daemon (killed at any commit, restarted, upgraded, without its master key), the disk, the laptop's power, sleep and
+clock, the phones and the network's SMS, the internet and the receivers. After each event the invariants of the database
+are checked; at the end, that everything ended (`checks.py`).
 """
 
 import asyncio
@@ -23,30 +21,33 @@ from typing import Any, Final, TypeVar
 import pytest
 
 from daemon import wire
-from daemon.config import Config
 from daemon.core.errors import MomoError, Refusal, Unavailable
-from daemon.core.requests import PhoneIdentity
+from daemon.core.inputs import PhoneIdentity
+from daemon.emulator.message_commands import Deletion
 from daemon.env import Env
-from daemon.flows import clock, identify, send_text
-from daemon.log import Log
-from daemon.loops.deliver import DeliverLoop
+from daemon.flows.lines import modems
+from daemon.flows.payments import texts
+from daemon.flows.upkeep import clock
+from daemon.loops.deliveries import DeliverLoop
+from daemon.loops.every_minute import run_every_minute
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
-from daemon.loops.sweep import sweep
-from daemon.modem.emulated import Deletion
-from daemon.secrets import SecretsLocked, Vault
-from daemon.store import migrate, presence
-from daemon.webhooks.addresses import PUBLIC_ONLY
-from daemon.webhooks.reach import Reach
+from daemon.runtime.config import Config
+from daemon.runtime.log import Log
+from daemon.runtime.secrets import SecretsLocked, Vault
+from daemon.sender.address_guard import PUBLIC_ONLY
+from daemon.sender.connect import HostProbe
+from daemon.store import migrate
+from daemon.store.lines import devices
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.invariants import check_invariants
-from tests.simulation.furniture import furnish
+from tests.simulation.initial_state import set_up
 from tests.simulation.inline_store import FaultyStore
 from tests.simulation.internet import Internet, Receiver, Receivers
-from tests.simulation.rack import IMEIS, Rack
 from tests.simulation.simulated_phone import SimulatedPhone
 from tests.simulation.simulated_time import SimulatedClock
 from tests.simulation.traffic import Number
+from tests.simulation.usb_ports import IMEIS, UsbPorts
 
 T = TypeVar("T")
 MODEMS: Final = ("huawei", "sim800")
@@ -55,7 +56,7 @@ RESTART_S: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much happens: for so long, so many orders, and something breaks so often."""
+    """The length of the day, the number of transactions, and the mean time between faults."""
 
     seed: int
     hours: float = 1.5
@@ -63,15 +64,15 @@ class Size:
     fault_every_s: float = 150.0
     kill_chance: float = 0.01
     thief: int = 3
-    """How often what strikes is the thief; all else together weighs 31."""
+    """Relative frequency of the thief among the faults; the others add up to 31."""
 
 
 class Killed(MomoError):
-    """The daemon died before it answered: nobody knows what became of the call."""
+    """The daemon died before it answered, so the outcome of the call is unknown."""
 
 
 class LockableVault(Vault):
-    """A vault whose keyring nobody may have unlocked yet."""
+    """A vault whose keyring may still be locked."""
 
     shut = False
 
@@ -82,19 +83,19 @@ class LockableVault(Vault):
 
 
 class Shop:
-    """The machine, its daemon, and what is plugged into it."""
+    """The machine, its daemon, and the devices plugged into it."""
 
     def __init__(self, folder: Path, size: Size) -> None:
         self.size = size
-        self.dice = random.Random(size.seed)
+        self.rng = random.Random(size.seed)
         self.clock = SimulatedClock()
         self.internet = Internet()
         self.receivers: dict[str, Receiver] = {}
         self.happened: Counter[str] = Counter()
         self.trace: list[str] = []
-        """What happened, in order."""
+        """The events, in order."""
         self.digest = ""
-        """Of all that happened and all that is in the database at the end: two runs of one seed have the same."""
+        """Digest of all events and of the database at the end: the same for two runs of one seed."""
         self.too_early: list[str] = []
         """Parts that left their slot before they were stored."""
         self.database = folder / "momo.db"
@@ -111,21 +112,21 @@ class Shop:
         self._open = asyncio.Event()
         self.numbers = [Number.make(at) for at in range(len(MODEMS))]
         sims = [number.sim for number in self.numbers]
-        self.rack = Rack(MODEMS, sims, 4, self.clock, self.dice, self._deleted)
-        self.phones = self.rack.phones
+        self.usb_ports = UsbPorts(MODEMS, sims, 4, self.clock, self.rng, self._deleted)
+        self.phones = self.usb_ports.phones
 
-    # --- the daemon's life -------------------------------------------------------------------------
+    # --- the daemon's life cycle -------------------------------------------------------------------------
 
     async def begin(self) -> None:
         """Set the shop up and open it."""
-        self._open_doors()
+        self._open_env()
         for at, number in enumerate(self.numbers):
             sim = number.sim
             who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "")
-            await identify.identify(self.env, who)
+            await modems.identify(self.env, who)
         now = self.clock.now_us()
         self.receivers = await self.store.write(
-            lambda tx: furnish(tx, self.numbers, self.vault, self._entropy, now)
+            lambda tx: set_up(tx, self.numbers, self.vault, self._entropy, now)
         )
         self.posts = Receivers(
             self.internet, self.clock, self.receivers, random.Random(self.size.seed + 2)
@@ -138,21 +139,21 @@ class Shop:
         self.kill_chance = self.size.kill_chance
         self.store.kill_chance = self.kill_chance
 
-    def _open_doors(self) -> None:
+    def _open_env(self) -> None:
         if self._upgrading:
             self._upgrading = False
             self._migrate_on()
         self.store = self._open_store(self._steps)
-        # A power cut is not played here, and a simulated day has no time to wait for a disk.
+        # Writes lost in a power cut are not simulated, and a simulated day has no time to wait for a disk.
         self.store._writer.execute("PRAGMA synchronous = OFF")
-        self.store.dice = self._disk
+        self.store.rng = self._disk
         self.store.on_kill = self._on_kill
         self.env = Env(
             self.store, self.clock, self._entropy, Config(), self.vault, account_key=b"k" * 32
         )
 
     def _open_store(self, steps: list[migrate.Migration]) -> FaultyStore:
-        """Open the database as a program that knows these steps of the schema."""
+        """Open the database as a program with these migrations."""
         ours = migrate.migrations
         migrate.migrations = lambda: steps
         try:
@@ -161,7 +162,7 @@ class Shop:
             migrate.migrations = ours
 
     def _migrate_on(self) -> None:
-        """Put a newer program in: a step that fails changes nothing, and the old program refuses what the new one left."""
+        """Install a newer program: a failing migration changes nothing, and the old program refuses the new schema."""
         number = len(self._steps) + 1
         sql = (
             f"CREATE TABLE newer_{number} (id INTEGER PRIMARY KEY) STRICT;\n"
@@ -179,17 +180,19 @@ class Shop:
 
     async def _start(self) -> None:
         """Start as `daemon.app` does."""
-        await self.store.write(presence.all_left)
+        await self.store.write(devices.mark_all_absent)
         await clock.begin(self.env)
-        await send_text.recover(self.env)
+        await texts.recover(self.env)
         log = Log(self.log)
-        reach = Reach(PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect)
+        reach = HostProbe(
+            PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect
+        )
         self._deliver = DeliverLoop(self.env, lambda: self.posts, log, reach)
-        ports = Ports(self.env, log, (), find=self.rack.find, door=self.rack.open)
+        ports = Ports(self.env, log, (), find=self.usb_ports.find, opener=self.usb_ports.open)
         self._loops = [
             asyncio.create_task(work)
             for work in (
-                self._deliver.run(), ports.run(), sweep(self.env, log), NoticeLoop(self.env, {}, log).run(),
+                self._deliver.run(), ports.run(), run_every_minute(self.env, log), NoticeLoop(self.env, {}, log).run(),
             )
         ]  # fmt: skip
         self.store.kill_chance = self.kill_chance
@@ -217,7 +220,7 @@ class Shop:
         await self.restart(away_s)
 
     async def power_cut(self, off_s: float) -> None:
-        """Take the machine's power, and that of all that is plugged into it, for so long."""
+        """Cut the power of the machine and its devices for `seconds`."""
         if not self._open.is_set():
             return
         self._open.clear()
@@ -230,24 +233,24 @@ class Shop:
             self._reviving = asyncio.create_task(self._revive(0.0))
         await self._open.wait()
         for phone in plugged:
-            self.rack.plug(phone)
+            self.usb_ports.plug(phone)
 
     async def _revive(self, away_s: float) -> None:
         tasks = [*self._loops, *self._calls]
         for task in tasks:
             task.cancel()
         for result in await asyncio.gather(*tasks, return_exceptions=True):
-            # Whoever catches the end may still try to write something down: then it hears that this daemon is dead.
+            # Code that catches the kill may still try to write; it gets the same error again.
             if isinstance(result, Exception) and not isinstance(result, Unavailable | Refusal):
                 raise result
         self.store.close()
-        await asyncio.sleep(away_s or self.dice.uniform(1, RESTART_S))
+        await asyncio.sleep(away_s or self.rng.uniform(1, RESTART_S))
         self._reviving = None
-        self._open_doors()
+        self._open_env()
         await self._start()
 
     async def end(self) -> None:
-        """Stop it for good."""
+        """Stop it at the end of the simulation."""
         await self._open.wait()
         self._open.clear()
         self.store.kill_chance = 0.0
@@ -258,10 +261,10 @@ class Shop:
         for phone in self.phones:
             phone.unplug()
 
-    # --- what people and faults use ----------------------------------------------------------------
+    # --- for operators and faults --------------------------------------------------------------------
 
     async def call(self, make: Callable[[Env], Coroutine[Any, Any, T]]) -> T | MomoError:
-        """Call the daemon as a client would; return its answer, what it refused, or `Killed`."""
+        """Call the daemon as a client does; return its answer, its refusal, or `Killed`."""
         await self._open.wait()
         task = asyncio.create_task(make(self.env))
         self._calls.add(task)
@@ -277,31 +280,31 @@ class Shop:
         return task.result()
 
     async def happen(self, what: str, work: Awaitable[object]) -> None:
-        """Let something happen, and ask whether all still holds."""
+        """Run an event, then check the invariants."""
         self.note(what)
         await work
         check_invariants(self.database)
 
     def note(self, what: str) -> None:
-        """Put into the trace that something happens."""
+        """Add an event to the trace."""
         self.happened[what] += 1
         self.trace.append(f"{self.clock.monotonic_ns()} {what}")
 
     def watch(self) -> None:
-        """Raise what a loop died of."""
+        """Raise the error that ended a loop."""
         for task in [*self._loops, *([self._reviving] if self._reviving else [])]:
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 raise error
 
     async def look(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return what is committed; waits while the shop is closed."""
+        """Return committed rows; wait while the shop is closed."""
         await self._open.wait()
         return self.store.look(lambda reader: reader.all(sql))
 
     # --- the phones --------------------------------------------------------------------------------
 
     def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
-        """Look, at the moment a message leaves its slot, whether it is durable."""
+        """Check that a message is durable at the moment it leaves its slot."""
         sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).hexdigest()
         with contextlib.closing(sqlite3.connect(self.database)) as file:
             sql = "SELECT count(*) FROM sms_parts WHERE sha256 = ?"

@@ -1,7 +1,7 @@
-"""An emulated phone on a socket instead of a pty, served by the loop of the simulation: no thread and no real time.
+"""An emulated phone on a socket instead of a pty, served by the loop of the simulation, without threads or real time.
 
-A pty hands bytes over by a worker of the kernel, at its own time; a pair of sockets does it at once, so a run can be
-repeated. The daemon's end is a real `Port` with a real descriptor. The rules are those of `emulated_pty.PhonePort`.
+A pty's bytes pass through a kernel worker at an unpredictable time; a socket pair passes them at once, so a run can be
+repeated. The daemon's end is a real `Port` with a real descriptor. The rules are those of `daemon/emulator/pty.py`.
 """
 
 import asyncio
@@ -10,7 +10,8 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from daemon.modem.emulated import Deletion, Phone
+from daemon.emulator.message_commands import Deletion
+from daemon.emulator.phone import Phone
 from daemon.modem.port import Port, PortError, PortTrouble
 from tests.simulation.simulated_time import SimulatedClock
 
@@ -21,7 +22,7 @@ COMMAND_S = (0.002, 0.02)
 
 
 class _Device:
-    """What `Port` needs of pyserial's device."""
+    """The part of pyserial's device that `Port` uses."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -34,7 +35,7 @@ class _Device:
 
 
 class SimulatedPhone:
-    """A phone in a USB port: `path` names the port while it is plugged in."""
+    """A phone in a USB port; `path` names the port while it is plugged in."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class SimulatedPhone:
         self._tick: asyncio.TimerHandle | None = None
         phone.power_off()
 
-    # --- what happens to it ------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
     def plug(self, path: str) -> None:
         assert self.path is None, "it is in a port already"
@@ -75,7 +76,7 @@ class SimulatedPhone:
         self._hang_up()
 
     def open(self) -> Port:
-        """Open the port; who had it open has it no more."""
+        """Open the port; an earlier holder loses it."""
         if self.path is None:
             raise PortError(PortTrouble.MISSING, "not there", "plug it in")
         self._hang_up()
@@ -115,7 +116,7 @@ class SimulatedPhone:
             self._hang_up()
 
     def carry(self) -> None:
-        """Move everything that can move; call it after whatever happened to the phone."""
+        """Move all available bytes; call it after each event of the phone."""
         now_ns = self._clock.monotonic_ns()
         if self.path is None:
             return
@@ -157,7 +158,7 @@ class SimulatedPhone:
         self.carry()
 
     def _speak(self) -> None:
-        """Write what the phone says, in pieces where its line is slow; nobody listens while the port is closed."""
+        """Write the phone's output, in pieces on a slow line; it is lost while the port is closed."""
         while self._write is None:
             self._out = self._out or self.phone.data_to_send()
             if not self._out:

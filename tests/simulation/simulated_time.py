@@ -1,4 +1,4 @@
-"""Time that passes only when nobody has anything to do: an event loop for simulations of whole days."""
+"""Simulated time for whole days: an event loop that advances its clock when no task can run."""
 
 import asyncio
 import selectors
@@ -12,7 +12,7 @@ STARTED_US = 1_795_248_000_000_000
 
 
 class SimulatedClock:
-    """Three hands that the loop moves, counted in whole nanoseconds so that no step is rounded away."""
+    """A wall clock, a monotonic clock and one that counts sleep, in whole nanoseconds so that no step is rounded away."""
 
     def __init__(self) -> None:
         self._ns = 1_000_000_000_000
@@ -38,7 +38,7 @@ class SimulatedClock:
         return self.true_us() + self._wrong_us
 
     def true_us(self) -> int:
-        """What the network's clock says, however wrong the laptop's is."""
+        """Return the network's time, whatever the laptop's clock shows."""
         return STARTED_US + (self._ns + self._asleep_ns - self._started_ns) // 1000
 
     def advance(self, seconds: float) -> None:
@@ -50,7 +50,7 @@ class SimulatedClock:
         self._asleep_ns += round(seconds * 1e9)
 
     def reboot(self, off_s: float) -> None:
-        """Let the machine be off for so long; the counter that nobody can set begins anew."""
+        """Turn the machine off for `seconds`; the monotonic counters restart."""
         self.sleep(off_s)
         self._boots += 1
         self._booted_ns = self._ns + self._asleep_ns
@@ -61,7 +61,7 @@ class SimulatedClock:
 
 
 class _Selector(selectors.EpollSelector):
-    """Never waits: when no descriptor is ready it moves the clock to the next timer instead."""
+    """Never wait: if no descriptor is ready, move the clock to the next timer."""
 
     def __init__(self, clock: SimulatedClock) -> None:
         super().__init__()
@@ -81,12 +81,12 @@ class _Selector(selectors.EpollSelector):
         if not ready and timeout != 0:
             assert timeout is not None, "nothing will ever happen again"
             self._clock.advance(timeout)
-        # The kernel's order and the numbers of descriptors differ from run to run; who came first does not.
+        # The kernel's order and the descriptor numbers differ between runs; the order of registration does not.
         return sorted(ready, key=lambda pair: self._came[pair[0].fd])
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """A loop whose timers fire in simulated time. Descriptors work; what is for a thread is done at once instead."""
+    """A loop whose timers fire in simulated time. Descriptors work; jobs for a thread run at once in the loop."""
 
     def __init__(self, clock: SimulatedClock) -> None:
         super().__init__(_Selector(clock))
@@ -101,7 +101,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         func: Callable[[*Arguments], Result],
         *args: *Arguments,
     ) -> "asyncio.Future[Result]":
-        """Do it here and now: nobody would wait for a thread."""
+        """Run the job here and now: a thread would not be waited for."""
         future: asyncio.Future[Result] = self.create_future()
         try:
             future.set_result(func(*args))
@@ -110,11 +110,11 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return future
 
     def call_exception_handler(self, context: Mapping[str, Any]) -> None:
-        """Let a fault in a callback end the simulation."""
+        """Let an error in a callback end the simulation."""
         raise context.get("exception") or AssertionError(context)
 
 
 def run(clock: SimulatedClock, main: Coroutine[Any, Any, Result]) -> Result:
-    """Run to the end of `main` in simulated time."""
+    """Run `main` to its end in simulated time."""
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(clock)) as runner:
         return runner.run(main)

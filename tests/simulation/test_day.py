@@ -1,9 +1,8 @@
 """A shop's day in simulated time: whatever breaks, no message is lost, stored twice or put on the wrong line.
 
-The ports' loops, the sessions, the links, the flows and the database are the real ones; simulated are time, the wire
-(sockets instead of ptys) and the phones. `MOMO_TEST_SEED=n` plays another one.
-
-That the simulation can fail is tested too: three faults that a daemon must not have, each put in, are each caught.
+The ports' loops, the sessions, the links, the flows and the database are the real ones; time, the wire (sockets instead
+of ptys) and the phones are simulated. `MOMO_TEST_SEED=n` runs another seed. Three tests inject a fault into the daemon
+each, to show that the simulation detects it.
 """
 
 import asyncio
@@ -13,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.requests import PhoneIdentity, Source
+from daemon.core.inputs import PhoneIdentity, Source
 from daemon.env import Env
-from daemon.flows import identify
-from daemon.intake import parts
-from daemon.loops import modems
-from daemon.modem import session_values as said
-from daemon.modem.session_sim import SURE_S
-from daemon.modem.session_start import Setup
-from daemon.modem.session_work import Work
-from daemon.store import messages
+from daemon.flows.lines import modems
+from daemon.loops import modems as loops_modems
+from daemon.modem.session import events as said
+from daemon.modem.session.read_messages import CommandScheduler
+from daemon.modem.session.sim import ANSWER_VALID_S
+from daemon.modem.session.start import Setup
+from daemon.steps import process_message
+from daemon.store.messages import messages
 from tests.fakes.seed import seed
 from tests.simulation.simulated_time import run
 from tests.simulation.world import TROUBLES, Day, Verdict, World
@@ -52,7 +51,7 @@ def test_an_hour_with_four_modems_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_day_with_four_modems_and_5000_messages_loses_nothing(tmp_path: Path) -> None:
+def test_a_day_with_four_modems_loses_nothing(tmp_path: Path) -> None:
     world = live(tmp_path, Day(seed()))
     assert len(world.sent) >= 5_000
     assert world.verdict == GOOD
@@ -84,8 +83,11 @@ def test_sims_that_change_places_in_running_phones_keep_their_lines(
         await world.begin()
         huawei, sim800, quectel, mute = world.phones
         pairs = [(huawei, sim800), (quectel, huawei), (sim800, quectel)]
-        if gap_s > SURE_S:
-            pairs += [(mute, huawei), (sim800, mute)]  # it says nothing of its SIM: it is asked
+        if gap_s > ANSWER_VALID_S:
+            pairs += [
+                (mute, huawei),
+                (sim800, mute),
+            ]  # It does not report its SIM by itself; it must be asked.
         for first, second in pairs:
             await world.swap_running(first, second, gap_s)
             for number in world.numbers:
@@ -100,22 +102,22 @@ def test_sims_that_change_places_in_running_phones_keep_their_lines(
     assert len(world.sent) in {12, 20}
 
 
-# --- the simulation can fail ---------------------------------------------------------------------------
+# --- injected faults are detected ----------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_a_daemon_that_deletes_before_it_stores_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = modems.PortLoop._heard
+    heard = loops_modems.PortLoop._heard
 
-    def hasty(loop: modems.PortLoop, events: Sequence[said.Event]) -> None:
+    def hasty(loop: loops_modems.PortLoop, events: Sequence[said.Event]) -> None:
         heard(loop, events)
         for event in events:
             if isinstance(event, said.PartsRead) and loop._link is not None:
                 loop._link.stored(event.parts)
 
-    monkeypatch.setattr(modems.PortLoop, "_heard", hasty)
+    monkeypatch.setattr(loops_modems.PortLoop, "_heard", hasty)
     assert live(tmp_path, hour(7)).verdict.too_early
 
 
@@ -123,12 +125,12 @@ def test_a_daemon_that_deletes_before_it_stores_is_caught(
 def test_a_daemon_that_forgets_a_storage_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = Work.begin
+    begin = CommandScheduler.begin
 
-    def forgetful(work: Work, setup: Setup, now: float) -> None:
+    def forgetful(work: CommandScheduler, setup: Setup, now: float) -> None:
         begin(work, replace(setup, storages=setup.storages[:1]), now)
 
-    monkeypatch.setattr(Work, "begin", forgetful)
+    monkeypatch.setattr(CommandScheduler, "begin", forgetful)
     verdict = live(tmp_path, hour(7)).verdict
     assert verdict.lost
     assert verdict.left_on_phones
@@ -139,13 +141,13 @@ def test_a_daemon_that_knows_a_sim_by_its_port_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known: dict[str, Source] = {}
-    identified = identify.identify
+    identified = modems.identify
 
     async def by_port(env: Env, phone: PhoneIdentity) -> Source:
         source = await identified(env, phone)
         return known.setdefault(phone.port, source)
 
-    monkeypatch.setattr(identify, "identify", by_port)
+    monkeypatch.setattr(modems, "identify", by_port)
     assert live(tmp_path, hour(7)).verdict.misplaced
 
 
@@ -154,13 +156,13 @@ def test_a_daemon_that_stores_a_message_again_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "has_part", lambda *_: False)
-    digest = parts.digest
+    digest = process_message.digest
     taken: list[str] = []
 
     def unlike(pdu: str) -> str:
         taken.append(pdu)
         return digest(f"{pdu}{len(taken):08X}")
 
-    monkeypatch.setattr(parts, "digest", unlike)
+    monkeypatch.setattr(process_message, "digest", unlike)
     verdict = live(tmp_path, hour(7)).verdict
     assert verdict.twice

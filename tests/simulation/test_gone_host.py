@@ -1,4 +1,6 @@
-"""A receiver whose host is gone for ever: it is told, given up by the schedule, and does not pass for our own link."""
+"""A receiver whose host is gone for good: it gets a notice, ends by the schedule, and does not count as an outage of
+our link.
+"""
 
 import asyncio
 import io
@@ -8,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.link import TOLD_AFTER_S
 from daemon.core.model import Delivery, Endpoint
-from daemon.log import Log
-from daemon.loops.deliver import DeliverLoop
-from daemon.webhooks.addresses import PUBLIC_ONLY
-from daemon.webhooks.reach import Reach
+from daemon.core.webhooks.connectivity import NOTICE_AFTER_S
+from daemon.loops.deliveries import DeliverLoop
+from daemon.runtime.log import Log
+from daemon.sender.address_guard import PUBLIC_ONLY
+from daemon.sender.connect import HostProbe
 from daemon.wire import DeliveryStatus
 from tests.simulation.internet import Internet, Receivers
 from tests.simulation.simulated_time import run
@@ -26,7 +28,7 @@ GONE = "host1.test"
 
 
 class OneNameLess(Internet):
-    """The internet in which the name of the first receiver is nobody's any more."""
+    """The internet in which the name of the first receiver no longer resolves."""
 
     async def look_up(self, host: str, port: int) -> Sequence[str]:
         if host == GONE:
@@ -43,8 +45,10 @@ class Gone(Day):
         self.receivers = Receivers(self.internet, self.clock)
 
     async def live(self, hours: float) -> None:
-        """Be paid once and wait."""
-        reach = Reach(PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect)
+        """Receive one payment and wait."""
+        reach = HostProbe(
+            PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect
+        )
         loop = DeliverLoop(self.env, lambda: self.receivers, Log(io.StringIO()), reach)
         task = asyncio.create_task(loop.run())
         await asyncio.sleep(1)
@@ -53,7 +57,7 @@ class Gone(Day):
         await loop.stop()
         await task
 
-    def told(self) -> list[tuple[str, float]]:
+    def notices(self) -> list[tuple[str, float]]:
         rows = self.store.look(
             lambda reader: reader.all("SELECT type, at FROM events ORDER BY seq")
         )
@@ -61,7 +65,7 @@ class Gone(Day):
         return [(kind, (at - began) / 1e6) for kind, at in rows]
 
 
-def test_the_only_receiver_is_told_of_within_minutes_and_given_up_after_its_schedule(
+def test_the_only_receiver_gets_a_notice_within_minutes_and_is_given_up_after_its_schedule(
     tmp_path: Path,
 ) -> None:
     day = Gone(tmp_path, endpoints=1)
@@ -69,17 +73,17 @@ def test_the_only_receiver_is_told_of_within_minutes_and_given_up_after_its_sche
         run(day.clock, opened(day, 92))
         (delivery,) = day.rows(Delivery, "deliveries")
         (endpoint,) = day.rows(Endpoint, "endpoints")
-        told = day.told()
+        notices = day.notices()
     finally:
         day.store.close()
     assert (delivery.status, delivery.attempt_count) == (DeliveryStatus.FAILED, 13)
-    # With no other host known it may be our own link, so it never counts towards the pause.
+    # Without another known host it may be our own link, so it never counts towards the pause.
     assert (endpoint.is_active, endpoint.consecutive_failures) == (True, 0)
-    assert [kind for kind, _ in told] == ["link.lost", "delivery.failed"]
-    assert TOLD_AFTER_S <= told[0][1] < TOLD_AFTER_S + 120
+    assert [kind for kind, _ in notices] == ["link.lost", "delivery.failed"]
+    assert NOTICE_AFTER_S <= notices[0][1] < NOTICE_AFTER_S + 120
 
 
-def test_one_of_two_is_its_own_fault_however_seldom_the_other_is_owed_something(
+def test_with_a_second_receiver_the_failing_one_counts_its_failures(
     tmp_path: Path,
 ) -> None:
     day = Gone(tmp_path, endpoints=2)
@@ -87,7 +91,7 @@ def test_one_of_two_is_its_own_fault_however_seldom_the_other_is_owed_something(
         run(day.clock, opened(day, 92))
         deliveries = day.rows(Delivery, "deliveries")
         gone, well = day.rows(Endpoint, "endpoints")
-        told = day.told()
+        notices = day.notices()
     finally:
         day.store.close()
     assert [(row.status, row.attempt_count) for row in deliveries] == [
@@ -95,7 +99,7 @@ def test_one_of_two_is_its_own_fault_however_seldom_the_other_is_owed_something(
         (DeliveryStatus.DELIVERED, 1),
     ]
     assert (gone.consecutive_failures, well.consecutive_failures) == (13, 0)
-    assert [kind for kind, _ in told] == [
+    assert [kind for kind, _ in notices] == [
         "delivery.delivered",
         "endpoint.failing",
         "delivery.failed",

@@ -1,11 +1,11 @@
-"""What the network sends in the simulation: receipts of two wallets' networks, and what else comes as SMS."""
+"""Messages from the network in the simulation: receipts of two networks, and other SMS."""
 
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from daemon.modem.emulated import Identity, Sim
-from daemon.modem.pdu import encode_deliver
+from daemon.emulator.sim import Identity, Sim
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.receipts import FIRST_MTN_ID, FIRST_TELECEL_ID, mtn, telecel
 from tests.simulation.simulated_time import SimulatedClock
 
@@ -24,7 +24,7 @@ class Sent:
 
 @dataclass(slots=True)
 class Number:
-    """A SIM, its line, and the wallet behind it."""
+    """A SIM, its line, and its wallet."""
 
     sim: Sim
     line_id: str
@@ -35,7 +35,7 @@ class Number:
 
     @classmethod
     def make(cls, at: int) -> "Number":
-        """Make the number of a place from 0 on: MTN and Telecel in turn."""
+        """Make the number at index `at`: MTN and Telecel in turn."""
         of_telecel = at % 2 == 1
         network = _TELECEL_IMSI if of_telecel else _MTN_IMSI
         identity = Identity(
@@ -52,39 +52,39 @@ class Number:
 
 
 class Writer:
-    """Writes messages that were never there before."""
+    """Write messages that are all different."""
 
-    def __init__(self, dice: random.Random, clock: SimulatedClock) -> None:
-        self._dice = dice
+    def __init__(self, rng: random.Random, clock: SimulatedClock) -> None:
+        self._rng = rng
         self._clock = clock
         self._serial = 0
 
     def message(self, number: Number) -> Sent:
         """Return a receipt, or another text."""
-        return self._receipt(number) if self._dice.random() < RECEIPTS else self.text(number)
+        return self._receipt(number) if self._rng.random() < RECEIPTS else self.text(number)
 
     def text(self, number: Number) -> Sent:
-        """Return what is no receipt, in 7 bits or UCS-2, of one to seven parts."""
+        """Return a text that is no receipt, in 7 bits or UCS-2, of one to seven parts."""
         self._serial += 1
         number.reference = (number.reference + 1) % 256
-        words = self._dice.choice(("See you at the market", "Akwaaba! ɛyɛ 😀", "Price [ok] {€5}"))
-        body = f"{words} {self._serial} " + "and so on " * self._dice.choice((0, 1, 20, 40))
-        sender = self._dice.choice(("+233241234567", "MTN", "0244123456"))
+        words = self._rng.choice(("See you at the market", "Akwaaba! ɛyɛ 😀", "Price [ok] {€5}"))
+        body = f"{words} {self._serial} " + "and so on " * self._rng.choice((0, 1, 20, 40))
+        sender = self._rng.choice(("+233241234567", "MTN", "0244123456"))
         pdus = encode_deliver(sender, body, self._now(), reference=number.reference)
         return Sent(number.sim.iccid, body, pdus)
 
     def _receipt(self, number: Number) -> Sent:
         self._serial += 1
-        amount_minor = self._dice.randrange(100, 50_000)
+        amount_minor = self._rng.randrange(100, 50_000)
         number.balance_minor += amount_minor
-        number.telco_id += self._dice.randrange(1, 50)
+        number.telco_id += self._rng.randrange(1, 50)
         number.reference = (number.reference + 1) % 256
         make = telecel if number.telecel else mtn
         made = make(
             amount_minor,
             f"KWABENA KONADU {_letters(self._serial)} DANKWA",
             number.balance_minor,
-            self._dice.choice(("1", "food", "1243AB")),
+            self._rng.choice(("1", "food", "1243AB")),
             f"{number.telco_id:016d}" if number.telecel else str(number.telco_id),
             sent_at=self._now(),
             concatenation=number.reference,
@@ -96,7 +96,7 @@ class Writer:
 
 
 def _letters(number: int) -> str:
-    """Return a number as capital letters: a name has no digits in it."""
+    """Return a number as capital letters, because a name has no digits."""
     text = ""
     while number:
         number, digit = divmod(number, 26)

@@ -1,12 +1,10 @@
-"""A shop's day: four SIMs with a number each, four modems of different makes, what the network sends and what breaks.
+"""A day of modems: four SIMs with a number each, four modems of different makes, the network's messages and faults.
 
-Everything is drawn from one seed. What is checked all the time: no message leaves a slot before its part is stored.
-What is checked at the end (`Verdict`): every message is there once, whole, under the SIM and the line it was sent to.
+Everything is drawn from one seed. Checked continuously: no message leaves a slot before its part is stored. Checked at
+the end (`Verdict`): every message is stored once, whole, under the right SIM and line.
 
-A phone's own memory does not say which SIM a message came by; nobody can know it once the SIM is gone. So people here
-move a SIM only from a phone whose own memory is empty, as it is all but for seconds after a message came.
-
-Longer than 300 lines, because what breaks and what is checked is about the same phones at the same time.
+A phone's own memory does not record the SIM of a message, which is unknown once the SIM is removed. So a SIM is only
+moved from a phone whose own memory is empty, as it is except for seconds after a message.
 """
 
 import asyncio
@@ -21,26 +19,27 @@ from functools import partial
 from pathlib import Path
 
 from daemon import wire
-from daemon.config import Config
-from daemon.core.requests import PhoneIdentity
+from daemon.core.inputs import PhoneIdentity
+from daemon.emulator.faults import PRESETS, healthy_fields
+from daemon.emulator.message_commands import Deletion
+from daemon.emulator.sim import Sim
 from daemon.env import Env
-from daemon.flows import identify
-from daemon.log import Log
+from daemon.flows.lines import modems
 from daemon.loops.ports import Ports
-from daemon.modem.emulated import Deletion, Sim
-from daemon.modem.emulated_faults import PRESETS, mended
-from daemon.secrets import Vault
+from daemon.runtime.config import Config
+from daemon.runtime.log import Log
+from daemon.runtime.secrets import Vault
 from tests.fakes.entropy import FakeEntropy
-from tests.simulation.furniture import give_line
+from tests.simulation.initial_state import register_number
 from tests.simulation.inline_store import InlineStore
-from tests.simulation.rack import IMEIS, Rack
 from tests.simulation.simulated_phone import SimulatedPhone
 from tests.simulation.simulated_time import SimulatedClock
 from tests.simulation.traffic import Number, Sent, Writer
+from tests.simulation.usb_ports import IMEIS, UsbPorts
 
 MODEMS = ("huawei", "sim800", "quectel", "generic")
 LAST_HOURS = 1.5
-"""At the end nothing breaks any more for so long: a phone that hung is back, and each storage was swept."""
+"""A quiet time at the end: a phone that hung is back, and each storage was swept."""
 QUIET_S = 600.0
 FILL_MAX = 60
 HANGS = ("hang", "hang-until-reset", "hang-until-replug", "hang-on-list")
@@ -48,7 +47,7 @@ NAGS = (
     "garbage", "byte-loss", "echo", "sim-busy", "errors", "noise", "storm", "no-notices", "no-network", "slow",
     "delete-fails", "delete-lies", "full-storm",
 )  # fmt: skip
-"""What the phone goes on through; by the names of `emulated_faults`, but the last."""
+"""Faults that the phone works through; by the names of `emulator.faults`, except the last."""
 TROUBLES = (
     *HANGS, *NAGS, "unplug", "sims moved", "sims moved as they run", "storage full", "loud reboot", "silent reboot", "daemon restarted",
     "laptop asleep",
@@ -57,7 +56,7 @@ TROUBLES = (
 
 @dataclass(slots=True)
 class Day:
-    """How much happens."""
+    """The length and load of the day."""
 
     seed: int
     hours: float = 24.0
@@ -67,7 +66,7 @@ class Day:
 
 @dataclass(slots=True)
 class Verdict:
-    """What became of the messages; all is empty when all went well."""
+    """The problems found; all empty if there are none."""
 
     too_early: list[str] = field(default_factory=list)
     """Left their slot before they were stored."""
@@ -79,11 +78,11 @@ class Verdict:
 
 
 class World:
-    """The shop, the phones, the network, and the dice."""
+    """The shop, the phones, the network, and the random numbers."""
 
     def __init__(self, folder: Path, day: Day) -> None:
         self.day = day
-        self.dice = random.Random(day.seed)
+        self.rng = random.Random(day.seed)
         self.clock = SimulatedClock()
         self.sent: list[Sent] = []
         self.happened: Counter[str] = Counter()
@@ -91,13 +90,13 @@ class World:
         self.store_rows: list[tuple[str, str | None, str | None, str]] = []
         """SIM, line, text and state of each message, as stored at the end."""
         self.log = io.StringIO()
-        self._writer = Writer(self.dice, self.clock)
+        self._writer = Writer(self.rng, self.clock)
         self._ports: Ports | None = None
         self._task: asyncio.Task[None] | None = None
         self._broken: set[str] = set()
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
         self.store = InlineStore.open(str(folder / "momo.db"), now_us=self.clock.now_us())
-        self.store.dice = random.Random(day.seed + 1)
+        self.store.rng = random.Random(day.seed + 1)
         self.env = Env(
             self.store,
             self.clock,
@@ -108,16 +107,16 @@ class World:
         )
         self.numbers = [Number.make(at) for at in range(len(MODEMS))]
         sims = [number.sim for number in self.numbers]
-        self.rack = Rack(MODEMS, sims, 6, self.clock, self.dice, self._deleted)
-        self.phones = self.rack.phones
+        self.usb_ports = UsbPorts(MODEMS, sims, 6, self.clock, self.rng, self._deleted)
+        self.phones = self.usb_ports.phones
 
     # --- the day -----------------------------------------------------------------------------------
 
     async def run(self) -> Verdict:
-        """Live through the day and the quiet hours after it."""
+        """Run the day and the quiet hours after it."""
         await self.begin()
         end = self.clock.monotonic() + self.day.hours * 3600
-        work = [asyncio.create_task(self._network(end)), asyncio.create_task(self._bad_luck(end))]
+        work = [asyncio.create_task(self._network(end)), asyncio.create_task(self._strike(end))]
         await asyncio.gather(*work)
         return await self.end()
 
@@ -130,7 +129,7 @@ class World:
         await asyncio.sleep(60)
 
     async def end(self) -> Verdict:
-        """Mend all, let it be quiet for long enough, and judge."""
+        """End all faults, wait for the quiet hours, and return the verdict."""
         await self._mend_all()
         for _ in range(round(LAST_HOURS * 3600 / QUIET_S)):
             await asyncio.sleep(QUIET_S)
@@ -143,7 +142,7 @@ class World:
     async def swap_running(
         self, phone: SimulatedPhone, other: SimulatedPhone, gap_s: float
     ) -> None:
-        """Swap the SIMs of two phones that stay where they are; both are empty for so long."""
+        """Swap the SIMs of two phones in place; both are empty for `gap_s`."""
         first, second = phone.phone.take_sim(), other.phone.take_sim()
         phone.carry()
         other.carry()
@@ -151,7 +150,7 @@ class World:
         phone.phone.insert_sim(second)
         other.phone.insert_sim(first)
         for it in (phone, other):
-            self.rack.plug(it)
+            self.usb_ports.plug(it)
             it.carry()
 
     async def _give_numbers_lines(self) -> None:
@@ -159,11 +158,13 @@ class World:
         for at, number in enumerate(self.numbers):
             sim = number.sim
             who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "")
-            await identify.identify(self.env, who)
-            await self.store.write(partial(give_line, at=at, number=number, now=now))
+            await modems.identify(self.env, who)
+            await self.store.write(partial(register_number, at=at, number=number, now=now))
 
     def _start_daemon(self) -> None:
-        self._ports = Ports(self.env, Log(self.log), (), find=self.rack.find, door=self.rack.open)
+        self._ports = Ports(
+            self.env, Log(self.log), (), find=self.usb_ports.find, opener=self.usb_ports.open
+        )
         self._task = asyncio.create_task(self._ports.run())
 
     async def _stop_daemon(self) -> None:
@@ -180,12 +181,12 @@ class World:
     # --- the network -------------------------------------------------------------------------------
 
     async def _network(self, end: float) -> None:
-        """Send all messages, some of them in bursts, parts in any order, now and then one part twice."""
+        """Send all messages, some of them in bursts, parts in any order, sometimes one part twice."""
         while (left := self.day.messages - len(self.sent)) > 0:
             mean_s = (end - self.clock.monotonic()) / left
-            count = min(left, self.dice.randrange(20, 60) if self.dice.random() < 0.01 else 1)
-            await asyncio.sleep(max(0.0, self.dice.uniform(0, 2) * mean_s * count))
-            number = self.dice.choice(self.numbers)
+            count = min(left, self.rng.randrange(20, 60) if self.rng.random() < 0.01 else 1)
+            await asyncio.sleep(max(0.0, self.rng.uniform(0, 2) * mean_s * count))
+            number = self.rng.choice(self.numbers)
             for _ in range(count):
                 self.send(number)
 
@@ -194,16 +195,16 @@ class World:
         message = self._writer.message(number)
         self.sent.append(message)
         pdus = list(message.pdus)
-        if self.dice.random() < 0.3:
-            self.dice.shuffle(pdus)
-        if self.dice.random() < 0.03:
+        if self.rng.random() < 0.3:
+            self.rng.shuffle(pdus)
+        if self.rng.random() < 0.03:
             pdus.append(
-                self.dice.choice(pdus)
-            )  # its acknowledgement was lost: the network sends it again
+                self.rng.choice(pdus)
+            )  # the acknowledgement was lost, so the network sends it again
         gap_s = 0.0
         for pdu in pdus:
             asyncio.get_running_loop().call_later(gap_s, self._deliver, number.sim, pdu)
-            gap_s += self.dice.choice((0.0, 0.1, 3.0))
+            gap_s += self.rng.choice((0.0, 0.1, 3.0))
 
     def _deliver(self, sim: Sim, pdu: str) -> None:
         for phone in self.phones:
@@ -215,17 +216,17 @@ class World:
         sim.waiting.append((pdu, None))
 
     def _deliver_elsewhere(self, phone: SimulatedPhone, pdu: str) -> bool:
-        """Some phones put a message into another storage than the one they were told, and say nothing."""
-        if phone.path is None or self.dice.random() > 0.05:
+        """Some phones put a message into another storage than the configured one, without a notice."""
+        if phone.path is None or self.rng.random() > 0.05:
             return False
         with contextlib.suppress(ValueError):
             phone.phone.preload([pdu], "ME")
             return True
         return False
 
-    # --- what breaks -------------------------------------------------------------------------------
+    # --- faults ------------------------------------------------------------------------------------
 
-    async def _bad_luck(self, end: float) -> None:
+    async def _strike(self, end: float) -> None:
         trouble = (
             self._unplug, self._hang, self._nag, self._move_sims, self._fill, self._reboot,
             self._restart_daemon, self._sleep,
@@ -233,7 +234,7 @@ class World:
         weights = (4, 4, 10, 3, 2, 3, 1, 1)
         tasks = set[asyncio.Task[None]]()
         while True:
-            pause_s = self.dice.expovariate(len(self.phones) / self.day.fault_every_s)
+            pause_s = self.rng.expovariate(len(self.phones) / self.day.fault_every_s)
             if self.clock.monotonic() + pause_s > end:
                 break
             await asyncio.sleep(pause_s)
@@ -241,8 +242,8 @@ class World:
             whole = [phone for phone in self.phones if phone.name not in self._broken]
             if not whole:
                 continue
-            what = self.dice.choices(trouble, weights)[0]
-            task = asyncio.create_task(self._break(what, self.dice.choice(whole)))
+            what = self.rng.choices(trouble, weights)[0]
+            task = asyncio.create_task(self._break(what, self.rng.choice(whole)))
             tasks.add(task)
         await asyncio.gather(*tasks)
 
@@ -260,25 +261,25 @@ class World:
     async def _unplug(self, phone: SimulatedPhone) -> None:
         self.happened["unplug"] += 1
         phone.unplug()
-        await asyncio.sleep(self.dice.expovariate(1 / 120))
-        self.rack.plug(phone)
+        await asyncio.sleep(self.rng.expovariate(1 / 120))
+        self.usb_ports.plug(phone)
 
     async def _hang(self, phone: SimulatedPhone) -> None:
-        kind = self.dice.choice(HANGS)
+        kind = self.rng.choice(HANGS)
         self.happened[kind] += 1
         phone.phone.play(kind)
-        await asyncio.sleep(self.dice.uniform(60, 1800))
-        phone.phone.faults.change(mended())
+        await asyncio.sleep(self.rng.uniform(60, 1800))
+        phone.phone.faults.change(healthy_fields())
         phone.phone.faults.silent = False
-        if self.dice.random() < 0.5:
+        if self.rng.random() < 0.5:
             phone.unplug()
             await asyncio.sleep(10)
-            self.rack.plug(phone)
+            self.usb_ports.plug(phone)
         phone.carry()
 
     async def _nag(self, phone: SimulatedPhone) -> None:
-        """Let something be wrong for a while that the phone goes on through."""
-        kind = self.dice.choice(NAGS)
+        """Apply a fault that the phone works through, for a while."""
+        kind = self.rng.choice(NAGS)
         self.happened[kind] += 1
         if kind == "full-storm":
             phone.phone.faults.change({"storm_ms": 20, "noise": '^SMMEMFULL: "SM"'})
@@ -286,13 +287,13 @@ class World:
             phone.phone.faults.change(PRESETS[kind])
         phone.carry()
         short = kind in {"storm", "full-storm"}
-        await asyncio.sleep(self.dice.uniform(5, 40) if short else self.dice.uniform(60, 900))
-        phone.phone.faults.change(mended())
+        await asyncio.sleep(self.rng.uniform(5, 40) if short else self.rng.uniform(60, 900))
+        phone.phone.faults.change(healthy_fields())
         phone.carry()
 
     async def _move_sims(self, phone: SimulatedPhone) -> None:
-        """Swap the SIMs of two phones, both pulled out or (where that works) as they run."""
-        other = self.dice.choice([it for it in self.phones if it is not phone])
+        """Swap the SIMs of two phones, both unplugged or (where that works) running."""
+        other = self.rng.choice([it for it in self.phones if it is not phone])
         if other.name in self._broken:
             return
         self._broken.add(other.name)
@@ -304,18 +305,18 @@ class World:
     async def _swap(self, phone: SimulatedPhone, other: SimulatedPhone) -> None:
         for _ in range(60):
             phones = (phone, other)
-            # Nobody knows whose the messages in a phone's own memory are: see above.
+            # The SIM of messages in a phone's own memory would be unknown: see the module docstring.
             if not any(storage != "SM" for it in phones for storage, _ in it.phone.stored()):
                 break
             await asyncio.sleep(1)
         else:
             return
-        running = self.dice.random() < 0.5
+        running = self.rng.random() < 0.5
         self.happened["sims moved as they run" if running else "sims moved"] += 1
         for it in phones:
             if not running:
                 it.unplug()
-        await self.swap_running(phone, other, self.dice.uniform(5, 300))
+        await self.swap_running(phone, other, self.rng.uniform(5, 300))
 
     async def _fill(self, phone: SimulatedPhone) -> None:
         """Send more at once than fits."""
@@ -334,7 +335,7 @@ class World:
         phone.carry()
 
     async def _reboot(self, phone: SimulatedPhone) -> None:
-        loud = self.dice.random() < 0.3
+        loud = self.rng.random() < 0.3
         self.happened["loud reboot" if loud else "silent reboot"] += 1
         phone.phone.reboot(loud=loud)
         phone.carry()
@@ -344,24 +345,24 @@ class World:
             return
         self.happened["daemon restarted"] += 1
         await self._stop_daemon()
-        await asyncio.sleep(self.dice.uniform(1, 60))
+        await asyncio.sleep(self.rng.uniform(1, 60))
         self._start_daemon()
 
     async def _sleep(self, _: SimulatedPhone) -> None:
         self.happened["laptop asleep"] += 1
-        self.clock.sleep(self.dice.uniform(60, 1800))
+        self.clock.sleep(self.rng.uniform(60, 1800))
 
     async def _mend_all(self) -> None:
         self._watch_daemon()
         for phone in self.phones:
-            phone.phone.faults.change(mended())
-            self.rack.plug(phone)
+            phone.phone.faults.change(healthy_fields())
+            self.usb_ports.plug(phone)
             phone.carry()
 
-    # --- what must hold ----------------------------------------------------------------------------
+    # --- checks --------------------------------------------------------------------------------------
 
     def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
-        """Look, at the moment a message leaves its slot, whether it is durable."""
+        """Check that a message is durable at the moment it leaves its slot."""
         sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).hexdigest()
         sql = "SELECT count(*) FROM sms_parts WHERE sha256 = :sha"
         if not self.store.look(lambda reader: reader.value(sql, {"sha": sha256})):

@@ -1,7 +1,4 @@
-"""The writing thread: what a caller was told is on the disk, and one caller's failure is nobody else's.
-
-Longer than 300 lines because how a file is opened is tested where it is written.
-"""
+"""The writing thread: what a caller was told is on the disk, and one caller's failure is nobody else's."""
 
 import asyncio
 import shutil
@@ -14,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from daemon.core.errors import Unavailable
-from daemon.store import migrate
 from daemon.store.engine import Rows, Store, Tx
-from daemon.store.migrate import DatabaseDamaged, DatabaseNewer, Migration
-from tests.fakes.falsified import falsify
+from daemon.store.migrate import DatabaseDamaged
+from tests.fakes.corrupt_index import corrupt
 
 NOW = 1_760_000_000_000_000
 
@@ -262,7 +258,7 @@ async def test_an_index_that_lies_is_found_after_an_end_that_was_none(
     store = Store.open(path, now_us=NOW)
     await store.write(lambda tx: add_code(tx, "a"))
     store.close()
-    falsify(Path(path), "idempotency_keys_by_age", "UPDATE idempotency_keys SET created_at = 2")
+    corrupt(Path(path), "idempotency_keys_by_age", "UPDATE idempotency_keys SET created_at = 2")
     # A start that follows an end looks at the pages alone, which are sound.
     store = Store.open(path, now_us=NOW)
     await store.write(lambda tx: add_code(tx, "b"))
@@ -272,28 +268,6 @@ async def test_an_index_that_lies_is_found_after_an_end_that_was_none(
     store.close()
     with pytest.raises(DatabaseDamaged, match="idempotency_keys_by_age"):
         Store.open(left, now_us=NOW)
-
-
-def test_a_newer_database_is_refused(path: str) -> None:
-    Store.open(path, now_us=NOW).close()
-    with sqlite3.connect(path) as other:
-        other.execute("PRAGMA user_version = 999")
-    other.close()
-    with pytest.raises(DatabaseNewer, match="schema 999"):
-        Store.open(path, now_us=NOW)
-
-
-def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(path: str) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    good = Migration(1, "good", "CREATE TABLE a (x INTEGER) STRICT;\n")
-    bad = Migration(2, "bad", "CREATE TABLE b (x INTEGER) STRICT;\nCREATE TABLE a (x INTEGER);\n")
-    with pytest.raises(sqlite3.OperationalError):
-        migrate.migrate(connection, NOW, [good, bad])
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")
-    assert [row[0] for row in tables] == ["a", "schema_migrations"]
-    assert migrate.migrate(connection, NOW, [good]) == 1
-    connection.close()
 
 
 async def test_durability_settings_are_what_the_promise_needs(path: str) -> None:
@@ -312,7 +286,7 @@ async def test_durability_settings_are_what_the_promise_needs(path: str) -> None
 async def test_a_write_after_the_close_is_refused_and_does_not_wait_for_ever(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     store.close()
-    with pytest.raises(Unavailable, match="closing"):
+    with pytest.raises(Unavailable, match="shutting down"):
         await asyncio.wait_for(store.write(lambda tx: add_code(tx, "a")), 5)
 
 

@@ -4,12 +4,13 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from daemon.core.requests import CallMeta
-from daemon.flows import replay
-from daemon.flows.replay import ReplayRequest
-from daemon.store import dead_letters, delivery_log, lists
-from daemon.store.delivery_log import DeliveryFilter
+from daemon.core.inputs import CallMeta
+from daemon.flows.webhooks import replay
+from daemon.flows.webhooks.replay import ReplayRequest
 from daemon.store.engine import Reader
+from daemon.store.payments import transaction_list
+from daemon.store.webhooks import dead_letters, delivery_log
+from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import Mode
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
@@ -74,7 +75,7 @@ async def test_the_request_that_has_or_had_a_code_is_found_by_it(tmp_path: Path)
     statements: set[str] = set()
 
     def read(tx: Any) -> list[Any]:
-        return [lists.by_code(tx, code, mode) for mode in (None, Mode.LIVE, Mode.TEST)]
+        return [transaction_list.by_code(tx, code, mode) for mode in (None, Mode.LIVE, Mode.TEST)]
 
     shop.env.store._writer.set_trace_callback(statements.add)
     found = await shop.env.store.write(read)

@@ -3,8 +3,8 @@
 import sqlite3
 from pathlib import Path
 
-from daemon.core.delivery import SCHEDULE_S, Link, Outcome, RetryPolicy
-from daemon.flows import deliver
+from daemon.core.webhooks.delivery import SCHEDULE_S, Link, Outcome, RetryPolicy
+from daemon.flows.webhooks import deliver
 from tests.fakes.outbox import add_endpoint, fail, lease, owe
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -28,7 +28,9 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(tmp_path
     await shop.read(mtn(700, "KOFI ANTWI BADU", 90_700, "food", "93214500002", concatenation=1))
     due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
     for leased in due.leased:
-        await deliver.record(shop.env, leased, OUTCOME, link=Link(False, False), policy=POLICY)
+        await deliver.record_outcome(
+            shop.env, leased, OUTCOME, link=Link(False, False), policy=POLICY
+        )
     assert len(due.leased) == 1
     shop.env.store._writer.set_trace_callback(None)
     shop.close()
@@ -69,7 +71,7 @@ async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queu
     await fail(shop, untried)
     shop.clock.advance(30)
     (tried,) = await lease(shop)
-    await deliver.record(shop.env, tried, OUTCOME, link=Link(False, False), policy=POLICY)
+    await deliver.record_outcome(shop.env, tried, OUTCOME, link=Link(False, False), policy=POLICY)
     shop.env.store._writer.set_trace_callback(None)
     assert (untried.number, tried.number) == (1, 2)
     shop.close()

@@ -1,0 +1,86 @@
+"""POST /v1/auth/login and /v1/auth/password: sessions and the account password (decisions.md section 8)."""
+
+from daemon.api.http.auth import needs_owner
+from daemon.api.http.body import read_object
+from daemon.api.http.fields import Fields
+from daemon.api.http.service import NO_STORE, Call, Reply, ok
+from daemon.api.openapi.describe import described
+from daemon.core.json_values import timestamp
+from daemon.flows.access import password
+from daemon.store.access import passwords
+from daemon.wire import ErrorCode
+
+
+def read(fields: Fields) -> str | None:
+    """Read a password unchanged: blanks at its ends are part of it."""
+    given = fields.secret("password", required=True)
+    fields.done()
+    return given
+
+
+def read_change(fields: Fields) -> tuple[str | None, str | None]:
+    """Read the old password and the new one."""
+    current = fields.secret("current_password", required=True)
+    new = fields.secret("password", required=True)
+    fields.done()
+    return current, new
+
+
+@described(
+    "Log in",
+    "session",
+    reads=read,
+    errors=(
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+    ),
+    example={"password": "correct horse battery"},
+)
+async def login(call: Call) -> Reply:
+    """Exchange the account password for a session token, valid for one hour. Limit: 5 attempts in 15 minutes per address."""
+    given = read(Fields(await read_object(call.scope, call.receive)))
+    client, actor = _client(call)
+    await password.check(call.env, client, actor, given)
+    token, ends = await password.open_session(call.env, actor)
+    body = ok({"token": token, "expires_at": timestamp(ends)}).body
+    return Reply(200, body, (NO_STORE,))
+
+
+@described(
+    "Change the password",
+    "changed",
+    reads=read_change,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+    ),
+    example={"current_password": "correct horse battery", "password": "staple the correct horse"},
+)
+async def change_password(call: Call) -> Reply:
+    """Set a new account password. A session must also send the current one. All sessions end, including this one."""
+    needs_owner(call.caller)
+    current, new = read_change(Fields(await read_object(call.scope, call.receive)))
+    await password.confirm(call.env, call.caller, current)
+    await password.set_new(call.env.store, call.env.clock, call.caller.name, new)
+    return ok({"changed": True})
+
+
+async def set_password(call: Call) -> Reply:
+    """POST /local/v1/password: set a new password as the owner on the socket, without the current one."""
+    needs_owner(call.caller)
+    new = read(Fields(await read_object(call.scope, call.receive)))
+    await password.set_new(call.env.store, call.env.clock, call.caller.name, new)
+    return ok({"changed": True})
+
+
+def _client(call: Call) -> tuple[str, str]:
+    """Return the client for counting attempts, and the caller's name for the journal."""
+    uid = call.scope["state"].get("peer_uid")
+    if uid is not None:
+        return passwords.SOCKET, f"socket:{uid}"
+    client = call.scope.get("client")
+    address = client[0] if client else ""
+    return passwords.client_name(address), "login"

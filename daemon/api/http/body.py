@@ -1,0 +1,195 @@
+"""Read headers and a body: limited in size, and strict JSON (RFC 8259, and I-JSON, RFC 7493, where that is open).
+
+Rejected are NaN and Infinity, numbers outside the range of a double, duplicate keys, lone surrogates, nesting deeper than
+32 levels, and every body that is not one object. A number with a fraction keeps its text, so that an amount is never
+parsed from a float.
+"""
+
+import json
+from typing import Any, Final
+
+from starlette.types import Receive, Scope
+
+from daemon.core.errors import Refusal
+from daemon.core.limits import BODY_BYTES_MAX
+from daemon.wire import ErrorCode
+
+
+class ClientGoneError(Exception):
+    """The client disconnected before the request was complete."""
+
+
+class Number(float):
+    """A JSON number with a fraction or an exponent, with its original text."""
+
+    __slots__ = ("text",)
+    text: str
+
+
+async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
+    """Return the body as one JSON object.
+
+    Raises:
+        Refusal: UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_JSON.
+        ClientGoneError: The connection ended first.
+    """
+    _needs_json(scope)
+    return parse(await _read(scope, receive))
+
+
+async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
+    """Return the body as one JSON object, an empty one for an empty body, where every member is optional.
+
+    Without a body the content type is ignored, because many clients send one with every request.
+
+    Raises:
+        Refusal: As `read_object`.
+        ClientGoneError: The connection ended first.
+    """
+    body = await _read(scope, receive)
+    if not body:
+        return {}
+    _needs_json(scope)
+    return parse(body)
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """Parse a body as one JSON object.
+
+    Raises:
+        Refusal: INVALID_JSON with the reason.
+    """
+    try:
+        text = body.decode("utf-8")
+        if text.startswith(_BYTE_ORDER_MARK):
+            raise _bad("it begins with a byte order mark")
+        value = _decode(text)
+        _check_depth(text, value)
+        if "\\u" in text:
+            # A lone surrogate can be written as an escape, but cannot be encoded as UTF-8.
+            compact(value).encode()
+    except UnicodeDecodeError:
+        raise _bad("it is not UTF-8") from None
+    except UnicodeEncodeError:
+        raise _bad("an escape is a lone surrogate, half of a character") from None
+    except RecursionError:
+        raise _bad(f"it is nested deeper than {DEPTH_MAX}") from None
+    except json.JSONDecodeError as error:
+        raise _bad(f"{error.msg}, line {error.lineno} column {error.colno}") from None
+    except ValueError as error:
+        raise _bad(str(error)) from None
+    if not isinstance(value, dict):
+        raise _bad("it is not an object")
+    return value
+
+
+def compact(value: object) -> str:
+    """Serialize a parsed value as compact JSON."""
+    return _compact(value)
+
+
+def canonical(value: object) -> bytes:
+    """Serialize a parsed value with sorted keys, so that equal values have equal fingerprints."""
+    return _sorted(value).encode()
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """Return a header of a request, None if absent; `name` is in lower case."""
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
+
+
+DEPTH_MAX: Final = 32
+"""Deep enough for any `meta`, and safe for recursive readers of a webhook."""
+DISCARD_BYTES_MAX: Final = 1024 * 1024
+"""How much of a too large body is read and discarded: closing with unread bytes would reset the connection, and the
+caller would not see the error."""
+DIGITS_MAX: Final = 309
+"""Largest number of digits of an integer: those of the largest double, so that every reader of `meta` can hold it."""
+_TOO_LARGE: Final = "a number in it is too large"
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_CLOSE: Final = {"Connection": "close"}
+
+
+def _needs_json(scope: Scope) -> None:
+    kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
+
+
+async def _read(scope: Scope, receive: Receive) -> bytes:
+    length = header(scope, b"content-length") or "0"
+    if len(length) > 7 or int(length) > DISCARD_BYTES_MAX:
+        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+    if int(length) > BODY_BYTES_MAX and header(scope, b"expect") is not None:
+        # The client waits for `100 Continue`, so the body is not sent yet and does not have to be discarded.
+        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+    body, size = b"", 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        body = body + part if size <= BODY_BYTES_MAX else b""
+        more = message.get("more_body", False)
+        if size > BODY_BYTES_MAX and (not more or size > DISCARD_BYTES_MAX):
+            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
+        if not more:
+            return body
+
+
+def _bad(why: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_JSON, f"The request body is not valid JSON: {why}.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("it has a duplicate key")
+    return made
+
+
+def _number(text: str) -> Number:
+    number = Number(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(_TOO_LARGE)
+    number.text = text
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise ValueError(_TOO_LARGE)
+    return int(text)
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
+
+
+def _check_depth(text: str, value: object) -> None:
+    if text.count("{") + text.count("[") <= DEPTH_MAX:
+        return
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEPTH_MAX):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested deeper than {DEPTH_MAX}")
+
+
+# Built once: json.loads and json.dumps would build them again for every call.
+_decode: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
+).decode
+_compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_sorted: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode

@@ -1,0 +1,326 @@
+"""The listeners of the API: a TCP address and the Unix socket, with one application behind both.
+
+The socket file is created with mode 0600 in a folder of mode 0700. If its path exists, the socket of a running daemon is
+an error, a stale socket is removed, and any other file is an error.
+"""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import socket
+import ssl
+import stat
+from pathlib import Path
+from typing import Final
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from daemon.api.http.protocol import HttpProtocol, Limits
+from daemon.api.http.resource import Application
+from daemon.api.http.service import JSON_TYPE
+from daemon.core import json_values
+from daemon.core.errors import MomoError, Refusal
+from daemon.core.ids import request_id
+from daemon.runtime.system import Entropy, SystemEntropy
+from daemon.wire import API_VERSION, API_VERSION_HEADER, REQUEST_ID_HEADER, ErrorCode
+
+BACKLOG: Final = 512
+KEEP_ALIVE_S: Final = 30
+HANDSHAKE_S: Final = 10.0
+"""Timeout of a TLS handshake; a phone on 2G needs three seconds."""
+GRACE_S: Final = 5.0
+"""Time for running calls to end when the daemon stops."""
+_REASONS: Final = {400: b"Bad Request", 503: b"Service Unavailable"}
+
+
+class ListenError(MomoError):
+    """The API cannot listen on an address; the text gives the reason for people."""
+
+
+class Listeners:
+    """Both listening sockets, from bind to close.
+
+    Attributes:
+        http_address: The actual `HOST:PORT` after `bind`, empty if HTTP is off.
+    """
+
+    def __init__(
+        self,
+        *,
+        socket_path: str,
+        http: str | None,
+        tls: tuple[str, str] = ("", ""),
+        connections: int = 512,
+        open_to_all: bool = False,
+        entropy: Entropy | None = None,
+    ) -> None:
+        """Store the settings; `bind` opens the sockets.
+
+        Args:
+            socket_path: Path of the Unix socket.
+            http: `HOST:PORT`, None for no TCP.
+            tls: Certificate chain and key for TCP, paths of PEM files; empty is plain HTTP.
+            connections: Maximum number of simultaneous TCP connections.
+            open_to_all: Let every local user connect to the socket (0666 in 0755); peer credentials then decide.
+            entropy: Source of request ids for answers that do not reach the application.
+        """
+        self.http_address = ""
+        self._path = Path(socket_path)
+        self._http = http
+        self._tls_files = tls
+        self._tls: ssl.SSLContext | None = None
+        self._open_to_all = open_to_all
+        self._entropy = entropy or SystemEntropy()
+        self._limits = Limits(connections, self._busy, self._malformed)
+        self._sockets: list[socket.socket] = []
+        self._inode = 0
+        self._app: Application | None = None
+        self._ready = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._stopped = asyncio.Event()
+
+    async def bind(self) -> None:
+        """Bind both addresses. Clients can connect from now on; they are answered once `serve` runs.
+
+        Raises:
+            ListenError: An address cannot be bound.
+        """
+        try:
+            self._sockets.append(self._bind_unix())
+            if self._http is not None:
+                self._tls = tls_context(*self._tls_files)
+                self._sockets.append(await self._bind_tcp(self._http))
+        except BaseException:
+            self._close_sockets()
+            raise
+
+    async def serve(self, app: Application) -> None:
+        """Serve until `stop`."""
+        # uvicorn's log lines may quote request data; momo writes its own log.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
+        self._app = app
+        config = Config(
+            app,
+            interface="asgi3",
+            http=HttpProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+        )
+        config.load()
+        loop = asyncio.get_running_loop()
+        state = ServerState()
+
+        def factory() -> HttpProtocol:
+            return HttpProtocol(config, state, self._limits)
+
+        servers = []
+        for each in self._sockets:
+            if each.family == socket.AF_UNIX:
+                servers.append(await loop.create_unix_server(factory, sock=each, backlog=BACKLOG))
+            else:
+                handshake_s = None if self._tls is None else HANDSHAKE_S
+                servers.append(
+                    await loop.create_server(
+                        factory,
+                        sock=each,
+                        backlog=BACKLOG,
+                        ssl=self._tls,
+                        ssl_handshake_timeout=handshake_s,
+                    )
+                )
+        self._ready.set()
+        try:
+            await self._stop.wait()
+        finally:
+            app.close_streams()
+            for server in servers:
+                server.close()
+            self._close_sockets()
+            await self._drain()
+            self._stopped.set()
+
+    async def ready(self) -> None:
+        """Wait until both addresses answer."""
+        await self._ready.wait()
+
+    async def stop(self) -> None:
+        """Stop accepting connections and wait for running calls to end."""
+        self._stop.set()
+        if self._app is not None:
+            await self._stopped.wait()
+        else:
+            self._close_sockets()
+
+    async def _drain(self) -> None:
+        connections = self._limits.connections
+        for connection in list(connections):
+            connection.shutdown()
+        if connections:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_S):
+                    await self._limits.emptied.wait()
+        for connection in list(connections):
+            connection.transport.abort()
+
+    def _bind_unix(self) -> socket.socket:
+        make_socket_folder(self._path.parent, 0o755 if self._open_to_all else 0o700)
+        remove_stale_socket(self._path)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        mask = os.umask(0o111 if self._open_to_all else 0o177)
+        try:
+            listening.bind(str(self._path))
+        except OSError as error:
+            listening.close()
+            raise ListenError(f"{self._path} cannot be created: {error.strerror}") from error
+        finally:
+            os.umask(mask)
+        listening.listen(BACKLOG)
+        listening.setblocking(False)
+        self._inode = self._path.stat().st_ino
+        return listening
+
+    def _close_sockets(self) -> None:
+        for each in self._sockets:
+            each.close()
+        self._sockets.clear()
+        with contextlib.suppress(OSError):
+            # Only our own socket file: another daemon may have created one at this path meanwhile.
+            if self._inode and self._path.stat().st_ino == self._inode:
+                self._path.unlink()
+        self._inode = 0
+
+    async def _bind_tcp(self, address: str) -> socket.socket:
+        host, port = split_address(address)
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+            family, _, _, _, where = found[0]
+            # IPPROTO_TCP must be explicit: only then asyncio sets TCP_NODELAY. Without it a call takes 44 ms longer.
+            listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        except OSError as error:
+            raise ListenError(f"{address}: {error.strerror}") from error
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(where)
+            listening.listen(BACKLOG)
+        except OSError as error:
+            listening.close()
+            why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
+            raise ListenError(f"cannot listen on {address}: {why}") from error
+        listening.setblocking(False)
+        real = listening.getsockname()
+        name = f"[{real[0]}]" if family == socket.AF_INET6 else real[0]
+        self.http_address = f"{name}:{real[1]}"
+        return listening
+
+    def _busy(self) -> bytes:
+        return self._raw(
+            Refusal(
+                ErrorCode.UNAVAILABLE,
+                "Too many connections are open.",
+                headers={"Retry-After": "1"},
+                retry_after=1,
+            )
+        )
+
+    def _malformed(self) -> bytes:
+        return self._raw(Refusal(ErrorCode.INVALID_JSON, "The request is not valid HTTP/1.1."))
+
+    def _raw(self, refusal: Refusal) -> bytes:
+        name = request_id(self._entropy.bytes(16))
+        body = json_values.failure(refusal, name)
+        headers = {
+            "Content-Type": JSON_TYPE.decode(),
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+            API_VERSION_HEADER: API_VERSION,
+            REQUEST_ID_HEADER: name,
+            **refusal.headers,
+        }
+        status = refusal.spec.http_status
+        head = b"HTTP/1.1 %d %b\r\n" % (status, _REASONS[status])
+        lines = "".join(f"{key}: {value}\r\n" for key, value in headers.items())
+        return head + lines.encode() + b"\r\n" + body
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Split `HOST:PORT`; an IPv6 host is in brackets.
+
+    Raises:
+        ListenError: It does not have this form.
+    """
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ListenError(f"{address!r} is not HOST:PORT, such as 127.0.0.1:8420")
+    return host, int(port)
+
+
+def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
+    """Return the TLS context of the server, None if no certificate is set.
+
+    Raises:
+        ListenError: The files cannot be used; the text names them.
+    """
+    if not certificate:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key or None, password=_no_password)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        files = certificate if not key else f"{certificate} and {key}"
+        raise ListenError(f"the certificate cannot be used ({files}): {why}") from error
+    return context
+
+
+def _no_password() -> str:
+    """Reject an encrypted key: OpenSSL would otherwise ask for a pass phrase at the terminal and block."""
+    raise ValueError("the key is encrypted; momo needs one without a pass phrase")
+
+
+def make_socket_folder(folder: Path, mode: int) -> None:
+    """Create the socket's folder, or check that the existing one belongs to us or root and set its mode."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        # In a shared temporary directory another user may have created it first.
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.getuid(), 0):
+            raise ListenError(f"{folder} belongs to another user")
+        if stat.S_IMODE(found.st_mode) != mode:
+            folder.chmod(mode)
+    except OSError as error:
+        raise ListenError(f"{folder} cannot be used: {error.strerror}") from error
+
+
+def remove_stale_socket(path: Path) -> None:
+    """Remove a stale socket, without a listener; raise ListenError for any other file."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise ListenError(f"{path} exists and is not a socket; move it away")
+    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    probe.settimeout(1.0)
+    try:
+        probe.connect(str(path))
+    except ConnectionRefusedError:
+        path.unlink()
+    except OSError as error:
+        raise ListenError(f"{path} cannot be checked: {error.strerror}") from error
+    else:
+        raise ListenError(f"another daemon answers on {path}")
+    finally:
+        probe.close()

@@ -1,0 +1,131 @@
+"""uvicorn's HTTP/1.1 protocol with additions: peer credentials, a request timeout, and limits.
+
+It uses private names of uvicorn (`app_state`, `connections`, `send_400_response`); `tests/api` checks that they exist.
+"""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+REQUEST_S_MAX: Final = 15.0
+"""Timeout from a request's first byte to its last; long enough for 64 KB over a 2G link."""
+HEAD_BYTES_MAX: Final = 32 * 1024
+"""Limit for request line and headers, as in common servers; uvicorn sets no limit."""
+_CREDENTIALS: Final = struct.Struct("3i")
+
+
+@dataclass(slots=True)
+class Limits:
+    """State shared by all connections of one server.
+
+    Attributes:
+        tcp_max: Maximum number of simultaneous TCP connections. Connections of the Unix socket are not counted, so
+            that TCP clients cannot lock the shop's own users out.
+        busy: Builds the complete response, with status line, for a connection above the maximum.
+        malformed: Builds the complete response for data that is not HTTP.
+        connections: The open connections.
+        emptied: Set when the last connection closes.
+    """
+
+    tcp_max: int
+    busy: Callable[[], bytes]
+    malformed: Callable[[], bytes]
+    request_s_max: float = REQUEST_S_MAX
+    tcp_now: int = 0
+    connections: "set[HttpProtocol]" = field(default_factory=set)
+    emptied: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(self, config: Config, server_state: ServerState, limits: Limits) -> None:
+        super().__init__(config, server_state, {})
+        self._limits = limits
+        self._timer: asyncio.TimerHandle | None = None
+        self._counted = False
+        self._head_bytes = 0
+        self._in_head = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio.Protocol takes any transport
+        """Register the connection and read the peer's user id on the Unix socket (unix(7), SO_PEERCRED)."""
+        super().connection_made(transport)
+        self._limits.connections.add(self)
+        self._limits.emptied.clear()
+        connection = transport.get_extra_info("socket")
+        if connection.family == socket.AF_UNIX:
+            raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            _pid, uid, _gid = _CREDENTIALS.unpack(raw)
+            self.app_state = {"peer_uid": uid}
+        else:
+            self._limits.tcp_now += 1
+            self._counted = True
+            if self._limits.tcp_now > self._limits.tcp_max:
+                transport.write(self._limits.busy())
+                transport.close()
+                return
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Unregister the connection."""
+        super().connection_lost(exc)
+        self._stop_timer()
+        if self._counted:
+            self._counted = False
+            self._limits.tcp_now -= 1
+        self._limits.connections.discard(self)
+        if not self._limits.connections:
+            self._limits.emptied.set()
+
+    def data_received(self, data: bytes) -> None:
+        """Receive bytes, within the request timeout and the limit for the head."""
+        if self.transport.is_closing():
+            return
+        self._start_timer()
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX:
+                self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        """Handle the begin of a request."""
+        self._in_head = True
+        self._start_timer()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Handle the end of the headers."""
+        self._in_head = False
+        self._head_bytes = 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Handle the end of a request."""
+        super().on_message_complete()
+        self._stop_timer()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 -- uvicorn's signature
+        """Answer malformed HTTP with the API's own error format."""
+        self.transport.write(self._limits.malformed())
+        self.transport.close()
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self._limits.request_s_max, self._too_slow)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        self.transport.close()

@@ -1,0 +1,159 @@
+"""The application and its routes: each path with its methods, their handlers and the required scopes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl
+
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from daemon.api.http.auth import Authenticator, needs, needs_operator
+from daemon.api.http.fields import Query
+from daemon.api.http.service import Call, Handler, Reply, Service
+from daemon.core.access.callers import ANONYMOUS, Caller
+from daemon.core.errors import Refusal
+from daemon.core.json_values import with_warnings
+from daemon.wire import ErrorCode
+from daemon.wire import Scope as KeyScope
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The handler of one method of a path.
+
+    Attributes:
+        scopes: One of these is enough; empty allows every authenticated caller.
+        public: No authentication.
+    """
+
+    handler: Handler
+    scopes: tuple[KeyScope, ...] = ()
+    public: bool = False
+
+
+def op(handler: Handler, *scopes: KeyScope) -> Operation:
+    """Return an operation that needs authentication."""
+    return Operation(handler, scopes)
+
+
+def public(handler: Handler) -> Operation:
+    """Return an operation without authentication."""
+    return Operation(handler, public=True)
+
+
+class Resource:
+    """The ASGI application of one path."""
+
+    def __init__(
+        self,
+        service: Service,
+        authenticator: Authenticator,
+        operations: Mapping[str, Operation],
+        *,
+        local: bool = False,
+    ) -> None:
+        """Serve `operations`, by method; `local` paths exist on the Unix socket only."""
+        self._service = service
+        self._authenticator = authenticator
+        self._operations = dict(operations)
+        if "GET" in self._operations:
+            self._operations.setdefault("HEAD", self._operations["GET"])
+        self._allow = ", ".join(sorted(self._operations))
+        self._local = local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if self._local and "peer_uid" not in scope["state"]:
+            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+        operation = self._operations.get(scope["method"])
+        if operation is None:
+            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": self._allow})
+        caller = ANONYMOUS if operation.public else await self._authenticator.caller(scope)
+        self._limit(scope, caller)
+        if self._local:
+            needs_operator(caller)
+        if operation.scopes:
+            needs(caller, *operation.scopes)
+        query = Query(_query_members(scope))
+        call = Call(self._service, scope, receive, caller, scope["state"]["request_id"], query)
+        reply = await operation.handler(call)
+        if isinstance(reply, Reply):
+            await _warned(reply, query).send(send)
+        else:
+            await reply(scope, receive, send)
+
+    def _limit(self, scope: Scope, caller: Caller) -> None:
+        """Count the call against the rate limit and set the RateLimit headers (decisions.md section 9)."""
+        taken = self._authenticator.take(caller)
+        if taken is None:
+            return
+        scope["state"]["headers"] = (
+            (b"ratelimit-limit", b"%d" % taken.limit),
+            (b"ratelimit-remaining", b"%d" % taken.remaining),
+            (b"ratelimit-reset", b"%d" % taken.reset_s),
+        )
+        if not taken.allowed:
+            raise Refusal(
+                ErrorCode.RATE_LIMITED,
+                headers={"Retry-After": str(taken.retry_after_s)},
+                retry_after=taken.retry_after_s,
+            )
+
+
+def _query_members(scope: Scope) -> Mapping[str, str]:
+    text = scope["query_string"].decode("latin-1")
+    return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
+
+
+def _warned(reply: Reply, query: Query) -> Reply:
+    """Add a warning for each unknown query parameter (decisions.md section 9)."""
+    # Without it a misspelled filter would seem to work.
+    unread = query.unread()
+    return replace(reply, body=with_warnings(reply.body, unread)) if unread else reply
+
+
+async def no_such_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 -- ASGI's signature
+    """Reject a request for an unknown path."""
+    raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+
+
+class Routes:
+    """The routes of one application."""
+
+    def __init__(self, service: Service, authenticator: Authenticator) -> None:
+        self._service = service
+        self._authenticator = authenticator
+        self.all: list[Route] = []
+        self.operations: dict[str, Mapping[str, Operation]] = {}
+        """The operations by path, for the API description."""
+
+    def add(self, path: str, operations: Mapping[str, Operation], *, local: bool = False) -> None:
+        """Add a path."""
+        resource = Resource(self._service, self._authenticator, operations, local=local)
+        self.all.append(Route(path, resource))
+        self.operations[path] = operations
+
+
+class Application:
+    """The ASGI application, with a method to end its open streams."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        service: Service,
+        operations: Mapping[str, Mapping[str, Operation]],
+    ) -> None:
+        """Serve `app`; `operations` lists its operations by path and method."""
+        self.operations = operations
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        await self._app(scope, receive, send)
+
+    def close_streams(self) -> None:
+        """End every open stream, because the listeners are about to close."""
+        self._service.stopping.set()
+        if self._service.hooks.pages is not None:
+            self._service.hooks.pages.close_streams()

@@ -1,0 +1,202 @@
+"""The objects given to each operation: the running service, the hooks of the composition root, and one call."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from daemon.api.http.body import header
+from daemon.api.http.fields import Query, read_uuid
+from daemon.core import json_values
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Answer, Idempotency, Source
+from daemon.core.limits import IDEMPOTENCY_WAIT_S
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.env import Env
+from daemon.sender.address_guard import AddressPolicy, Resolver
+from daemon.wire import IDEMPOTENCY_REPLAYED_HEADER, ErrorCode
+
+JSON_TYPE = b"application/json"
+NO_STORE: Final = (b"cache-control", b"no-store")
+"""The header of every answer that holds a secret (decisions.md section 9)."""
+_AT_ONCE: Final = nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete response."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    content_type: bytes = JSON_TYPE
+
+    async def send(self, send: Send) -> None:
+        """Send the response."""
+        length = b"%d" % len(self.body)
+        start: list[tuple[bytes, bytes]] = [
+            (b"content-type", self.content_type),
+            (b"content-length", length),
+            *self.headers,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": start})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def ok(data: object, meta: dict[str, Any] | None = None, **top: Any) -> Reply:
+    """Answer 200 with `{success: true, data, ...}`."""
+    return Reply(200, json_values.success(data, meta, **top))
+
+
+def finished(answer: Answer, *headers: tuple[bytes, bytes]) -> Reply:
+    """Return the exact answer of a flow as a response."""
+    if answer.replayed:
+        headers = (*headers, (IDEMPOTENCY_REPLAYED_HEADER.lower().encode(), b"true"))
+    return Reply(answer.status, answer.body, headers)
+
+
+class ErrorLog(Protocol):
+    """The log interface that the API needs."""
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Write one line; `fields` must not contain bodies, names, numbers or secrets."""
+
+
+class PlainLog:
+    """The default log, which uses the standard library."""
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Write one line."""
+        logging.getLogger("momo.api").error("%s %s", event, fields)
+
+
+class PagesApp(Protocol):
+    """An ASGI application that serves everything below one path, such as the checkout pages."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+    def close_streams(self) -> None:
+        """End every open stream, because the listeners are about to close."""
+
+
+async def no_modem_answers(_device_id: str) -> bool:
+    """Return False: the default of `Hooks.inspect` without modems."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Functions and objects that the composition root provides.
+
+    Attributes:
+        on_shutdown: Starts the shutdown of the daemon; returns at once.
+        phone_states: Returns the current state of each modem.
+        inspect: Queries the health of a modem by its device id; False if it does not answer.
+        deliver: Sends an SMS to the simulated phone of a network, part by part, and returns the source that it was read
+            from; None while no simulated phone is attached.
+        channels: The notice channels in the settings, such as `email`.
+        resolver: Resolves the hosts of webhook addresses; None uses the system's resolver.
+        log: The log for internal errors.
+        log_folder: The folder of the log files.
+        pages: Serves everything below `/pay/`; None for no pages.
+    """
+
+    on_shutdown: Callable[[], None]
+    phone_states: Callable[[], Sequence[ModemHealth]] = tuple
+    inspect: Callable[[str], Awaitable[bool]] = no_modem_answers
+    deliver: Callable[[str, Sequence[str]], Awaitable[Source]] | None = None
+    resolver: Resolver | None = None
+    channels: tuple[str, ...] = ()
+    log: ErrorLog = field(default_factory=PlainLog)
+    log_folder: str = ""
+    pages: PagesApp | None = None
+
+
+class InFlight:
+    """The running calls of this process."""
+
+    def __init__(self, wait_s: float = IDEMPOTENCY_WAIT_S) -> None:
+        self._wait_s = wait_s
+        self._running: dict[tuple[str, str], asyncio.Event] = {}
+
+    def alone(self, claim: Idempotency | None) -> AbstractAsyncContextManager[None]:
+        """Run the block while no other call with this key is running; without a key, at once.
+
+        Raises:
+            Refusal: IDEMPOTENCY_IN_PROGRESS if the other call is still running after two seconds.
+        """
+        return _AT_ONCE if claim is None else self._alone(claim)
+
+    @asynccontextmanager
+    async def _alone(self, claim: Idempotency) -> AsyncIterator[None]:
+        key = (claim.scope, claim.key)
+        try:
+            async with asyncio.timeout(self._wait_s):
+                while (running := self._running.get(key)) is not None:
+                    await running.wait()
+        except TimeoutError:
+            raise Refusal(ErrorCode.IDEMPOTENCY_IN_PROGRESS) from None
+        done = self._running[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._running[key]
+            done.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The state of one running API."""
+
+    env: Env
+    hooks: Hooks
+    policy: AddressPolicy
+    resolver: Resolver
+    started_us: int
+    inflight: InFlight = field(default_factory=InFlight)
+    test_sends: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
+    """Limits simultaneous test sends: each may wait as long as a webhook, and real webhooks need the bandwidth."""
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the listeners begin to close; open streams end then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One authorized call of one operation."""
+
+    service: Service
+    scope: Scope
+    receive: Receive
+    caller: Caller
+    request_id: str
+    query: Query
+
+    @property
+    def env(self) -> Env:
+        """The shop's environment: database, clock, settings and so on."""
+        return self.service.env
+
+    def header(self, name: bytes) -> str | None:
+        """Return a header; `name` is in lower case."""
+        return header(self.scope, name)
+
+    def path(self, name: str) -> str:
+        """Return a parameter of the path."""
+        value: str = self.scope["path_params"][name]
+        return value
+
+    def uuid(self, error: ErrorCode, name: str = "id") -> str:
+        """Return a UUID of the path; reject anything else with `error`."""
+        found = read_uuid(self.path(name))
+        if found is None:
+            raise Refusal(error)
+        return found
+
+
+Handler = Callable[[Call], Awaitable[Reply | ASGIApp]]

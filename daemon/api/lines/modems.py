@@ -1,0 +1,283 @@
+"""Modems and SIMs: state and problems, a test SMS, a PIN, unreported balance changes. On the Unix socket only."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
+
+from daemon.api.http.auth import needs_owner
+from daemon.api.http.body import read_object
+from daemon.api.http.fields import Fields, read_uuid
+from daemon.api.http.service import Call, Reply, ok
+from daemon.core import json_values
+from daemon.core.errors import Refusal
+from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.lines import modem_health
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.lines.silence import Rhythm
+from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.core.names import network_name
+from daemon.core.payments.payer_texts import TextKind
+from daemon.flows.lines import modems, sims
+from daemon.store.engine import Reader
+from daemon.store.lines import devices, payment_methods, sms_rhythms
+from daemon.store.payments import texts
+from daemon.store.payments.texts import Text
+from daemon.wire import ErrorCode
+from parsers.money import render
+
+NAME_CHARACTERS_MAX: Final = 40
+_NOT_IN_NAMES: Final = ":/"
+"""Reserved: `NAME:SLOT` names a SIM, and a path names a port."""
+_DEVICE_CHARACTERS_MAX: Final = 200
+_NOTES_CHARACTERS_MAX: Final = 500
+_PIN: Final = re.compile(r"[0-9]{4,8}", re.ASCII)
+"""3GPP TS 31.101 clause 9.5.1."""
+_AWAY: Final = "away"
+_DETAILS: Final = frozenset({"manufacturer", "model", "imei", "last_seen_at", "sims"})
+
+
+class Known(NamedTuple):
+    """The database rows about modems and SIMs."""
+
+    devices: Sequence[Device]
+    sims: Sequence[Sim]
+    methods: Sequence[PaymentMethod]
+    rhythms: dict[str, Rhythm]
+
+
+async def get_list(call: Call) -> Reply:
+    """List the known modems, and ports with an unidentified modem."""
+    return ok(await all_modems(call))
+
+
+async def get_one(call: Call) -> Reply:
+    """Return one modem."""
+    return ok(await one(call, call.uuid(ErrorCode.DEVICE_NOT_FOUND)))
+
+
+async def rename(call: Call) -> Reply:
+    """PATCH `{name}`: rename the modem."""
+    fields = Fields(await read_object(call.scope, call.receive))
+    name = fields.text("name", required=True, most=NAME_CHARACTERS_MAX)
+    if name is not None and any(c in name for c in _NOT_IN_NAMES):
+        fields.fail("name", "invalid", "may not hold `:` or `/`")
+    if name is not None and read_uuid(name) is not None:
+        fields.fail("name", "invalid", "may not look like an id")
+    fields.refuse_unknown(("name",))
+    fields.done()
+    assert name is not None
+    device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
+    await modems.name_modem(call.env, call.caller, device_id, name)
+    return ok(await one(call, device_id))
+
+
+async def test(call: Call) -> Reply:
+    """POST: query the modem now, through the session that reads its messages, and return it.
+
+    `answered` is whether the modem answered, `took_ms` the duration.
+    """
+    device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
+    await one(call, device_id)  # raises DEVICE_NOT_FOUND before the modem is queried
+    clock = call.env.clock
+    started = clock.monotonic()
+    answered = await call.service.hooks.inspect(device_id)
+    took_ms = round((clock.monotonic() - started) * 1000)
+    found = await one(call, device_id)
+    return ok({**found, "answered": answered, "took_ms": took_ms})
+
+
+async def send_test_text(call: Call) -> Reply:
+    """Queue a test SMS to `{number}`. `status` is `queued`; poll `get_one` for the result."""
+    fields = Fields(await read_object(call.scope, call.receive))
+    number = fields.phone("number", required=True)
+    fields.refuse_unknown(("number",))
+    fields.done()
+    assert number is not None
+    device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
+    await one(call, device_id)
+    queued = await modems.queue_test_sms(call.env, call.caller, device_id, number)
+    return Reply(201, json_values.success(_text_json(queued)))
+
+
+async def get_test_text(call: Call) -> Reply:
+    """Return the SMS: `status` is `queued`, `sending`, or finally `sent`, `failed`, `unknown` or `expired`."""
+    device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
+    await one(call, device_id)
+    found = await call.env.store.read(lambda reader: texts.find(reader, call.path("text_id")))
+    if found is None or found.kind is not TextKind.TEST:
+        raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
+    return ok(_text_json(found))
+
+
+async def store_pin(call: Call) -> Reply:
+    """Store a PIN: `{device, slot_index, pin}`, where `device` is an id or a name.
+
+    The PIN is tried once, when the SIM asks for it.
+    """
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    device = fields.text("device", required=True, most=_DEVICE_CHARACTERS_MAX)
+    slot = fields.value("slot_index")
+    if slot is None:
+        slot = 0
+    elif type(slot) is not int or slot < 0:
+        fields.fail("slot_index", "wrong_type", "must be a whole number from 0 on")
+    pin = fields.value("pin", required=True)
+    if not isinstance(pin, str) or not _PIN.fullmatch(pin):
+        fields.fail("pin", "invalid", "must be a text of 4 to 8 digits")
+    fields.refuse_unknown(("device", "slot_index", "pin"))
+    fields.done()
+    assert device is not None
+    assert isinstance(pin, str)
+    assert type(slot) is int
+    kept = await sims.store_pin(call.env, call.caller, device, slot, pin)
+    return ok(
+        {
+            "device_id": kept.device.device_id,
+            "device_name": kept.device.name,
+            "slot_index": kept.slot_index,
+            "wants": kept.wants,
+        }
+    )
+
+
+async def acknowledge_unreported(call: Call) -> Reply:
+    """Acknowledge balance changes of a SIM that no message reported: `{device_id, slot_index, notes?}`."""
+    fields = Fields(await read_object(call.scope, call.receive))
+    device_id = fields.uuid("device_id", required=True)
+    slot = fields.value("slot_index", required=True)
+    if type(slot) is not int or slot < 0:
+        fields.fail("slot_index", "wrong_type", "must be a whole number from 0 on")
+    notes = fields.text("notes", most=_NOTES_CHARACTERS_MAX)
+    fields.refuse_unknown(("device_id", "slot_index", "notes"))
+    fields.done()
+    assert device_id is not None
+    assert type(slot) is int
+    gaps, currency = await sims.acknowledge_unaccounted(
+        call.env, call.caller, device_id, slot, notes
+    )
+    return ok(
+        [
+            {
+                "message_id": gap.key,
+                "at": timestamp(gap.at),
+                "amount": render(gap.gap_minor or 0, currency or ""),
+                "currency": currency,
+            }
+            for gap in gaps
+        ]
+    )
+
+
+async def one(call: Call, device_id: str) -> Json:
+    """Build the JSON of one modem; DEVICE_NOT_FOUND if there is none with this id."""
+    found = [phone for phone in await all_modems(call) if phone["device_id"] == device_id]
+    if not found:
+        raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
+    return found[0]
+
+
+async def all_modems(call: Call) -> list[Json]:
+    """Build the list of modems."""
+    known = await call.env.store.read(read)
+    return listed(known, call.service.hooks.phone_states(), call.env.clock.now_us())
+
+
+def read(reader: Reader) -> Known:
+    """Read the rows about modems and SIMs."""
+    return Known(
+        devices.known(reader),
+        devices.sims_in_phones(reader),
+        payment_methods.in_use(reader),
+        sms_rhythms.all_rhythms(reader),
+    )
+
+
+def on_ports(known: Known, states: Sequence[ModemHealth], now: int) -> list[Json]:
+    """Build the list for the status: modems on a port now, without the details of `modems show`."""
+    rows = [row for row in listed(known, states, now) if row["state"] != _AWAY]
+    return [{name: value for name, value in row.items() if name not in _DETAILS} for row in rows]
+
+
+def listed(known: Known, states: Sequence[ModemHealth], now: int) -> list[Json]:
+    """Join the current state of the ports with the known modems."""
+    named = [_with_device(known, state) for state in states]
+    by_device = {state.device_id: state for state in named if state.device_id is not None}
+    shapes = [
+        _known_json(known, device, by_device.get(device.device_id), now) for device in known.devices
+    ]
+    ids = {device.device_id for device in known.devices}
+    return shapes + [_unknown_json(state, now) for state in named if state.device_id not in ids]
+
+
+def _with_device(known: Known, state: ModemHealth) -> ModemHealth:
+    """Add the known device id of the modem on this port, if the port's state has none."""
+    if state.device_id is not None:
+        return state
+    # The modem identified itself, but its session has not started, for example because its SIM is locked.
+    found = next((each for each in known.devices if each.port == state.port), None)
+    return state if found is None else replace(state, device_id=found.device_id)
+
+
+def _known_json(known: Known, device: Device, state: ModemHealth | None, now: int) -> Json:
+    sims = [sim for sim in known.sims if sim.device_id == device.device_id]
+    away = ModemHealth(device.port or "", _AWAY, "it is not plugged in", device_id=device.device_id)
+    condition = state or away
+    found = [] if state is None else modem_health.find_problems(state, now)
+    for sim in sims if state is not None else ():
+        rhythm = known.rhythms.get(sim.sim_key)
+        if rhythm is not None and rhythm.silent_since is not None:
+            found.append(
+                modem_health.silent_sim_problem(rhythm.silent_since, now, network_name(sim.network))
+            )
+    last = [rhythm.last_at for sim in sims if (rhythm := known.rhythms.get(sim.sim_key))]
+    times = [at for at in (condition.last_sms_at, *last) if at is not None]
+    by_sim = {method.sim_seq: method for method in known.methods if method.sim_seq is not None}
+    return {
+        **modem_health.health_json(condition, found),
+        "name": device.name,
+        "manufacturer": device.manufacturer,
+        "model": device.model,
+        "imei": device.imei,
+        "last_sms_at": timestamp_or_none(max(times, default=None)),
+        "last_seen_at": timestamp(device.last_seen_at),
+        "sims": [
+            _sim_json(sim, by_sim.get(sim.seq), known.rhythms.get(sim.sim_key)) for sim in sims
+        ],
+    }
+
+
+def _unknown_json(state: ModemHealth, now: int) -> Json:
+    more: dict[str, Any] = dict.fromkeys(("name", "manufacturer", "model", "imei", "last_seen_at"))
+    if state.simulated:
+        more["name"] = PurePath(state.port).name
+    return {
+        **modem_health.health_json(state, modem_health.find_problems(state, now)),
+        **more,
+        "sims": [],
+    }
+
+
+def _sim_json(sim: Sim, method: PaymentMethod | None, rhythm: Rhythm | None) -> Json:
+    return {
+        "slot_index": sim.slot_index,
+        "network": network_name(sim.network),
+        "iccid_last4": None if sim.iccid is None else sim.iccid[-4:],
+        "phone_number": None if method is None else method.phone_number,
+        "last_sms_at": None if rhythm is None else timestamp_or_none(rhythm.last_at),
+        "silent_since": None if rhythm is None else timestamp_or_none(rhythm.silent_since),
+    }
+
+
+def _text_json(text: Text) -> Json:
+    return {
+        "id": text.id,
+        "number": text.number,
+        "status": text.status,
+        "why": text.why,
+        "parts_sent": text.parts_sent,
+        "created_at": timestamp(text.created_at),
+        "ended_at": timestamp_or_none(text.ended_at),
+    }

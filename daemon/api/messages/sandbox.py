@@ -1,0 +1,208 @@
+"""POST /v1/test/payments: a test SMS, processed by the real parser in test mode (decisions.md section 8)."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from daemon.api.http.body import read_object
+from daemon.api.http.fields import Fields, ignored
+from daemon.api.http.idempotency import claim
+from daemon.api.http.service import Call, Reply, finished
+from daemon.api.openapi.describe import described
+from daemon.core import json_values
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Answer, Idempotency
+from daemon.core.json_values import warnings_meta
+from daemon.core.limits import MESSAGE_CHARACTERS_MAX
+from daemon.core.messages import message_json, sandbox
+from daemon.core.payments import review_json
+from daemon.core.payments.transaction_json import single
+from daemon.flows.messages.ingest import Ingested, ingest
+from daemon.flows.messages.simulate import (
+    SimulatedSms,
+    SimulateRequest,
+    received_message_id,
+    simulate_sms,
+)
+from daemon.modem.codec.pdu_fields import write_address, write_time
+from daemon.store import idempotency
+from daemon.store.engine import Reader, Tx
+from daemon.store.messages import messages
+from daemon.store.payments import review_evidence, reviews, transaction_list, transactions
+from daemon.wire import ErrorCode, MessageState, Mode
+
+KNOWN: Final = (
+    "provider",
+    "reference",
+    "amount",
+    "payer_name",
+    "payer_phone",
+    "reference_text",
+    "transaction_id",
+    "late",
+    "sender",
+    "text",
+    "sent_at",
+)
+SENDER_CHARACTERS_MAX: Final = 20
+TYPED_CHARACTERS_MAX: Final = 60
+NAME_CHARACTERS_MAX: Final = 60
+
+
+def read(fields: Fields) -> SimulateRequest:
+    """Read the body.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming every wrong field.
+    """
+    provider = fields.provider("provider", sandbox.PROVIDERS) or sandbox.PROVIDERS[0]
+    text = fields.text("text", most=MESSAGE_CHARACTERS_MAX, lines=True)
+    reference = fields.text("reference")
+    amount = fields.amount("amount")
+    if text is None and reference is None and not fields.given("amount"):
+        fields.fail("amount", "required", "this field is required")
+    found = SimulateRequest(
+        provider=provider,
+        reference=reference,
+        amount_minor=amount,
+        payer_name=fields.text("payer_name", most=NAME_CHARACTERS_MAX) or sandbox.PAYER,
+        payer_phone=fields.phone("payer_phone"),
+        reference_text=fields.text("reference_text", most=TYPED_CHARACTERS_MAX),
+        transaction_id=fields.text("transaction_id", most=TYPED_CHARACTERS_MAX),
+        late=fields.boolean("late", default=False),
+        sender=fields.text("sender", most=SENDER_CHARACTERS_MAX),
+        text=text,
+        sent_at=fields.time("sent_at"),
+    )
+    _check_sms(fields, found.sender, found.sent_at)
+    fields.done()
+    return found
+
+
+def _check_sms(fields: Fields, sender: str | None, sent_at: int | None) -> None:
+    """Reject a sender or time that an SMS cannot hold."""
+    if sender is not None and not _fits(lambda: write_address(sender)):
+        fields.fail(
+            "sender", "invalid", "must be a name of up to 11 GSM 7-bit characters, or a number of up to 20 digits"
+        )  # fmt: skip
+    if sent_at is not None and not _fits(lambda: write_time(sandbox.sent_at(sent_at))):
+        fields.fail(
+            "sent_at", "out_of_range", "must be from 1990 to 2089: an SMS cannot hold another year"
+        )
+
+
+def _fits(write: Callable[[], bytes]) -> bool:
+    try:
+        write()
+    except ValueError:
+        return False
+    return True
+
+
+@described(
+    "Make a test payment",
+    "sandbox outcome",
+    reads=read,
+    errors=(
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.TRANSACTION_NOT_FOUND,
+    ),
+    example={"reference": "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"},
+    idempotent=True,
+)
+async def create(call: Call) -> Reply:
+    """Simulate a payment: the sandbox's network sends a receipt by SMS, and the answer has the result.
+
+    Answers `{success, data: {message, transaction, request, review}}`: the parsed SMS, the transaction that it paid (or
+    the one in `reference`), the current state of the transaction in `reference`, and the open review of the payment;
+    null if there is none.
+    """
+    if call.caller.mode is Mode.LIVE:
+        raise Refusal(
+            ErrorCode.SESSION_REQUIRED, "A live key cannot create test payments: use a test key."
+        )
+    body = await read_object(call.scope, call.receive)
+    asked = claim(call, body)
+    wanted = read(Fields(body))
+    async with call.service.inflight.alone(asked):
+        answer = await call.env.store.read(lambda reader: idempotency.answered(reader, asked))
+        if answer is None:
+            simulated = await simulate_sms(call.env, wanted)
+            meta = warnings_meta(ignored(Fields(body).unknown(KNOWN)))
+            answer = await _deliver(call, simulated, asked, meta)
+    return finished(answer)
+
+
+async def _deliver(
+    call: Call, simulated: SimulatedSms, asked: Idempotency | None, meta: dict[str, Any] | None
+) -> Answer:
+    """Deliver the SMS, through the simulated phone if one is attached, and store the answer for a repeat.
+
+    Raises:
+        Unavailable: The disk is full, or the simulated phone did not deliver the SMS in time.
+    """
+    now = call.env.clock.now_us()
+
+    def answer(tx: Tx, message_id: str | None) -> Answer:
+        return idempotency.once(
+            tx,
+            asked,
+            now,
+            lambda: Answer(200, json_values.success(_result(tx, simulated, message_id, now), meta)),
+        )
+
+    deliver = call.service.hooks.deliver
+    if deliver is not None:
+        # The phone's own loop stores the SMS, so the answer is stored after it, in a separate write.
+        source = await deliver(simulated.provider, [part.pdu for part in simulated.parts])
+        message_id = await received_message_id(call.env, source, simulated.parts[-1].pdu)
+        return await call.env.store.write(lambda tx: answer(tx, message_id))
+    answers: list[Answer] = []
+
+    def keep(tx: Tx, taken: Ingested) -> None:
+        answers.append(answer(tx, taken.concluded[0][0] if taken.concluded else None))
+
+    await ingest(call.env, simulated.source, simulated.parts, keep)
+    return answers[-1]
+
+
+def _result(
+    reader: Reader, simulated: SimulatedSms, message_id: str | None, now: int
+) -> dict[str, Any]:
+    """Build the result for the SMS; without a message id it is an exact copy of an earlier SMS."""
+    found = None if message_id is None else messages.with_line(reader, message_id)
+    if found is None:
+        again = {
+            "state": MessageState.DUPLICATE,
+            "sender": simulated.sender,
+            "body": simulated.text,
+        }
+        return {
+            "message": again,
+            "transaction": None,
+            "request": _seen(reader, simulated.transaction_id, now),
+            "review": None,
+        }
+    message, _line = found
+    about, waiting = simulated.transaction_id, reviews.open_for_message(reader, message.id)
+    if message.payment_id is not None:
+        verified = transactions.paid_by(reader, message.payment_id)
+        about = about if verified is None else verified.id
+        waiting = next(iter(reviews.open_for_payment(reader, message.payment_id)), waiting)
+    seen = (
+        None if waiting is None else review_evidence.of_review(reader, waiting.id, Mode.TEST, now)
+    )
+    return {
+        "message": message_json.message(*found, show_body=True),
+        "transaction": _seen(reader, about, now),
+        "request": _seen(reader, simulated.transaction_id, now),
+        "review": None if seen is None else review_json.review(seen, now),
+    }
+
+
+def _seen(reader: Reader, transaction_id: str | None, now: int) -> dict[str, Any] | None:
+    row = (
+        None
+        if transaction_id is None
+        else transaction_list.by_id(reader, transaction_id, Mode.TEST)
+    )
+    return None if row is None else single(*row, now)

@@ -1,0 +1,395 @@
+"""Builder of the OpenAPI 3.1 document from the code that serves and validates requests.
+
+Paths, methods and scopes come from the routes, bodies and queries from running the readers (`recorder.py`), answers from
+`response_schemas.py`, errors from the error table. The other texts stand at each handler and in
+`describe.py` (fields), and here (tags). The document is built at the first request, because most shops never need it.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from daemon.api.http.idempotency import FIELD
+from daemon.api.http.resource import Operation
+from daemon.api.openapi import error_schemas, response_schemas
+from daemon.api.openapi.describe import DESCRIPTIONS, NOTES, STREAM, OperationDescription
+from daemon.api.openapi.json_schema import SCHEMAS_PATH, Schema, closed, example
+from daemon.api.openapi.recorder import body_of, query_of
+from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
+from daemon.error_table import ERRORS
+from daemon.wire import IDEMPOTENCY_HEADER, MODE_HEADER, ErrorCode, EventKind, Mode
+
+Routes = Mapping[str, Mapping[str, Operation]]
+"""Path -> method -> operation."""
+
+DESCRIBED: Final = "/v1/"
+"""Prefix of the described paths; the paths of the Unix socket, `/healthz` and `/metrics` are internal."""
+NOT_DESCRIBED: Final = frozenset({"/v1/openapi.json"})
+TAGS: Final = (
+    ("/v1/transactions", "Transactions", "Payment requests, their state and their payments."),
+    ("/v1/events", "Transactions", ""),
+    ("/v1/test", "Sandbox", "Test payments."),
+    ("/v1/reviews", "Reviews", "Held payments that wait for the decision of an operator."),
+    ("/v1/approved-payers", "Reviews", ""),
+    ("/v1/payment-methods", "Payment methods", "The merchant's numbers and their SIMs."),
+    ("/v1/open-collections/lines", "Payment methods", ""),
+    ("/v1/open-collections", "Open collections", "Webhook endpoints, their deliveries, and replay."),
+    ("/v1/webhooks/dead-letters", "Dead letters", "Deliveries that failed for good."),
+    ("/v1/webhooks", "Open collections", ""),
+    ("/v1/auth", "Access", "Sessions and API keys."),
+    ("/v1/keys", "Access", ""),
+)  # fmt: skip
+_ALWAYS: Final = (
+    ErrorCode.ROUTE_NOT_FOUND,
+    ErrorCode.MISDIRECTED_REQUEST,
+    ErrorCode.INTERNAL_ERROR,
+    ErrorCode.UNAVAILABLE,
+)
+_OF_CALLERS: Final = (ErrorCode.UNAUTHORIZED, ErrorCode.RATE_LIMITED, ErrorCode.VALIDATION_ERROR)
+_OF_BODIES: Final = (
+    ErrorCode.INVALID_JSON,
+    ErrorCode.PAYLOAD_TOO_LARGE,
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+    ErrorCode.VALIDATION_ERROR,
+)
+_OF_KEYS: Final = (
+    ErrorCode.IDEMPOTENCY_KEY_INVALID,
+    ErrorCode.IDEMPOTENCY_KEY_REUSED,
+    ErrorCode.IDEMPOTENCY_IN_PROGRESS,
+)
+_HEADERS: Final[dict[str, Schema]] = {
+    "RequestId": {"description": "the id of this call, to find it in the log", "schema": response_schemas.REQUEST_ID},
+    "RateLimitLimit": {"description": "calls allowed per minute for this key", "schema": {"type": "integer"}},
+    "RateLimitRemaining": {"description": "calls left now", "schema": {"type": "integer"}},
+    "RateLimitReset": {"description": "seconds until the full limit is available again", "schema": {"type": "integer"}},
+    "IdempotencyReplayed": {"description": "`true`: this is the stored answer to an earlier call", "schema": {"type": "string", "const": "true"}},
+    "RetryAfter": {"description": "seconds to wait", "schema": {"type": "integer"}},
+}  # fmt: skip
+_ABOUT: Final = f"""Collects mobile-money payments for a shop: create a transaction, the customer pays with its payment
+code, and momo sends you a webhook.
+
+**Keys.** `Authorization: Bearer <key>`. A `test` key works in the sandbox and never sees live money. If an operation
+lists several scopes, a key needs one of them.
+
+**Values.** Amounts are decimal strings with two decimals, times are ISO 8601 in UTC. A body is one JSON object of at most
+{BODY_BYTES_MAX // 1024} KB; `null` means absent.
+
+**Errors** have a `code` for programs, and a `message` and a `hint` for people. Additional members of an error stand both
+in `error` and at the top level. Every response has an `X-Request-Id`.
+
+**Idempotency.** Operations that create or queue something accept the header `{IDEMPOTENCY_HEADER}`: the same key and body
+return the same answer for 24 hours.
+
+**Pages.** `page` and `per_page`, or `limit` and `offset`; newest first; totals in `pagination` or `meta`.
+
+**Rate limits.** 600 calls a minute for a live key and 300 for a test key, unless the shop's settings differ.
+"""
+
+
+def document(routes: Routes, version: str, *, strict: bool = False) -> dict[str, Any]:
+    """Build the OpenAPI document.
+
+    Args:
+        routes: The routes of the application.
+        version: The version of the program.
+        strict: Forbid members that the schemas do not name; the tests validate answers against this document.
+    """
+    shapes: dict[str, Schema] = dict(response_schemas.SHAPES)
+    codes = sorted({code for _, _, found in _described(routes) for code in _errors(*found)})
+    shapes |= {_error_name(code): error_schemas.error(code) for code in codes}
+    paths: dict[str, dict[str, Any]] = {}
+    for path, method, found in _described(routes):
+        plain = re.sub(r":path}", "}", path)
+        paths.setdefault(plain, {})[method.lower()] = _operation(plain, *found, shapes)
+    if strict:
+        shapes = closed(shapes)
+        paths = closed(paths)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "momo",
+            "version": version,
+            "summary": "Mobile-money payment collection",
+            "description": _ABOUT,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/", "description": "this shop"}],
+        "tags": [{"name": name, "description": text} for _, name, text in TAGS if text],
+        "paths": paths,
+        "webhooks": {str(kind): _webhook(kind, *event) for kind, event in response_schemas.EVENTS.items()},
+        "components": {
+            "schemas": shapes,
+            "examples": {
+                str(code): {"value": example(error_schemas.error(code), shapes)} for code in codes
+            },
+            "headers": _HEADERS,
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "An API key: `svc_live_sk_...`."},
+                "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token from `POST /v1/auth/login`, valid for one hour."},
+            },
+        },
+    }  # fmt: skip
+
+
+def undescribed(routes: Routes) -> list[str]:
+    """Return the operations without a description."""
+    return [
+        f"{method} {path}"
+        for path, method, operation in _served(routes)
+        if operation.handler not in DESCRIPTIONS
+    ]
+
+
+def _served(routes: Routes) -> Iterable[tuple[str, str, Operation]]:
+    for path, operations in routes.items():
+        if path.startswith(DESCRIBED) and path not in NOT_DESCRIBED:
+            for method, operation in operations.items():
+                if method != "HEAD":
+                    yield path, method, operation
+
+
+def _described(routes: Routes) -> Iterable[tuple[str, str, tuple[Operation, OperationDescription]]]:
+    for path, method, operation in _served(routes):
+        if operation.handler in DESCRIPTIONS:
+            yield path, method, (operation, DESCRIPTIONS[operation.handler])
+
+
+def _operation(
+    path: str, operation: Operation, about: OperationDescription, shapes: dict[str, Schema]
+) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "operationId": about.id,
+        "summary": about.title,
+        "description": _prose(operation),
+        "tags": [next(tag for start, tag, _ in TAGS if path.startswith(start))],
+        "parameters": list(_parameters(path, operation, about)),
+    }
+    if about.reads is not None:
+        made["requestBody"] = {
+            "required": not about.body_optional,
+            "content": {
+                "application/json": {"schema": _body(about), "example": dict(about.example)}
+            },
+        }
+    made["responses"] = _responses(operation, about, shapes)
+    if operation.public:
+        made["security"] = []
+    elif operation.scopes:
+        # OpenAPI 3.1: the list of a non-OAuth scheme holds its required roles. One scope is enough, so each is an entry.
+        made["security"] = [*({"key": [str(scope)]} for scope in operation.scopes), {"session": []}]
+    else:
+        made["security"] = [{"session": []}]
+    return made
+
+
+def _prose(operation: Operation) -> str:
+    text = re.sub(r"\n\s*Raises:.*", "", operation.handler.__doc__ or "", flags=re.DOTALL)
+    scopes = " or ".join(f"`{scope}`" for scope in operation.scopes)
+    need = f"\n\nA key needs {scopes}." if scopes else ""
+    return re.sub(r"[ \t]+", " ", text.strip()) + need
+
+
+def _parameters(
+    path: str, operation: Operation, about: OperationDescription
+) -> Iterable[dict[str, Any]]:
+    for name in re.findall(r"{(\w+)}", path):
+        yield {
+            "name": name,
+            "in": "path",
+            "required": True,
+            **_noted(name, {"type": "string"}, about),
+        }
+    if about.query is not None:
+        taken = query_of(about.query)
+        for name, schema in taken["properties"].items():
+            needed = name in taken.get("required", ())
+            # An empty value counts as absent, because forms send empty fields.
+            empty = {} if needed else {"allowEmptyValue": True}
+            found = _noted(name, schema, about)
+            yield {"name": name, "in": "query", "required": needed, **empty, **found}
+    if about.idempotent:
+        text = "the same key and body return the same answer for 24 hours"
+        key = {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARACTERS_MAX}
+        yield {
+            "name": IDEMPOTENCY_HEADER,
+            "in": "header",
+            "required": False,
+            "description": text,
+            "schema": key,
+        }
+    if not operation.public:
+        text = "with a session: `test` runs the call in the sandbox, like a test key; with a key: must be the key's mode"
+        mode = {"type": "string", "enum": [str(mode) for mode in Mode]}
+        yield {
+            "name": MODE_HEADER,
+            "in": "header",
+            "required": False,
+            "description": text,
+            "schema": mode,
+        }
+    if about.answer == STREAM:
+        text = "continue after this event"
+        yield {
+            "name": "Last-Event-ID",
+            "in": "header",
+            "required": False,
+            "description": text,
+            "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+        }
+
+
+def note_of(name: str, about: OperationDescription) -> tuple[str, Any]:
+    """Return the note and the example of a field; empty if it has none, which a test reports."""
+    return NOTES.get(f"{about.id}.{name}") or NOTES.get(name) or ("", None)
+
+
+def _noted(name: str, schema: Schema, about: OperationDescription) -> dict[str, Any]:
+    note, shown = note_of(name, about)
+    text = ". ".join(part for part in (note, schema.get("description", "")) if part)
+    inner = {key: value for key, value in schema.items() if key != "description"}
+    found = {"description": text, "schema": inner}
+    return found if shown is None else {**found, "example": shown}
+
+
+def _body(about: OperationDescription) -> Schema:
+    assert about.reads is not None
+    schema = body_of(about.reads)
+    if about.key_field:
+        text: Schema = {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "maxLength": IDEMPOTENCY_KEY_CHARACTERS_MAX,
+        }
+        schema["properties"] = {**schema["properties"], FIELD: text}
+    return _with_notes(schema, about)
+
+
+def _with_notes(schema: Schema, about: OperationDescription) -> Schema:
+    members = {}
+    for name, each in schema["properties"].items():
+        found = _noted(name, each, about)
+        inner = found["schema"]
+        if "properties" in inner:
+            inner = _with_notes(inner, about)
+        members[name] = {**inner, "description": found["description"]}
+        if "example" in found:
+            members[name]["examples"] = [found["example"]]
+    return {**schema, "properties": members}
+
+
+def _errors(operation: Operation, about: OperationDescription) -> Collection[ErrorCode]:
+    """Return the error codes that an operation can return."""
+    found = {*_ALWAYS, *about.errors}
+    if not operation.public:
+        found |= {*_OF_CALLERS}
+    if operation.scopes:
+        found |= {ErrorCode.INSUFFICIENT_SCOPE, ErrorCode.SECRET_KEY_REQUIRED}
+    if about.query is not None:
+        found.add(ErrorCode.VALIDATION_ERROR)
+    if about.reads is not None:
+        found |= {*_OF_BODIES}
+    if about.idempotent:
+        found |= {*_OF_KEYS}
+    if about.key_field:
+        found.add(ErrorCode.IDEMPOTENCY_KEY_CONFLICT)
+    return found
+
+
+def _responses(
+    operation: Operation, about: OperationDescription, shapes: dict[str, Schema]
+) -> dict[str, Any]:
+    headers = {"X-Request-Id": _header("RequestId")}
+    if not operation.public:
+        for name in ("Limit", "Remaining", "Reset"):
+            headers[f"RateLimit-{name}"] = _header(f"RateLimit{name}")
+    fine = dict(headers)
+    if about.idempotent:
+        fine["Idempotency-Replayed"] = _header("IdempotencyReplayed")
+    responses = {
+        str(about.status): {
+            "description": "Success.",
+            "headers": fine,
+            "content": _content(about, shapes),
+        }
+    }
+    by_status: dict[int, list[ErrorCode]] = {}
+    for code in sorted(_errors(operation, about)):
+        by_status.setdefault(ERRORS[code].http_status, []).append(code)
+    for status, codes in sorted(by_status.items()):
+        error_headers = (
+            {**headers, "Retry-After": _header("RetryAfter")} if status in (429, 503) else headers
+        )
+        schema: Schema = {"anyOf": [{"$ref": SCHEMAS_PATH + _error_name(code)} for code in codes]}
+        responses[str(status)] = {
+            "description": " ".join(f"`{code}`: {ERRORS[code].message}" for code in codes),
+            "headers": error_headers,
+            "content": {
+                "application/json": {
+                    "schema": schema if len(codes) > 1 else schema["anyOf"][0],
+                    "examples": {
+                        str(code): {"$ref": f"#/components/examples/{code}"} for code in codes
+                    },
+                }
+            },
+        }
+    return responses
+
+
+def _content(about: OperationDescription, shapes: dict[str, Schema]) -> dict[str, Any]:
+    if about.answer == STREAM:
+        shown = 'id: 412\nevent: transaction.verified\ndata: {"id":"412","type":"transaction.verified"}\n\n'
+        return {"text/event-stream": {"schema": {"type": "string"}, "example": shown}}
+    schema = response_schemas.ANSWERS[about.answer]
+    return {"application/json": {"schema": schema, "example": example(schema, shapes)}}
+
+
+def _header(name: str) -> Schema:
+    return {"$ref": f"#/components/headers/{name}"}
+
+
+def _error_name(code: ErrorCode) -> str:
+    return "Error" + "".join(part.capitalize() for part in code.split("_"))
+
+
+def _webhook(kind: EventKind, text: str, schema: Schema) -> dict[str, Any]:
+    signature = (
+        '`t=<seconds>,v1=<hex HMAC-SHA256 of "{t}." + body>`; the HMAC key is the whole secret'
+    )
+    names = {
+        "X-Svc-Signature": signature,
+        "webhook-id": "the `webhook_id`; to avoid counting a payment twice, deduplicate on `data.transaction_id`",
+        "webhook-timestamp": "the same second as `t`",
+        "webhook-signature": "Standard Webhooks 1.0",
+    }
+    return {
+        "post": {
+            "summary": text,
+            "operationId": "on_" + kind.replace(".", "_"),
+            "parameters": [
+                {
+                    "name": name,
+                    "in": "header",
+                    "required": True,
+                    "description": note,
+                    "schema": {"type": "string"},
+                }
+                for name, note in names.items()
+            ],
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "application/json": {
+                        "schema": schema,
+                        "example": example(schema, response_schemas.SHAPES),
+                    }
+                },
+            },
+            "responses": {
+                "2XX": {"description": "Accepted. Respond within 15 seconds."},
+                "4XX": {
+                    "description": "Permanent failure: the delivery becomes a dead letter at once."
+                },
+                "5XX": {"description": "Temporary failure: retried up to 13 times in 76 hours."},
+            },
+        }
+    }

@@ -1,0 +1,1043 @@
+"""Schemas of the API's answers and webhooks for the OpenAPI document, each with an example.
+
+The answers are not made from these schemas; the tests check every answer against them, with no member missing or added. The
+module is imported only when the document is requested.
+"""
+
+from typing import Final
+
+from daemon.api.openapi.json_schema import (
+    Schema,
+    flag,
+    free,
+    list_of,
+    nullable,
+    one_of,
+    ref,
+    shape,
+    text,
+    whole,
+)
+from daemon.core.access.callers import KeyKind
+from daemon.core.messages.balance_chain import Standing, Why
+from daemon.core.names import canonical_names
+from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
+from daemon.wire import (
+    DeliveryStatus,
+    EventKind,
+    MessageState,
+    Mode,
+    ReviewReason,
+    Scope,
+    TransactionStatus,
+)
+
+ID: Final = text("0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", format="uuid")
+TIME: Final = text("2026-11-21T06:31:00.123Z", "ISO 8601, UTC", format="date-time")
+AMOUNT: Final = text("25.00", "a decimal with two places", pattern=r"^-?[0-9]+\.[0-9]{2}$")
+CURRENCY: Final = text("GHS")
+PHONE: Final = text("+233241234567", "E.164")
+REFERENCE: Final = text(
+    "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
+    "the transaction's public id",
+    pattern="^svc_trx_[0-9a-f]{32}$",
+)
+CODE: Final = text("A7K2M9", "the code that the customer types as payment reference")
+PROVIDER: Final = one_of(canonical_names(), "momo_mtn")
+STATUS: Final = one_of(TransactionStatus, TransactionStatus.SUCCESS)
+PENDING: Final = one_of(TransactionStatus, TransactionStatus.PENDING)
+TEST: Final = flag("true for everything that is not real money")
+WEBHOOK_ID: Final = text(
+    "ocl_0123456789abcdefghijklmn", "identical across replays", pattern="^ocl_[0-9a-z]{24}$"
+)
+EVENT: Final = one_of(EventKind, EventKind.FORWARDED)
+WARNINGS: Final = list_of(
+    text("Unknown field `colour` was ignored."),
+    "ignored or lowered values, and other remarks",
+    shown=False,
+)
+REQUEST_ID: Final = text("req_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", pattern="^req_[0-9a-f]{32}$")
+ERROR: Final = nullable(
+    shape({"code": one_of(DeliveryError, DeliveryError.HTTP_ERROR), "message": text("")}),
+    shown=False,
+)
+PAYER: Final = shape({"phone_number": nullable(PHONE), "name": nullable(text("Ama Mensah"))})
+AMOUNTS: Final = {
+    "expected_amount": nullable(AMOUNT, "requested amount; null for a payment without a request"),
+    "actual_amount": nullable(AMOUNT, "received amount"),
+    "difference": nullable(AMOUNT, "received minus expected; null when exact", shown=False),
+    "difference_type": nullable(one_of(("EXACT", "UNDERPAID", "OVERPAID"), "EXACT")),
+}
+LIST_ITEM: Final = {
+    "reference": REFERENCE,
+    "svc_code": nullable(CODE),
+    "status": STATUS,
+    **AMOUNTS,
+    "currency": CURRENCY,
+    "payer_phone": nullable(PHONE),
+    "payer_name": nullable(text("Ama Mensah")),
+    "created_at": TIME,
+    "completed_at": nullable(TIME),
+    "origin": one_of(("request", "open"), "request"),
+    "test": TEST,
+    "reversed_at": nullable(TIME, "the network took the money back", shown=False),
+}
+TRANSACTION: Final = {
+    "reference": REFERENCE,
+    "svc_code": nullable(CODE),
+    "status": STATUS,
+    **AMOUNTS,
+    "currency": CURRENCY,
+    "client_reference": nullable(text("order-1042")),
+    "processing_time_ms": nullable(whole(85, "from the message's arrival to verification")),
+    "payer": PAYER,
+    "telco": shape(
+        {
+            "provider": nullable(text("mtn", "the mobile network")),
+            "transaction_id": nullable(
+                text("0012345678", "the network's own id; leading zeros matter")
+            ),
+            "timestamp": nullable(TIME),
+        }
+    ),
+    "meta": free({"table": 4}, "as it was given to initialize"),
+    "timeline": shape(
+        {
+            "created_at": TIME,
+            "pending_at": nullable(TIME),
+            "processing_at": nullable(TIME),
+            "completed_at": nullable(TIME),
+        }
+    ),
+    "payer_source": nullable(
+        one_of(("receipt", "request"), "receipt"),
+        "source of the payer's number, or of the name if there is no number",
+    ),
+    "origin": one_of(("request", "open"), "request"),
+    "test": TEST,
+    "matched_by": nullable(one_of(("code", "telco_id", "reconcile", "review", "none"), "code")),
+    "late": flag("paid after the transaction had expired"),
+    "rejected": flag("an operator rejected the payment"),
+    "cancelled_at": nullable(TIME, shown=False),
+    "reversed_at": nullable(TIME, "the network took the money back", shown=False),
+    "merged_into": nullable(REFERENCE, "the transaction that this payment pays now", shown=False),
+}
+EXPECTATIONS: Final = {
+    "expires_at": nullable(TIME),
+    "client_reference": nullable(text("order-1042")),
+}
+ENDPOINT: Final = {
+    "id": ID,
+    "url": text("https://shop.example/momo", "HTTPS, publicly reachable"),
+    "description": text("the till"),
+    "is_active": flag("false: delivery is paused", example=True),
+    "is_sandbox": flag("it receives test payments only"),
+    "auto_paused_at": nullable(TIME, "when repeated failures stopped it", shown=False),
+    "last_success_at": nullable(TIME),
+    "last_failure_at": nullable(TIME, shown=False),
+    "consecutive_failures": whole(0),
+    "created_at": TIME,
+    "updated_at": TIME,
+    "catch_all": flag("it takes the payments that no rule claims", example=True),
+    "events": list_of(EVENT),
+    "include_raw": flag("payloads hold the text of the SMS"),
+}
+FILTER: Final = free(
+    {"amount": {"$gte": "50.00"}}, "conditions on the members of a payload's `data`, joined by AND"
+)
+TRIAL: Final = {
+    "matched": flag(example=True),
+    "clauses": list_of(
+        shape(
+            {
+                "path": text("amount.$gte", "its place in the filter"),
+                "field": text("amount"),
+                "operator": text("$gte"),
+                "expected": {"description": "as written in the filter", "examples": ["50.00"]},
+                "actual": {
+                    "description": "the payment's value; null: unknown",
+                    "examples": ["75.00"],
+                },
+                "matched": flag(example=True),
+            }
+        )
+    ),
+}
+ROUTED: Final = {
+    "placed": flag("it came to one of the shop's numbers", example=True),
+    "claims": whole(1, "number of endpoints that get it; with 0 it is kept and can be replayed"),
+    "endpoints": list_of(ref("EndpointClaim")),
+}
+DELIVERY: Final = {
+    "id": ID,
+    "webhook_id": WEBHOOK_ID,
+    "endpoint_id": ID,
+    "transaction_id": nullable(ID),
+    "status": one_of(DeliveryStatus, DeliveryStatus.DELIVERED),
+    "attempt_count": whole(1),
+    "response_status_code": nullable(whole(200)),
+    "response_body": nullable(text("ok")),
+    "created_at": TIME,
+    "delivered_at": nullable(TIME),
+    "failed_at": nullable(TIME, shown=False),
+    "event": EVENT,
+    "kind": text(
+        "endpoint", "`endpoint`, or an implicit one for a transaction's own or the default webhook"
+    ),
+    "run": whole(1, "rises with each redelivery and replay"),
+    "next_attempt_at": nullable(TIME, shown=False),
+    "waiting": nullable(text("endpoint_paused", "reason of the wait"), shown=False),
+    "error": ERROR,
+    "sequence": whole(17, "rises within an endpoint; `X-Svc-Sequence`"),
+    "test": TEST,
+}
+PAYLOAD: Final = free(
+    {"webhook_id": "ocl_0123456789abcdefghijklmn", "type": "transaction.forwarded"},
+    "the body that is sent, byte for byte",
+)
+DEAD_LETTER: Final = {
+    "id": ID,
+    "delivery_id": ID,
+    "webhook_id": WEBHOOK_ID,
+    "endpoint_id": nullable(ID, "null for a transaction's own webhook and the default one"),
+    "url": text("https://shop.example/momo"),
+    "event": EVENT,
+    "transaction_id": nullable(ID),
+    "reason": one_of(DeadLetterReason, DeadLetterReason.PERMANENT_4XX),
+    "error_code": nullable(one_of(DeliveryError, DeliveryError.HTTP_ERROR)),
+    "last_status_code": nullable(whole(404)),
+    "last_response_body": nullable(text("not found")),
+    "attempt_count": whole(1),
+    "diagnosis": text(
+        "The address answers, but nothing is there: check the path of the URL.",
+        "cause of the failure and how to fix it",
+    ),
+    "created_at": TIME,
+    "replayed_at": nullable(TIME, shown=False),
+    "replay_count": whole(0),
+    "resolved_at": nullable(TIME, shown=False),
+    "cause": text("not_found", "for programs; new values may be added"),
+    "failed_at": TIME,
+    "failing_since": nullable(TIME),
+    "error_message": nullable(text("404 Not Found")),
+    "delivery_status": one_of(DeliveryStatus, DeliveryStatus.FAILED),
+    "test": TEST,
+    "payment": shape(
+        {
+            "amount": nullable(AMOUNT),
+            "currency": nullable(CURRENCY),
+            "svc_code": nullable(text("7KQ2MX")),
+        },
+        note="the payload's values; null if the payload has none",
+    ),
+}
+MESSAGE: Final = {
+    "id": ID,
+    "sender": text("MobileMoney"),
+    "smsc": nullable(text("+233240000000")),
+    "smsc_ts": nullable(TIME),
+    "received_at": TIME,
+    "state": one_of(MessageState, MessageState.PAYMENT),
+    "kind": nullable(text("payment")),
+    "provider": nullable(PROVIDER),
+    "fields": free({"amount": "25.00", "currency": "GHS"}, "the values read from it"),
+    "trusted": flag("it passed all rules of trust, so it may become a payment", example=True),
+    "reasons": list_of(text("sender"), "why it is not trusted", shown=False),
+}
+BALANCE_ENTRY: Final = shape(
+    {
+        "message_id": ID,
+        "this": flag("the message under review", example=True),
+        "transaction_id": nullable(text("0012345678")),
+        "timestamp": TIME,
+        "moved": nullable(AMOUNT),
+        "balance": nullable(AMOUNT),
+        "standing": one_of(Standing, Standing.ACCEPTED),
+        "unaccounted": nullable(AMOUNT, shown=False),
+    }
+)
+REVIEW_PAYMENT: Final = shape(
+    {
+        "id": ID,
+        "provider": PROVIDER,
+        "network": text("mtn"),
+        "transaction_id": text("0012345678"),
+        "amount": AMOUNT,
+        "currency": CURRENCY,
+        "balance": nullable(AMOUNT),
+        "payer": PAYER,
+        "reference_text": nullable(text("A7K2M9")),
+        "timestamp": TIME,
+        "received_at": TIME,
+        "reversed_at": nullable(TIME, shown=False),
+        "standing": text("review"),
+        "reference": nullable(REFERENCE, "the transaction that it pays now"),
+    }
+)
+REVIEW_MESSAGE: Final = shape(
+    {
+        **MESSAGE,
+        "sender_type": text("alphanumeric"),
+        "expected_senders": list_of(text("MobileMoney")),
+    }
+)
+REVIEW: Final = {
+    "id": ID,
+    "reason": one_of(ReviewReason, ReviewReason.PAYER_MISMATCH),
+    "state": text("open"),
+    "summary": text("Another number paid"),
+    "why": text("The transaction expects its money from another number."),
+    "what_to_do": text("Ask the customer who paid; approve it when the answer fits."),
+    "needs_password": flag(),
+    "amount": nullable(AMOUNT),
+    "currency": nullable(CURRENCY),
+    "created_at": TIME,
+    "decided_at": nullable(TIME, shown=False),
+    "decided_by": nullable(text("socket:1000"), shown=False),
+    "notes": nullable(text("asked her"), shown=False),
+    "test": TEST,
+    "message": REVIEW_MESSAGE,
+    "line": nullable(
+        shape(
+            {
+                "payment_method_id": ID,
+                "phone_number": PHONE,
+                "account_name": text("Ama Provisions"),
+                "provider": PROVIDER,
+            }
+        )
+    ),
+    "sim": shape({"device_id": nullable(ID), "slot_index": nullable(whole(0))}),
+    "payment": nullable(REVIEW_PAYMENT),
+    "request": nullable(
+        shape(
+            {
+                **LIST_ITEM,
+                **EXPECTATIONS,
+                "cancelled_at": nullable(TIME, shown=False),
+                "expected_payer_phone": nullable(PHONE),
+                "expected_payer_name": nullable(text("Ama Mensah"), shown=False),
+                "expected_telco_transaction_id": nullable(text("0012345678"), shown=False),
+            }
+        )
+    ),
+    "other_payment": nullable(REVIEW_PAYMENT, shown=False),
+    "other_message": nullable(REVIEW_MESSAGE, shown=False),
+    "orders_named": list_of(ref("TransactionListItem"), shown=False),
+    "suggestions": list_of(
+        shape(
+            {
+                "rank": whole(1, low=1),
+                "reasons": list_of(text("one_character_off")),
+                "why": text("the code is one character off"),
+                **LIST_ITEM,
+                **EXPECTATIONS,
+            }
+        ),
+        "transactions that it may be meant for, the likeliest first",
+        shown=False,
+    ),
+    "balance_chain": nullable(
+        shape(
+            {
+                "standing": one_of(Standing, Standing.ACCEPTED),
+                "why": one_of(Why, Why.JOINS),
+                "explanation": text("Its balance follows from that of the message beside it."),
+                "doubts": list_of(text("smsc"), shown=False),
+                "currency": CURRENCY,
+                "messages": list_of(BALANCE_ENTRY),
+            }
+        ),
+        shown=False,
+    ),
+    "details": free({}),
+}
+
+SHAPES: Final[dict[str, Schema]] = {
+    "TransactionListItem": shape(LIST_ITEM),
+    "Transaction": shape(TRANSACTION),
+    "InitializedTransaction": shape(
+        {
+            "reference": REFERENCE,
+            "svc_code": CODE,
+            "public_slug": text("3kT9aXbQmZ0pLr7vYc2sWd", "of the hosted checkout page"),
+            "amount": AMOUNT,
+            "currency": CURRENCY,
+            "status": PENDING,
+            "expires_at": TIME,
+            "created_at": TIME,
+            "payer_sms_sent": flag("the code was queued to the customer by SMS", example=True),
+            "checkout_url": text("https://pay.shop.example/pay/3kT9aXbQmZ0pLr7vYc2sWd"),
+            "client_reference": nullable(text("order-1042")),
+        }
+    ),
+    "Reconciliation": shape(
+        {
+            "reconciliation_id": text(
+                "rec_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", pattern="^rec_[0-9a-f]{32}$"
+            ),
+            "status": text("VERIFIED", const="VERIFIED"),
+            "transaction_id": text("0012345678", "echoed"),
+            "transaction_updated": flag(example=True),
+            "new_transaction_status": one_of(("SUCCESS", "PARTIAL", "OVERPAID"), "SUCCESS"),
+            "matched_amount": AMOUNT,
+            "expected_amount": AMOUNT,
+            "difference": {**AMOUNT, "examples": ["0.00"], "description": "matched minus expected"},
+            "difference_type": one_of(("exact", "underpaid", "overpaid"), "exact"),
+            "message": text("Paid exactly: GHS 25.00 received."),
+        }
+    ),
+    "TransactionEvent": shape(
+        {
+            "id": text("412"),
+            "type": text("transaction.verified"),
+            "at": TIME,
+            "actor": text("system"),
+            "text": text(
+                "GHS 25.00 from Ama Mensah (0012345678) paid it exactly, matched by the code that the payer typed."
+            ),
+            "payment_id": nullable(ID),
+            "message_id": nullable(ID),
+            "endpoint_id": nullable(ID, shown=False),
+            "details": free({"status": "SUCCESS"}),
+        }
+    ),
+    "PaymentMethod": shape(
+        {
+            "id": ID,
+            "provider": PROVIDER,
+            "provider_name": text("MTN Mobile Money"),
+            "phone_number": PHONE,
+            "account_name": text("Ama Provisions"),
+            "merchant_code": nullable(text("123456"), shown=False),
+            "sim": nullable(
+                shape(
+                    {
+                        "device_id": nullable(ID),
+                        "slot_index": nullable(whole(0)),
+                        "device_name": nullable(text("till phone")),
+                        "network": text("MTN"),
+                    }
+                ),
+                "the SIM with this number",
+            ),
+            "is_active": flag(example=True),
+            "last_payment_at": nullable(TIME),
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    ),
+    "Phone": shape(
+        {
+            "device_id": ID,
+            "name": text("till phone"),
+            "reads_payments": flag(example=True),
+            "sims": list_of(
+                shape(
+                    {
+                        "slot_index": whole(0),
+                        "network": text("MTN"),
+                        "iccid_last4": nullable(text("0421")),
+                        "payment_method_id": nullable(ID, shown=False),
+                        "phone_number": nullable(PHONE, shown=False),
+                        "available": flag("no number is assigned to it", example=True),
+                    }
+                )
+            ),
+        }
+    ),
+    "LineStatus": shape(
+        {
+            "ready": flag("every SIM has a number", example=True),
+            "unplaced_payments": whole(0, "of the last 30 days: they matched none of the numbers"),
+            "phones": list_of(
+                shape(
+                    {
+                        "device_id": ID,
+                        "name": text("till phone"),
+                        "reads_payments": flag(example=True),
+                        "sims": list_of(
+                            shape(
+                                {
+                                    "slot_index": whole(0),
+                                    "network": text("MTN"),
+                                    "unplaced_payments": whole(0),
+                                    "line": nullable(
+                                        shape(
+                                            {
+                                                "payment_method_id": ID,
+                                                "phone_number": PHONE,
+                                                "provider": text("MTN Mobile Money"),
+                                                "account_name": text("Ama Provisions"),
+                                                "merchant_code": text(
+                                                    "", "empty when there is none"
+                                                ),
+                                            }
+                                        )
+                                    ),
+                                    "unaccounted": nullable(
+                                        shape(
+                                            {
+                                                "came_in": AMOUNT,
+                                                "went_out": AMOUNT,
+                                                "currency": CURRENCY,
+                                                "since": nullable(TIME),
+                                            }
+                                        ),
+                                        "money that came in or went out without a message",
+                                        shown=False,
+                                    ),
+                                }
+                            )
+                        ),
+                    },
+                    {
+                        "trouble": shape(
+                            {
+                                "state": text("pin_needed"),
+                                "text": nullable(text("the SIM is locked")),
+                                "next": nullable(text("momo sims pin")),
+                            },
+                            note="why the phone shows no message, and the command to type",
+                        )
+                    },
+                )
+            ),
+        }
+    ),
+    "Endpoint": shape(ENDPOINT),
+    "Rule": shape(
+        {
+            "id": ID,
+            "endpoint_id": ID,
+            "name": text("rents"),
+            "position": whole(1, "rules are tried in this order"),
+            "enabled": flag(example=True),
+            "filter": FILTER,
+            "created_at": TIME,
+            "updated_at": TIME,
+        }
+    ),
+    "RuleTrial": shape(TRIAL),
+    "EndpointClaim": shape(
+        {
+            "endpoint_id": ID,
+            "url": text("https://shop.example/momo"),
+            "description": text("the till"),
+            "is_active": flag("a paused endpoint claims too: its deliveries wait", example=True),
+            "catch_all": flag(example=True),
+            "claims": flag("it gets the payment", example=True),
+            "claimed_by": nullable(one_of(("rule", "catch_all"), "rule")),
+            "rule_id": nullable(ID),
+            "reason": text("Its rule rents matches."),
+            "rules": list_of(
+                shape(
+                    {
+                        "id": ID,
+                        "name": text("rents"),
+                        "position": whole(1),
+                        "enabled": flag(example=True),
+                        "filter": FILTER,
+                        **TRIAL,
+                    }
+                )
+            ),
+        }
+    ),
+    "Delivery": shape(DELIVERY),
+    "DeliveryInFull": shape(
+        {**DELIVERY, "url": text("https://shop.example/momo"), "payload": PAYLOAD}
+    ),
+    "Attempt": shape(
+        {
+            "run": whole(1),
+            "number": whole(1),
+            "started_at": TIME,
+            "finished_at": nullable(TIME, "null while it is under way"),
+            "duration_ms": nullable(whole(140)),
+            "response_status_code": nullable(whole(200)),
+            "error": ERROR,
+            "counted": nullable(
+                flag(
+                    "it counts towards the endpoint's failures; null while it is under way",
+                    example=True,
+                )
+            ),
+        }
+    ),
+    "DeadLetter": shape(DEAD_LETTER),
+    "DeadLetterInFull": shape({**DEAD_LETTER, "payload": PAYLOAD}),
+    "MissingPayment": shape(
+        {
+            "transaction_id": ID,
+            "reference": REFERENCE,
+            "amount": AMOUNT,
+            "currency": CURRENCY,
+            "telco_transaction_id": text("0012345678"),
+            "received_at": TIME,
+            "state": one_of(("missing", *DeliveryStatus), "missing"),
+            "delivery_id": nullable(ID, shown=False),
+        }
+    ),
+    "ApiKey": shape(
+        {
+            "id": ID,
+            "name": text("web shop"),
+            "mode": one_of(Mode, Mode.LIVE),
+            "kind": one_of(KeyKind, KeyKind.SECRET),
+            "hint": text("svc_live_sk_...x7Qd"),
+            "scopes": list_of(one_of(Scope, Scope.TRANSACTIONS_READ)),
+            "state": one_of(("active", "revoked", "expired"), "active"),
+            "created_at": TIME,
+            "expires_at": nullable(TIME, shown=False),
+            "revoked_at": nullable(TIME, shown=False),
+            "last_used_at": nullable(TIME),
+            "last_used_from": nullable(
+                text("102.176.10.7", "the address that used it last, or `socket`")
+            ),
+        }
+    ),
+    "Review": shape(REVIEW),
+    "ApprovedPayer": shape(
+        {
+            "id": ID,
+            "phone_number": PHONE,
+            "name": text("AMA MENSAH"),
+            "state": one_of(("approved", "revoked"), "approved"),
+            "review_id": nullable(ID),
+            "approved_by": text("socket:1000"),
+            "approved_at": TIME,
+            "revoked_by": nullable(text("socket:1000"), shown=False),
+            "revoked_at": nullable(TIME, shown=False),
+            "test": TEST,
+        }
+    ),
+    "Message": shape(
+        {
+            **MESSAGE,
+            "line": nullable(PHONE, "the merchant number that it came to"),
+            "device_id": nullable(ID),
+            "payment_id": nullable(ID),
+            "slot_index": nullable(whole(0)),
+            "parts": shape({"total": whole(1), "seen": whole(1)}),
+            "test": TEST,
+            "body": nullable(text("Payment received for GHS 25.00 from AMA MENSAH ...")),
+        }
+    ),
+    "RepeatedMessage": shape(
+        {
+            "state": text("duplicate", const="duplicate"),
+            "sender": text("MobileMoney"),
+            "body": text("Payment received ..."),
+        },
+        note="exactly the same SMS came in before",
+    ),
+}
+
+
+def meta_schema(members: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    """Return the schema of a `meta`; each may have warnings, because any call may have unknown parameters."""
+    return shape(members, {**(optional or {}), "warnings": WARNINGS})
+
+
+_META: Final = meta_schema({}, {"request_id": REQUEST_ID})
+
+
+def answer(
+    data: Schema, meta: Schema | None = None, *, has_meta: bool = False, **top: Schema
+) -> Schema:
+    """Return the schema of `{success: true, data, ...top, meta?}`."""
+    members: dict[str, Schema] = {
+        "success": {"type": "boolean", "const": True, "examples": [True]},
+        "data": data,
+        **top,
+    }
+    of_call = {"meta": meta or _META}
+    return shape({**members, **of_call}) if has_meta else shape(members, of_call)
+
+
+def page(item: str, **more: Schema) -> Schema:
+    """Return the schema of a page of a list, with limit, offset and total."""
+    meta = meta_schema({"limit": whole(50), "offset": whole(0), "total": whole(1)})
+    return answer(list_of(ref(item)), meta, has_meta=True, **more)
+
+
+def bare(members: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    """Return the schema of an answer without `data`: `{success: true, ..., meta?}`."""
+    success: dict[str, Schema] = {"success": {"type": "boolean", "const": True, "examples": [True]}}
+    return shape({**success, **members}, {**(optional or {}), "meta": _META})
+
+
+_SECRET: Final = text("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "the signing secret")
+_UNTIL: Final = nullable(TIME, "the old secret also signs until then", shown=False)
+_COUNT: Final = whole(0)
+
+ANSWERS: Final[dict[str, Schema]] = {
+    "initialized": answer(
+        ref("InitializedTransaction"),
+        meta_schema({"request_id": REQUEST_ID, "idempotency_key": nullable(text("order-1042"))}),
+        has_meta=True,
+    ),
+    "transactions": answer(
+        list_of(ref("TransactionListItem")),
+        meta_schema({}),
+        pagination=shape(
+            {
+                "page": whole(1, low=1),
+                "per_page": whole(50, low=1),
+                "total": whole(1),
+                "total_pages": whole(1),
+                "has_next": flag(),
+                "has_prev": flag(),
+            }
+        ),
+    ),
+    "transaction": answer(ref("Transaction")),
+    "transaction by client reference": answer(
+        ref("Transaction"),
+        meta_schema({"matches": whole(1, "transactions with this client_reference", 1)}),
+        has_meta=True,
+    ),
+    "reconciliation": answer(ref("Reconciliation")),
+    "transaction events": page("TransactionEvent"),
+    "sandbox outcome": answer(
+        shape(
+            {
+                "message": {"anyOf": [ref("Message"), ref("RepeatedMessage")]},
+                "transaction": nullable(ref("Transaction")),
+                "request": nullable(ref("Transaction"), shown=False),
+                "review": nullable(ref("Review"), shown=False),
+            }
+        )
+    ),
+    "reviews": page("Review"),
+    "review": answer(ref("Review")),
+    "decided review": answer(ref("Review"), transaction=nullable(ref("Transaction"))),
+    "approved payers": page("ApprovedPayer"),
+    "approved payer": answer(ref("ApprovedPayer")),
+    "session": answer(shape({"token": text("eyJhbGciOiJIUzI1NiJ9.e30.x"), "expires_at": TIME})),
+    "changed": answer(shape({"changed": flag(example=True)})),
+    "keys": answer(list_of(ref("ApiKey"))),
+    "key": answer(ref("ApiKey")),
+    "new key": answer(
+        ref("ApiKey"), key=text("svc_live_sk_...", "the key itself, shown only once")
+    ),
+    "rotated key": answer(
+        ref("ApiKey"),
+        key=text("svc_live_sk_...", "the new key itself, shown only once"),
+        previous=ref("ApiKey"),
+    ),
+    "phones": answer(list_of(ref("Phone"))),
+    "payment methods": answer(list_of(ref("PaymentMethod"))),
+    "payment method": answer(ref("PaymentMethod")),
+    "claimed": bare(
+        {
+            "claimed": whole(3),
+            "dry_run": flag(),
+            "from": nullable(TIME, "the window to replay: [from, to)"),
+            "to": nullable(TIME),
+        },
+        {
+            "amounts": list_of(
+                shape({"currency": CURRENCY, "amount": AMOUNT}),
+                "totals by currency; in a dry run, with the scope to read transactions",
+            ),
+            "payments": list_of(
+                shape(
+                    {
+                        "telco_transaction_id": text("0012345678"),
+                        "amount": AMOUNT,
+                        "currency": CURRENCY,
+                        "payer": PAYER,
+                        "received_at": TIME,
+                    }
+                ),
+                "the first 100 of them; under the same conditions as `amounts`",
+            ),
+        },
+    ),
+    "lines": answer(ref("LineStatus")),
+    "endpoints": answer(
+        list_of(ref("Endpoint")),
+        meta_schema({"unclaimed_payments": whole(0, "of the last 30 days, without a receiver")}),
+        has_meta=True,
+    ),
+    "endpoint": answer(
+        ref("Endpoint"),
+        meta_schema(
+            {},
+            {
+                "queued": whole(2, "deliveries queued by a resume"),
+                "last_error": shape(
+                    {
+                        "at": TIME,
+                        "response_status_code": nullable(whole(503)),
+                        "error": ERROR,
+                        "diagnosis": text("The receiver was overloaded.", "and how to fix it"),
+                    },
+                    note="its last failure, if one endpoint was requested",
+                ),
+            },
+        ),
+    ),
+    "new endpoint": answer(ref("Endpoint"), secret=_SECRET),
+    "rules": answer(list_of(ref("Rule"))),
+    "rule": answer(ref("Rule")),
+    "deleted rule": bare({"deleted": flag(example=True)}),
+    "rule trial": answer(shape({"filter": nullable(ref("RuleTrial"), shown=False), **ROUTED})),
+    "routing": answer(
+        shape(
+            {
+                "transaction_id": ID,
+                "reference": REFERENCE,
+                "status": STATUS,
+                "payment": nullable(
+                    shape(
+                        {
+                            "amount": AMOUNT,
+                            "currency": CURRENCY,
+                            "telco_transaction_id": text("0012345678"),
+                            "received_at": TIME,
+                        }
+                    ),
+                    "null until a payment has verified it",
+                ),
+                "decisions": list_of(
+                    shape({"decided_at": TIME, "reference": REFERENCE, **ROUTED}),
+                    "oldest first, by the rules of that time",
+                ),
+                "today": nullable(shape(ROUTED), "by the present rules"),
+            }
+        )
+    ),
+    "deleted endpoint": bare(
+        {"deleted": flag(example=True), "undelivered": _COUNT},
+        {"hint": text("They are dead letters now: replay their time window to another endpoint.")},
+    ),
+    "endpoint test": shape(
+        {
+            "success": flag("it answered 2xx", example=True),
+            "status_code": whole(200, "HTTP status of the endpoint; 0 without a response"),
+            "response_body": text("ok"),
+            "message": text("The endpoint answered 200 in 140 ms."),
+        },
+        {"meta": _META},
+    ),
+    "secret": bare({"secret": _SECRET, "previous_secret_expires_at": _UNTIL}),
+    "rotated endpoint secret": answer(
+        ref("Endpoint"), secret=_SECRET, previous_secret_expires_at=_UNTIL
+    ),
+    "rotated account secret": answer(
+        shape(
+            {
+                "default_url": nullable(
+                    text("https://shop.example/momo"), "the account's default webhook"
+                )
+            }
+        ),
+        secret=_SECRET,
+        previous_secret_expires_at=_UNTIL,
+    ),
+    "deliveries": page("Delivery"),
+    "delivery": answer(ref("DeliveryInFull")),
+    "redelivered": answer(ref("Delivery")),
+    "attempts": page("Attempt"),
+    "replay": bare(
+        {
+            "enqueued": whole(12),
+            "skipped_delivered": _COUNT,
+            "skipped_in_flight": _COUNT,
+            "skipped_not_claimed": _COUNT,
+            "skipped_reversed": _COUNT,
+            "already_delivered_elsewhere": _COUNT,
+            "has_more": flag(),
+            "next_cursor": nullable(
+                text("eyJ..."), "continues after the last payment of this page", shown=False
+            ),
+            "dry_run": flag(),
+            "meta": _META,
+        },
+        {"skipped_failed": _COUNT, "skipped_historical": _COUNT},
+    ),
+    "gap": answer(
+        list_of(ref("MissingPayment")),
+        meta_schema(
+            {
+                "limit": whole(100),
+                "looked_at": whole(40),
+                "delivered": whole(39),
+                "missing": whole(1),
+                "has_more": flag(),
+                "next_cursor": nullable(text("eyJ..."), shown=False),
+            }
+        ),
+        has_meta=True,
+    ),
+    "dead letters": page("DeadLetter"),
+    "dead letter": answer(ref("DeadLetterInFull")),
+    "replayed dead letter": answer(ref("DeadLetter"), delivery=ref("Delivery")),
+    "replayed dead letters": answer(
+        shape(
+            {
+                "replayed": list_of(ID),
+                "failed": list_of(
+                    shape(
+                        {
+                            "id": text("x"),
+                            "code": text("DEAD_LETTER_NOT_FOUND"),
+                            "message": text("There is no such dead letter."),
+                        }
+                    ),
+                    shown=False,
+                ),
+            }
+        ),
+        replayed=whole(1),
+    ),
+}
+
+_FORWARDED: Final = shape(
+    {
+        "transaction_id": ID,
+        "reference": REFERENCE,
+        "svc_code": nullable(CODE),
+        "status": STATUS,
+        "amount": AMOUNT,
+        "currency": CURRENCY,
+        **AMOUNTS,
+        "client_reference": nullable(text("order-1042")),
+        "meta": free({"table": 4}),
+        "payer": PAYER,
+        "telco": shape(
+            {
+                "provider": text("mtn"),
+                "transaction_id": text("0012345678"),
+                "timestamp": TIME,
+                "reference_text": nullable(text("A7K2M9")),
+            }
+        ),
+        "payment_method": nullable(
+            shape(
+                {
+                    "id": ID,
+                    "phone_number": PHONE,
+                    "account_name": text("Ama Provisions"),
+                    "provider": PROVIDER,
+                }
+            )
+        ),
+        "sim": shape({"device_id": nullable(ID), "slot_index": nullable(whole(0))}),
+        "received_at": TIME,
+        "completed_at": nullable(TIME),
+        "placed": flag("it came to one of the merchant's numbers", example=True),
+        "late": flag(),
+        "matched_by": nullable(one_of(("code", "telco_id", "reconcile", "review", "none"), "code")),
+    },
+    {
+        "reversed_at": TIME,
+        "raw": nullable(
+            text("Payment received ..."), "the SMS, for an endpoint with `include_raw`"
+        ),
+    },
+)
+
+
+def _event(kind: EventKind, data: Schema) -> Schema:
+    return shape(
+        {
+            "webhook_id": WEBHOOK_ID,
+            "type": text(kind, const=str(kind)),
+            "timestamp": TIME,
+            "api_version": text("1", const="1"),
+            "test": TEST,
+            "livemode": flag(example=True),
+            "data": data,
+        }
+    )
+
+
+EVENTS: Final[dict[EventKind, tuple[str, Schema]]] = {
+    EventKind.FORWARDED: (
+        "A verified payment is forwarded to an endpoint that claims it.",
+        _event(EventKind.FORWARDED, _FORWARDED),
+    ),
+    EventKind.COMPLETED: (
+        "A transaction was paid.",
+        _event(
+            EventKind.COMPLETED,
+            shape(
+                {
+                    "transaction_id": ID,
+                    **TRANSACTION,
+                    "match": shape(
+                        {
+                            "matched_by": nullable(text("code")),
+                            "late": flag(),
+                            "reconciliation_id": nullable(
+                                text("rec_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a"), shown=False
+                            ),
+                        }
+                    ),
+                },
+                {"supersedes_reference": REFERENCE},
+            ),
+        ),
+    ),
+    EventKind.EXPIRED: (
+        "A transaction expired without a payment.",
+        _event(
+            EventKind.EXPIRED,
+            shape({"transaction_id": ID, **TRANSACTION, "expires_at": nullable(TIME)}),
+        ),
+    ),
+    EventKind.REVIEW_REQUIRED: (
+        "A payment came for a transaction, and an operator must decide whether it counts.",
+        _event(
+            EventKind.REVIEW_REQUIRED,
+            shape(
+                {
+                    "transaction_id": ID,
+                    **TRANSACTION,
+                    "review": shape(
+                        {
+                            "id": ID,
+                            "reason": one_of(ReviewReason, ReviewReason.PAYER_MISMATCH),
+                            "amount": nullable(AMOUNT, "held amount; it has paid nothing yet"),
+                            "currency": nullable(CURRENCY),
+                            "telco_transaction_id": nullable(text("0012345678")),
+                        }
+                    ),
+                }
+            ),
+        ),
+    ),
+    EventKind.UPDATED: (
+        "Forwarded data of a payment has changed.",
+        _event(
+            EventKind.UPDATED,
+            shape(
+                {
+                    **{name: _FORWARDED["properties"][name] for name in _FORWARDED["required"]},
+                    "changed": list_of(text("payment_method"), "the changed members"),
+                },
+                {"supersedes_reference": REFERENCE, "reversed_at": TIME},
+            ),
+        ),
+    ),
+    EventKind.REVERSED: (
+        "The network took a payment back.",
+        _event(
+            EventKind.REVERSED,
+            shape(
+                {
+                    "transaction_id": ID,
+                    **TRANSACTION,
+                    "reversal": shape(
+                        {"amount": nullable(AMOUNT), "currency": CURRENCY, "timestamp": TIME}
+                    ),
+                }
+            ),
+        ),
+    ),
+}
+"""Description and schema of the webhook body of each event kind (decisions.md section 5)."""

@@ -1,0 +1,149 @@
+"""Reviews of held payments and messages: list them with their evidence, approve, reject."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from daemon.api.http.body import read_object, read_object_if_any
+from daemon.api.http.fields import Fields, Query, ignored
+from daemon.api.http.idempotency import claim
+from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.openapi.describe import described
+from daemon.core.errors import Refusal
+from daemon.core.inputs import CallMeta
+from daemon.core.limits import NOTES_CHARACTERS_MAX
+from daemon.core.payments import review_json
+from daemon.flows.access import password
+from daemon.flows.payments import review
+from daemon.store.payments import review_evidence
+from daemon.wire import ErrorCode
+
+LIMIT: Final = 50
+LIMIT_MAX: Final = 200
+STATES: Final = ("open", "all")
+APPROVE: Final = ("reference", "notes", "password")
+REJECT: Final = ("notes",)
+
+
+def read_query(query: Query) -> tuple[int, int, str | None]:
+    """Read the query: the page and the state, None for any."""
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
+    state = None if query.word("state", STATES) == "all" else "open"
+    query.done()
+    return limit, offset, state
+
+
+@described("List reviews", "reviews", query=read_query)
+async def get_list(call: Call) -> Reply:
+    """List open reviews, newest first, or all reviews with `state=all`."""
+    query = call.query
+    limit, offset, state = read_query(query)
+    now, mode = call.env.clock.now_us(), call.caller.mode
+    found, total = await call.env.store.read(
+        lambda reader: review_evidence.page(
+            reader, state=state, mode=mode, limit=limit, offset=offset, now=now
+        )
+    )
+    return ok(
+        [review_json.review(one, now) for one in found],
+        query.meta(limit=limit, offset=offset, total=total),
+    )
+
+
+@described("Get a review", "review", errors=(ErrorCode.REVIEW_NOT_FOUND,))
+async def get_one(call: Call) -> Reply:
+    """Return one review."""
+    review_id, mode = call.uuid(ErrorCode.REVIEW_NOT_FOUND), call.caller.mode
+    now = call.env.clock.now_us()
+    found = await call.env.store.read(
+        lambda reader: review_evidence.of_review(reader, review_id, mode, now)
+    )
+    if found is None:
+        raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+    return ok(review_json.review(found, now))
+
+
+def read_approval(fields: Fields) -> tuple[str | None, str | None, str | None]:
+    """Read the reference of the transaction, the notes and the password."""
+    reference = fields.text("reference")
+    notes = fields.text("notes", most=NOTES_CHARACTERS_MAX, lines=True)
+    given = fields.secret("password")
+    fields.done()
+    return reference, notes, given
+
+
+@described(
+    "Approve a review",
+    "decided review",
+    reads=read_approval,
+    errors=(
+        ErrorCode.REVIEW_NOT_FOUND,
+        ErrorCode.REVIEW_ALREADY_DECIDED,
+        ErrorCode.PAYMENT_REVERSED,
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
+        ErrorCode.TRANSACTION_NOT_FOUND,
+        ErrorCode.ALREADY_VERIFIED,
+        ErrorCode.TRANSACTION_ID_ALREADY_USED,
+        ErrorCode.NO_MATCHING_TRANSACTION,
+        ErrorCode.NETWORK_MISMATCH,
+    ),
+    example={"reference": "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "notes": "her brother paid"},
+    body_optional=True,
+    idempotent=True,
+)
+async def approve(call: Call) -> Reply:
+    """Approve a held payment, so that it pays its transaction. A possibly forged message also needs the account password."""
+    body = await read_object_if_any(call.scope, call.receive)
+    fields = Fields(body)
+    reference, notes, given = read_approval(fields)
+    review_id = call.uuid(ErrorCode.REVIEW_NOT_FOUND)
+    meta = _meta(call, body, APPROVE)
+    async with call.service.inflight.alone(meta.idempotency):
+        confirmed = await review.needs_password(call.env, call.caller, review_id, meta)
+        if confirmed:
+            await password.confirm(call.env, call.caller, given)
+        approval = review.Approval(reference, notes, confirmed)
+        answer = await review.approve(call.env, call.caller, review_id, approval, meta=meta)
+    return finished(answer)
+
+
+def read_rejection(fields: Fields) -> str:
+    """Read the notes."""
+    notes = fields.text("notes", required=True, most=NOTES_CHARACTERS_MAX, lines=True)
+    fields.done()
+    assert notes is not None
+    return notes
+
+
+@described(
+    "Reject a review",
+    "decided review",
+    reads=read_rejection,
+    errors=(
+        ErrorCode.REVIEW_NOT_FOUND,
+        ErrorCode.REVIEW_ALREADY_DECIDED,
+        ErrorCode.PAYMENT_REVERSED,
+        ErrorCode.SESSION_REQUIRED,
+    ),
+    example={"notes": "nobody here ordered that"},
+    idempotent=True,
+)
+async def reject(call: Call) -> Reply:
+    """Reject a held payment: it then pays no transaction."""
+    body = await read_object(call.scope, call.receive)
+    notes = read_rejection(Fields(body))
+    meta = _meta(call, body, REJECT)
+    async with call.service.inflight.alone(meta.idempotency):
+        answer = await review.reject(
+            call.env, call.caller, call.uuid(ErrorCode.REVIEW_NOT_FOUND), notes, meta=meta
+        )
+    return finished(answer)
+
+
+def _meta(call: Call, body: Mapping[str, Any], known: Collection[str]) -> CallMeta:
+    # The fingerprint is a fast hash, so it must not cover a password.
+    covered = {name: value for name, value in body.items() if name != "password"}
+    warnings = ignored(Fields(body).unknown(known))
+    return CallMeta(call.request_id, claim(call, covered), tuple(warnings))

@@ -1,0 +1,244 @@
+"""The ASGI application with every route. The same application serves TCP and the Unix socket."""
+
+import os
+from urllib.parse import urlsplit
+
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from daemon.api.access import keys, login
+from daemon.api.books import export, report, statement
+from daemon.api.http.auth import Authenticator
+from daemon.api.http.envelope import Envelope
+from daemon.api.http.resource import Application, Routes, no_such_route, op, public
+from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
+from daemon.api.lines import lines, modems
+from daemon.api.messages import confirmations, messages, sandbox
+from daemon.api.openapi.pages import DescriptionHandlers
+from daemon.api.payments import reviews, transactions
+from daemon.api.payments.initialize import initialize
+from daemon.api.upkeep import control, erasure, event_stream, metrics, notices, status
+from daemon.api.webhooks import dead_letters, deliveries, endpoints, listen, replay, rules, secrets
+from daemon.core.errors import Refusal
+from daemon.core.json_values import dump
+from daemon.core.payments import checkout
+from daemon.env import Env
+from daemon.runtime.system import VERSION
+from daemon.sender.address_guard import AddressPolicy
+from daemon.sender.connect import SystemResolver
+from daemon.wire import ErrorCode, Path
+from daemon.wire import Scope as Key
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def build(env: Env, hooks: Hooks) -> Application:
+    """Build the application of one running shop."""
+    settings = env.config.webhooks
+    service = Service(
+        env=env,
+        hooks=hooks,
+        policy=AddressPolicy.from_settings(
+            settings.allow_private_hosts, settings.allow_private_cidrs
+        ),
+        resolver=hooks.resolver or SystemResolver(),
+        started_us=env.clock.now_us(),
+    )
+    authenticator = Authenticator(env, os.getuid())
+    routes = all_routes(service, authenticator)
+    router = Router(routes.all, redirect_slashes=False, default=no_such_route)
+    application = Envelope(
+        _with_pages(_with_health(router, env), hooks.pages), service, _hosts(env)
+    )
+    return Application(application, service, routes.operations)
+
+
+def all_routes(service: Service, authenticator: Authenticator) -> Routes:
+    """Return every route."""
+    routes = Routes(service, authenticator)
+    _add_transactions(routes)
+    _add_access(routes)
+    _add_open_collections(routes)
+    _add_local(routes)
+    _add_description(routes)
+    return routes
+
+
+def _add_transactions(routes: Routes) -> None:
+    write, read = Key.TRANSACTIONS_WRITE, Key.TRANSACTIONS_READ
+    routes.add(Path.INITIALIZE, {"POST": op(initialize, Key.TRANSACTIONS_INITIALIZE, write)})
+    routes.add(Path.TRANSACTIONS, {"GET": op(transactions.list_transactions, read)})
+    routes.add(Path.TRANSACTION_BY_CODE, {"GET": op(transactions.get_by_code, read)})
+    # A client reference may contain a slash.
+    by_client_reference = Path.TRANSACTION_BY_CLIENT_REF.replace(
+        "{client_ref}", "{client_ref:path}"
+    )
+    routes.add(by_client_reference, {"GET": op(transactions.get_by_client_reference, read)})
+    routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
+    routes.add(Path.RECONCILE, {"POST": op(transactions.reconcile, write)})
+    routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transactions.list_events, read)})
+    routes.add(Path.TEST_PAYMENTS, {"POST": op(sandbox.create, write)})
+    routes.add(Path.EVENTS, {"GET": op(event_stream.get, read)})
+    routes.add(Path.CANCEL, {"POST": op(transactions.cancel, write)})
+    routes.add(Path.REVIEWS, {"GET": op(reviews.get_list, write)})
+    routes.add(Path.REVIEW, {"GET": op(reviews.get_one, write)})
+    routes.add(Path.REVIEW_APPROVE, {"POST": op(reviews.approve, write)})
+    routes.add(Path.REVIEW_REJECT, {"POST": op(reviews.reject, write)})
+    routes.add(Path.APPROVED_PAYERS, {"GET": op(confirmations.list_approved_payers, read)})
+    payer = {
+        "GET": op(confirmations.get_approved_payer, read),
+        "DELETE": op(confirmations.revoke_approved_payer, write),
+    }
+    routes.add(Path.APPROVED_PAYER, payer)
+
+
+def _add_access(routes: Routes) -> None:
+    routes.add(Path.LOGIN, {"POST": public(login.login)})
+    routes.add(Path.PASSWORD, {"POST": op(login.change_password)})
+    routes.add(Path.KEYS, {"GET": op(keys.get_list), "POST": op(keys.create)})
+    routes.add(Path.KEY, {"GET": op(keys.get_one), "DELETE": op(keys.revoke)})
+    routes.add(Path.KEY_ROTATE, {"POST": op(keys.rotate)})
+    routes.add(Path.LOCAL_PASSWORD, {"POST": op(login.set_password)}, local=True)
+
+
+def _add_open_collections(routes: Routes) -> None:
+    read, manage = Key.PAYMENT_METHODS_READ, Key.PAYMENT_METHODS_MANAGE
+    webhooks = Key.WEBHOOKS_MANAGE
+    routes.add(Path.SIMS, {"GET": op(lines.list_sims, read)})
+    routes.add(
+        Path.PAYMENT_METHODS,
+        {
+            "GET": op(lines.list_methods, read),
+            "POST": op(lines.create_method, manage),
+        },
+    )
+    routes.add(
+        Path.PAYMENT_METHOD,
+        {
+            "GET": op(lines.get_method, read),
+            "PATCH": op(lines.move_method, manage),
+            "DELETE": op(lines.delete_method, manage),
+        },
+    )
+    routes.add(Path.CLAIM_UNPLACED, {"POST": op(lines.claim_unplaced, manage)})
+    routes.add(Path.LINES, {"GET": op(lines.get_status, webhooks, read)})
+    routes.add(
+        Path.ENDPOINTS,
+        {"GET": op(endpoints.get_list, webhooks), "POST": op(endpoints.create, webhooks)},
+    )
+    routes.add(
+        Path.ENDPOINT,
+        {
+            "GET": op(endpoints.get_one, webhooks),
+            "PUT": op(endpoints.update, webhooks),
+            "DELETE": op(endpoints.delete, webhooks),
+        },
+    )
+    routes.add(Path.ENDPOINT_TEST, {"POST": op(endpoints.test, webhooks)})
+    # No scope: the handlers reject every API key themselves.
+    routes.add(Path.ENDPOINT_SECRET, {"POST": op(secrets.reveal_endpoint)})
+    routes.add(Path.ENDPOINT_ROTATE, {"POST": op(secrets.rotate_endpoint)})
+    routes.add(Path.ACCOUNT_SECRET, {"POST": op(secrets.reveal_account)})
+    routes.add(Path.ACCOUNT_ROTATE, {"POST": op(secrets.rotate_account)})
+    routes.add(
+        Path.RULES, {"GET": op(rules.get_list, webhooks), "POST": op(rules.create, webhooks)}
+    )
+    routes.add(Path.RULE, {"PUT": op(rules.update, webhooks), "DELETE": op(rules.delete, webhooks)})
+    routes.add(Path.RULES_TEST, {"POST": op(rules.test, webhooks)})
+    routes.add(Path.ROUTING, {"GET": op(rules.explain, webhooks)})
+    routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
+    routes.add(Path.DELIVERY, {"GET": op(deliveries.get_one, webhooks)})
+    routes.add(Path.DELIVERY_ATTEMPTS, {"GET": op(deliveries.get_attempts, webhooks)})
+    routes.add(Path.REDELIVER, {"POST": op(deliveries.redeliver, webhooks)})
+    routes.add(Path.GAP, {"GET": op(replay.list_missing, webhooks)})
+    routes.add(Path.REPLAY, {"POST": op(replay.replay, webhooks)})
+    routes.add(Path.DEAD_LETTERS, {"GET": op(dead_letters.get_list, webhooks)})
+    # Must stand before DEAD_LETTER, whose `{id}` would match `replay-batch`.
+    routes.add(Path.DEAD_LETTERS_REPLAY, {"POST": op(dead_letters.replay_batch, webhooks)})
+    routes.add(Path.DEAD_LETTER, {"GET": op(dead_letters.get_one, webhooks)})
+    routes.add(Path.DEAD_LETTER_REPLAY, {"POST": op(dead_letters.replay, webhooks)})
+
+
+def _add_local(routes: Routes) -> None:
+    routes.add(Path.LOCAL_SIM_PIN, {"POST": op(modems.store_pin)}, local=True)
+    routes.add(Path.LOCAL_SIM_UNTOLD, {"POST": op(modems.acknowledge_unreported)}, local=True)
+    routes.add(Path.METRICS, {"GET": public(metrics.get)})
+    routes.add(Path.LOCAL_STATUS, {"GET": op(status.get)}, local=True)
+    routes.add(Path.LOCAL_DOCTOR, {"GET": op(control.run_doctor)}, local=True)
+    routes.add(Path.LOCAL_LOGS, {"GET": op(control.get_log)}, local=True)
+    routes.add(Path.LOCAL_MODEMS, {"GET": op(modems.get_list)}, local=True)
+    modem = {"GET": op(modems.get_one), "PATCH": op(modems.rename)}
+    routes.add(Path.LOCAL_MODEM, modem, local=True)
+    routes.add(Path.LOCAL_MODEM_TEST, {"POST": op(modems.test)}, local=True)
+    routes.add(Path.LOCAL_MODEM_TEXTS, {"POST": op(modems.send_test_text)}, local=True)
+    routes.add(Path.LOCAL_MODEM_TEXT, {"GET": op(modems.get_test_text)}, local=True)
+    routes.add(Path.LOCAL_MESSAGES, {"GET": op(messages.get_list)}, local=True)
+    routes.add(Path.LOCAL_REPARSE, {"POST": op(messages.reparse)}, local=True)
+    routes.add(Path.LOCAL_IMPORT, {"POST": op(messages.import_batch)}, local=True)
+    routes.add(Path.LOCAL_MESSAGE, {"GET": op(messages.get_one)}, local=True)
+    confirm = {"POST": op(confirmations.confirm_wording)}
+    routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)
+    routes.add(Path.LOCAL_TEMPLATES, {"GET": op(confirmations.list_wordings)}, local=True)
+    routes.add(Path.LOCAL_LISTEN, {"POST": op(listen.create)}, local=True)
+    routes.add(Path.LOCAL_LISTENER, {"POST": op(listen.stream)}, local=True)
+    routes.add(Path.LOCAL_LISTENER_OUTCOMES, {"POST": op(listen.settle)}, local=True)
+    routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(deliveries.sign)}, local=True)
+    routes.add(Path.LOCAL_CHECKOUT, {"GET": op(transactions.get_checkout_page)}, local=True)
+    routes.add(Path.LOCAL_REPORT, {"GET": op(report.get)}, local=True)
+    routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(report.mail)}, local=True)
+    routes.add(Path.LOCAL_STATEMENT, {"POST": op(statement.compare)}, local=True)
+    routes.add(Path.LOCAL_EXPORT, {"GET": op(export.get)}, local=True)
+    prune = {"GET": op(erasure.survey), "POST": op(erasure.prune)}
+    routes.add(Path.LOCAL_PRUNE, prune, local=True)
+    routes.add(Path.LOCAL_PAYER, {"POST": op(erasure.export)}, local=True)
+    routes.add(Path.LOCAL_PAYER_FORGET, {"POST": op(erasure.forget)}, local=True)
+    routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(control.shutdown)}, local=True)
+    routes.add(Path.LOCAL_NOTICES, {"GET": op(notices.get_list)}, local=True)
+    routes.add(Path.LOCAL_NOTICES_SEEN, {"POST": op(notices.see)}, local=True)
+    routes.add(Path.LOCAL_NOTICES_TEST, {"POST": op(notices.test)}, local=True)
+    routes.add(Path.LOCAL_SMTP_PASSWORD, {"POST": op(notices.set_password)}, local=True)
+    routes.add(Path.LOCAL_SETUP, {"POST": op(control.setup)}, local=True)
+
+
+def _add_description(routes: Routes) -> None:
+    description = DescriptionHandlers(routes)
+    routes.add(Path.OPENAPI, {"GET": public(description.document)})
+    routes.add(Path.DOCS, {"GET": public(description.page)})
+
+
+def _with_pages(app: ASGIApp, pages: PagesApp | None) -> ASGIApp:
+    """Send requests below `checkout.ROOT` to the checkout pages, which need no authentication."""
+    if pages is None:
+        return app
+
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        await (pages if scope["path"].startswith(checkout.ROOT) else app)(scope, receive, send)
+
+    return choose
+
+
+def _with_health(app: ASGIApp, env: Env) -> ASGIApp:
+    """Answer `/healthz` without authentication: 200, or 503 while a worker hangs."""
+    body = ok({"status": "ok", "version": VERSION}).body
+
+    async def with_health(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != Path.HEALTH:
+            await app(scope, receive, send)
+        elif scope["method"] in ("GET", "HEAD"):
+            if not (late := env.hanging_workers()):
+                await Reply(200, body).send(send)
+                return
+            workers = [{"worker": name, "late_s": round(s)} for name, s in late.items()]
+            data = {"status": "hung", "version": VERSION, "hung": workers}
+            await Reply(503, dump({"success": False, "data": data})).send(send)
+        else:
+            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
+
+    return with_health
+
+
+def _hosts(env: Env) -> frozenset[str]:
+    """Return the accepted Host names: loopback, the bound address and the host of `public_base_url`."""
+    bound = urlsplit(f"//{env.address}").hostname
+    public = urlsplit(env.config.http.public_base_url).hostname
+    return LOOPBACK_NAMES | {name for name in (bound, public) if name}

@@ -1,0 +1,193 @@
+"""GET /metrics: metrics of the shop for Prometheus (text format), without names, numbers or messages, also in labels.
+
+Answered on the Unix socket, and over TCP only to this machine under a loopback name: a tunnel or a reverse proxy opens
+the same port to the internet, and a shop's sales are confidential. The library is imported at the first call.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from daemon.api.http.body import header
+from daemon.api.http.envelope import host_of
+from daemon.api.http.service import Call, Reply
+from daemon.api.lines import lines, modems
+from daemon.core.errors import Refusal
+from daemon.core.limits import SECOND_US
+from daemon.core.lines import modem_health
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.env import Env
+from daemon.runtime.system import VERSION
+from daemon.store.engine import Reader
+from daemon.store.upkeep import backup
+from daemon.store.webhooks import backlog
+from daemon.wire import ErrorCode
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_FORWARDED: Final = (b"forwarded", b"x-forwarded-for", b"cf-connecting-ip")
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The values of one call."""
+
+    conditions: Sequence[ModemHealth]
+    known: modems.Known
+    ready: bool
+    queue: dict[str, int]
+    uptime_s: int
+    now: int
+    clock_suspect: bool
+    disk_free: int
+    database_bytes: int
+    backed_up_at: float | None
+
+
+async def get(call: Call) -> Reply:
+    """Return the metrics; 404 for callers on other machines."""
+    if "peer_uid" not in call.scope["state"] and not _is_local_call(call):
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    times = call.env.times()
+    now = times.wall_us
+    conditions = call.service.hooks.phone_states()
+
+    def read(reader: Reader) -> _Facts:
+        return _Facts(
+            conditions,
+            modems.read(reader),
+            bool(lines.status(reader, now, conditions)["ready"]),
+            backlog.queue_counts(reader),
+            (now - call.service.started_us) // SECOND_US,
+            now,
+            times.doubt is not None,
+            0,
+            0,
+            None,
+        )
+
+    facts = replace(await call.env.store.read(read), **await asyncio.to_thread(_on_disk, call.env))
+    body, kind = await asyncio.to_thread(_render, facts)
+    return Reply(200, body, content_type=kind)
+
+
+def _on_disk(env: Env) -> dict[str, Any]:
+    """Return the facts read from the disk."""
+    home = Path(env.home)
+    files = [home / Path(env.store.path).name, Path(f"{env.store.path}-wal")]
+    made = backup.entries_in(home / backup.FOLDER)
+    return {
+        "disk_free": env.free_bytes(env.home),
+        "database_bytes": sum(file.stat().st_size for file in files if file.exists()),
+        "backed_up_at": made[0].made_at.timestamp() if made else None,
+    }
+
+
+def _is_local_call(call: Call) -> bool:
+    client = call.scope.get("client")
+    if client is None or client[0] not in _LOOPBACK:
+        return False
+    if any(call.header(name) is not None for name in _FORWARDED):
+        return False
+    return host_of(header(call.scope, b"host") or "") in _LOOPBACK
+
+
+def _render(facts: _Facts) -> tuple[bytes, bytes]:
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415 -- it takes 30 ms and some MB
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
+    from prometheus_client.registry import Collector  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
+
+    class Shop(Collector):
+        """Yields the metrics of one call; no state is kept between calls."""
+
+        def collect(self) -> Iterator[Any]:
+            yield from _shop(facts)
+            yield from _modems(facts)
+            yield from _sims(facts)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Shop())
+    return generate_latest(registry), CONTENT_TYPE_LATEST.encode()
+
+
+def _shop(facts: _Facts) -> Iterator[Any]:
+    from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
+
+    yield InfoMetricFamily("momo", "The running program", {"version": VERSION})
+    yield GaugeMetricFamily(
+        "momo_uptime_seconds", "Seconds since the daemon started", facts.uptime_s
+    )
+    yield GaugeMetricFamily(
+        "momo_clock_suspect",
+        "1 while the machine's clock is in doubt",
+        int(facts.clock_suspect),
+    )
+    yield GaugeMetricFamily(
+        "momo_disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free
+    )
+    yield GaugeMetricFamily(
+        "momo_database_bytes", "Size of the database and its WAL", facts.database_bytes
+    )
+    if facts.backed_up_at is not None:
+        yield GaugeMetricFamily(
+            "momo_backup_timestamp_seconds", "Time of the newest backup", facts.backed_up_at
+        )
+    yield GaugeMetricFamily(
+        "momo_lines_ready", "1 if every SIM has a merchant number", int(facts.ready)
+    )
+    queue = GaugeMetricFamily("momo_deliveries", "Webhook deliveries by state", labels=["state"])
+    for state, count in facts.queue.items():
+        queue.add_metric([state], count)
+    yield queue
+
+
+def _modems(facts: _Facts) -> Iterator[Any]:
+    """Yield the metrics of the modems."""
+    # The label is the device id, which does not reveal the phone number or IMEI.
+    up = _gauge("modem_ready", "1 if messages are read from the modem")
+    signal = _gauge("modem_signal_dbm", "Signal strength in dBm")
+    registered = _gauge("modem_registered", "1 if the modem can receive messages from the network")
+    used = _gauge("modem_storage_used", "Messages in a storage of the modem", "storage")
+    total = _gauge(
+        "modem_storage_total", "Capacity of a storage of the modem, in messages", "storage"
+    )
+    trouble = _gauge("modem_trouble", "1 for each problem of the modem", "trouble", "level")
+    for one in modem_health.without_simulated(facts.conditions):
+        if one.device_id is None:
+            continue
+        label = [one.device_id]
+        up.add_metric(label, int(one.state == modem_health.READY))
+        for each in modem_health.find_problems(one, facts.now):
+            trouble.add_metric([one.device_id, each.id, each.level.value], 1)
+        if one.health_at is None:
+            continue
+        registered.add_metric(label, int(one.receives))
+        if (strength := modem_health.dbm(one.signal)) is not None:
+            signal.add_metric(label, strength)
+        for name, full, room in one.storages:
+            used.add_metric([*label, name], full)
+            total.add_metric([*label, name], room)
+    yield from (up, signal, registered, used, total, trouble)
+
+
+def _sims(facts: _Facts) -> Iterator[Any]:
+    silent = _gauge(
+        "sim_silent", "1 if the SIM is silent for longer than is usual at this hour", "slot"
+    )
+    last = _gauge("sim_last_sms_timestamp_seconds", "Time of the SIM's last message", "slot")
+    for sim in facts.known.sims:
+        rhythm = facts.known.rhythms.get(sim.sim_key)
+        if rhythm is None:
+            continue
+        label = [sim.device_id, str(sim.slot_index)]
+        silent.add_metric(label, int(rhythm.silent_since is not None))
+        if rhythm.last_at is not None:
+            last.add_metric(label, rhythm.last_at / SECOND_US)
+    yield from (silent, last)
+
+
+def _gauge(name: str, text: str, *more: str) -> Any:
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 -- prometheus_client is heavy: imported at the first call
+
+    return GaugeMetricFamily(f"momo_{name}", text, labels=["device_id", *more])

@@ -1,0 +1,141 @@
+"""GET /local/v1/status: the status of the shop, for `momo status` (cli.md section 4.2)."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from daemon.api.http.service import Call, Reply, ok
+from daemon.api.lines import lines, modems
+from daemon.api.messages import confirmations
+from daemon.core.json_values import timestamp
+from daemon.core.limits import SECOND_US
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.model import Shop
+from daemon.core.upkeep import disk_space
+from daemon.core.webhooks import endpoint_json
+from daemon.env import Env
+from daemon.runtime.config import Http, is_inside
+from daemon.runtime.system import VERSION
+from daemon.store import shop
+from daemon.store.books import day_sheet
+from daemon.store.engine import Reader
+from daemon.store.messages import messages
+from daemon.store.upkeep import backup, inspect, notices
+from daemon.store.webhooks import backlog, endpoints
+from daemon.wire import TransactionStatus
+from parsers.money import render
+from parsers.times import from_us, to_us
+
+_COUNTED: Final = {
+    TransactionStatus.SUCCESS: "paid",
+    TransactionStatus.PARTIAL: "short",
+    TransactionStatus.OVERPAID: "over",
+}
+
+
+async def get(call: Call) -> Reply:
+    """Return the status."""
+    env = call.env
+    now = env.clock.now_us()
+    conditions = call.service.hooks.phone_states()
+    data: dict[str, Any] = {
+        "version": VERSION,
+        "pid": os.getpid(),
+        "uptime_s": (now - call.service.started_us) // SECOND_US,
+        "http": env.http_address or None,
+        "http_security": _security(env.config.http, env.http_address),
+        **await env.store.read(lambda reader: _read(reader, now, conditions)),
+        "hung": list(env.hanging_workers()),
+        "templates": confirmations.summary(env.own_wordings),
+        "clock": _clock(env),
+        "awake": {"hold": env.awake.hold, "why": env.awake.why or None},
+    }
+    data["phones"] = modems.on_ports(data.pop("known"), conditions, now)
+    data["db"] = await asyncio.to_thread(_on_disk, env, data.pop("schema"))
+    data["disk_free_bytes"] = env.free_bytes(env.home)
+    data["disk"] = {"room": disk_space.space_step(data["disk_free_bytes"], env.disk.room)}
+    # In a thread: a keyring may be slow to answer.
+    locked = await asyncio.to_thread(env.vault.locked)
+    data["secrets"] = "locked" if locked else "unlocked"
+    return ok(data)
+
+
+def _security(http: Http, address: str) -> str | None:
+    """Return the protection of TCP traffic: `tls`, `loopback`, or `none` (unencrypted, as the settings allow)."""
+    if not address:
+        return None
+    if http.tls_cert:
+        return "tls"
+    return "loopback" if is_inside(address) else "none"
+
+
+def _clock(env: Env) -> dict[str, Any]:
+    times = env.times()
+    doubt = times.doubt
+    skew = {"skew_s": None if times.skew_us is None else round(times.skew_us / SECOND_US)}
+    if doubt is None:
+        return {"state": "ok", "why": None, "ahead_s": None, **skew}
+    ahead = None if doubt.ahead_us is None else doubt.ahead_us // SECOND_US
+    return {"state": "suspect", "why": doubt.why, "ahead_s": ahead, **skew}
+
+
+def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[str, Any]:
+    owner = shop.get(reader)
+    waiting = backlog.waiting_by_endpoint(reader)
+    return {
+        "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
+        "lines": lines.status(reader, now, conditions),
+        "today": _today(day_sheet.today(reader, _midnight(owner, now), now)),
+        "endpoints": [
+            {**endpoint_json.endpoint(endpoint), "queued": waiting.get(endpoint.id, 0)}
+            for endpoint in endpoints.in_use(reader)
+        ],
+        "queue": backlog.queue_counts(reader),
+        "messages": {"incomplete": messages.count_incomplete(reader)},
+        "notices": dict(zip(("unseen", "urgent"), notices.unseen(reader), strict=True)),
+        "schema": shop.schema_version(reader),
+        "known": modems.read(reader),
+    }
+
+
+def _midnight(owner: Shop | None, now: int) -> int:
+    """Return the start of the day in the shop's time zone."""
+    zone = UTC if owner is None else ZoneInfo(owner.timezone)
+    local = from_us(now).astimezone(zone)
+    return to_us(datetime(local.year, local.month, local.day, tzinfo=zone))
+
+
+def _today(day: day_sheet.Today) -> dict[str, Any]:
+    counts: dict[str, Any] = {}
+    for status, word in _COUNTED.items():
+        entries = {
+            currency: entry for (kind, currency), entry in day.verified.items() if kind == status
+        }
+        counts[word] = {"count": sum(number for number, _ in entries.values())}
+        if len(entries) == 1:
+            currency, (_, minor) = entries.popitem()
+            counts[word] |= {"amount": render(minor, currency), "currency": currency}
+    return {**counts, "review": day.review, "waiting": day.waiting}
+
+
+def _on_disk(env: Env, schema: int) -> dict[str, Any]:
+    path, size = env.store.path, 0
+    for name in (path, f"{path}-wal"):
+        try:
+            size += Path(name).stat().st_size
+        except FileNotFoundError:
+            continue
+    sqlite, _ = inspect.sqlite_version()
+    made = backup.entries_in(Path(env.home) / backup.FOLDER)
+    return {
+        "path": path,
+        "bytes": size,
+        "schema": schema,
+        "sqlite": sqlite,
+        "last_check": env.self_check.found,
+        "backed_up_at": timestamp(to_us(made[0].made_at)) if made else None,
+    }

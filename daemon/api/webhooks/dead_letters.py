@@ -1,0 +1,137 @@
+"""/v1/webhooks/dead-letters: deliveries that failed for good, and their replay (interface.md, Dead letters)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon.api.http.auth import needs_live
+from daemon.api.http.body import read_object, read_object_if_any
+from daemon.api.http.fields import Fields, Query, ignored, read_uuid
+from daemon.api.http.idempotency import claim
+from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.openapi.describe import described, no_fields
+from daemon.api.webhooks.endpoints import needs_open_collections
+from daemon.core.errors import Refusal
+from daemon.core.inputs import CallMeta
+from daemon.core.limits import DEAD_LETTERS_AT_ONCE
+from daemon.core.webhooks import endpoint_json
+from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
+from daemon.flows.webhooks import redeliver
+from daemon.store.webhooks import dead_letters
+from daemon.wire import ErrorCode, Mode
+
+LIMIT: Final = 100
+LIMIT_MAX: Final = 500
+IDS: Final = "dead_letter_ids"
+
+
+def read_list(
+    query: Query, mode: Mode | None = None
+) -> tuple[int, int, dead_letters.DeadLetterFilter]:
+    """Read the query: the page and the filter."""
+    limit, offset = query.page(LIMIT, LIMIT_MAX)
+    wanted = dead_letters.DeadLetterFilter(
+        mode=mode,
+        include_replayed=query.flag("include_replayed"),
+        endpoint_id=query.uuid("endpoint_id"),
+        reason=query.word("reason", list(DeadLetterReason)),
+        error_code=query.word("error_code", list(DeliveryError)),
+    )
+    query.done()
+    return limit, offset, wanted
+
+
+@described("List dead letters", "dead letters", query=read_list)
+async def get_list(call: Call) -> Reply:
+    """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints."""
+    query = call.query
+    limit, offset, wanted = read_list(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
+    found, total = await call.env.store.read(
+        lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset)
+    )
+    entries = [endpoint_json.dead_letter(*each) for each in found]
+    return ok(entries, query.meta(limit=limit, offset=offset, total=total))
+
+
+@described(
+    "Get a dead letter",
+    "dead letter",
+    errors=(
+        ErrorCode.DEAD_LETTER_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+    ),
+)
+async def get_one(call: Call) -> Reply:
+    """Return one dead letter with its payload."""
+    letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    found = await call.env.store.read(lambda reader: dead_letters.one(reader, letter_id))
+    if found is None:
+        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    if found[2].mode is Mode.LIVE:
+        needs_live(call.caller)
+    return ok(endpoint_json.dead_letter_in_full(*found))
+
+
+@described(
+    "Replay a dead letter",
+    "replayed dead letter",
+    reads=no_fields,
+    errors=(
+        ErrorCode.OPEN_COLLECTIONS_DISABLED,
+        ErrorCode.DEAD_LETTER_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.DEAD_LETTER_ALREADY_REPLAYED,
+        ErrorCode.ENDPOINT_DELETED,
+    ),
+    body_optional=True,
+    idempotent=True,
+)
+async def replay(call: Call) -> Reply:
+    """Send a dead letter again with the same `webhook_id`, so that its receiver can detect a duplicate."""
+    needs_open_collections(call)
+    body = await read_object_if_any(call.scope, call.receive)
+    meta = _meta(call, body, ())
+    async with call.service.inflight.alone(meta.idempotency):
+        answer = await redeliver.replay_dead_letter(
+            call.env, call.caller, call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND), meta
+        )
+    return finished(answer)
+
+
+def read(fields: Fields) -> list[str]:
+    """Read the body: 1 to 100 ids.
+
+    Raises:
+        Refusal: VALIDATION_ERROR.
+    """
+    given = fields.words(IDS, None, most=DEAD_LETTERS_AT_ONCE, required=True)
+    fields.done()
+    assert given is not None
+    return given
+
+
+@described(
+    "Replay dead letters",
+    "replayed dead letters",
+    reads=read,
+    errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED,),
+    example={"dead_letter_ids": ["0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"]},
+    idempotent=True,
+)
+async def replay_batch(call: Call) -> Reply:
+    """Send many dead letters again; the answer has a result for each."""
+    needs_open_collections(call)
+    body = await read_object(call.scope, call.receive)
+    given = read(Fields(body))
+    meta = _meta(call, body, (IDS,))
+    # The same id twice, also in two spellings, counts once.
+    once = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
+    async with call.service.inflight.alone(meta.idempotency):
+        answer = await redeliver.replay_dead_letters(
+            call.env, call.caller, list(reversed(once.values())), meta
+        )
+    return finished(answer)
+
+
+def _meta(call: Call, body: Mapping[str, Any], known: tuple[str, ...]) -> CallMeta:
+    warnings = ignored(Fields(body).unknown(known))
+    return CallMeta(call.request_id, claim(call, body), tuple(warnings))

@@ -1,0 +1,170 @@
+"""The endpoint of `momo listen`: a sandbox endpoint that receives its webhooks over the Unix socket.
+
+    POST /local/v1/listen                  create it, with `{keep: true}` permanently; answers like a new endpoint, with its secret
+    POST /local/v1/listen/{id}             its webhooks as server-sent events; the endpoint is active while the stream is open
+    POST /local/v1/listen/{id}/outcomes    the local receiver's response to one webhook
+
+It is an endpoint like any other: deliveries in the outbox, retries, log, redelivery. While no listener is connected it is
+paused: its deliveries wait for the next connection (docs/decisions/0019).
+"""
+
+import base64
+from contextlib import suppress
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from daemon.api.http.auth import needs_owner
+from daemon.api.http.body import read_object, read_object_if_any
+from daemon.api.http.fields import Fields
+from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
+from daemon.api.webhooks.endpoints import find, needs_open_collections
+from daemon.core import json_values
+from daemon.core.errors import MomoError, Refusal
+from daemon.core.limits import ANSWER_KEPT_BYTES_MAX, HOUR_US
+from daemon.core.model import Endpoint
+from daemon.core.webhooks.delivery import DeliveryError
+from daemon.flows.webhooks import endpoints
+from daemon.flows.webhooks.endpoints import Changes
+from daemon.runtime import sse
+from daemon.sender.live_receivers import LISTEN_SCHEME, Listener, Report
+from daemon.sender.response import judge_status
+from daemon.store.webhooks import endpoints as store_endpoints
+from daemon.wire import ErrorCode, EventKind, Mode
+
+ABANDONED_US: Final = HOUR_US
+"""A disconnected listener is deleted after this time."""
+DESCRIPTION: Final = "momo listen"
+KEPT: Final = "momo listen --keep"
+_EVENTS: Final = (EventKind.FORWARDED, EventKind.COMPLETED, EventKind.REVERSED)
+_ERRORS: Final = {
+    DeliveryError.CONNECTION_REFUSED: "the local receiver refused the connection",
+    DeliveryError.CONNECTION_RESET: "the local receiver closed the connection without an answer",
+    DeliveryError.TIMEOUT: "the local receiver did not answer in time",
+    DeliveryError.PROTOCOL_ERROR: "the local receiver's answer is not proper HTTP",
+}
+"""The possible errors of a POST to the local receiver, with their text in the delivery log."""
+
+
+async def create(call: Call) -> Reply:
+    """Create a sandbox endpoint for a listener, paused until it connects, and delete abandoned ones."""
+    needs_owner(call.caller)
+    needs_open_collections(call)
+    fields = Fields(await read_object_if_any(call.scope, call.receive))
+    description = KEPT if fields.boolean("keep", default=False) else DESCRIPTION
+    fields.done()
+    await _remove_abandoned(call)
+    url = f"{LISTEN_SCHEME}{call.env.new_id()}"
+    new = endpoints.NewEndpoint(
+        url, description, Mode.TEST, _EVENTS, catch_all=True, include_raw=False, is_active=False
+    )
+    answer = await endpoints.create(call.env, call.caller, new, claim=None, warnings=[])
+    return finished(answer, NO_STORE)
+
+
+async def stream(call: Call) -> "Stream":
+    """Connect a listener: send waiting webhooks now and later ones as they are queued."""
+    needs_owner(call.caller)
+    return Stream(call, await _listening(call))
+
+
+async def settle(call: Call) -> Reply:
+    """Record the local receiver's response: `{attempt, status_code}`, or `{attempt, error}` without a response."""
+    needs_owner(call.caller)
+    endpoint = await _listening(call)
+    fields = Fields(await read_object(call.scope, call.receive))
+    attempt = fields.value("attempt", required=True)
+    status = fields.value("status_code")
+    error = fields.value("error")
+    body = fields.value("response_body")
+    if type(attempt) is not int:
+        fields.fail("attempt", "wrong_type", "must be a whole number")
+    if error is not None and error not in tuple(_ERRORS):
+        fields.fail("error", "invalid", f"must be one of: {', '.join(_ERRORS)}")
+    if error is None and (type(status) is not int or not 100 <= status <= 999):
+        fields.fail("status_code", "invalid", "must be an HTTP status code")
+    if body is not None and not isinstance(body, str):
+        fields.fail("response_body", "wrong_type", "must be text")
+    fields.done()
+    text = (
+        (body or "")
+        .encode()[:ANSWER_KEPT_BYTES_MAX]
+        .decode("utf-8", "ignore")
+        .replace("\0", "\ufffd")
+    )
+    if error is not None:
+        code = DeliveryError(error)
+        report = Report(None, text, code, _ERRORS[code])
+    else:
+        report = Report(status, text, *judge_status(status))
+    listener = call.env.live_receivers.at(endpoint.url)
+    taken = listener is not None and listener.settle(attempt, report)
+    return ok({"taken": taken})
+
+
+async def _listening(call: Call) -> Endpoint:
+    endpoint = await find(call)
+    if not endpoint.url.startswith(LISTEN_SCHEME):
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    return endpoint
+
+
+async def _remove_abandoned(call: Call) -> None:
+    """Delete abandoned listeners, except kept and renamed ones."""
+    env = call.env
+    before = env.clock.now_us() - ABANDONED_US
+    for endpoint in await env.store.read(lambda reader: store_endpoints.in_use(reader, Mode.TEST)):
+        abandoned = endpoint.url.startswith(LISTEN_SCHEME) and endpoint.description == DESCRIPTION
+        if (
+            abandoned
+            and endpoint.updated_at < before
+            and env.live_receivers.at(endpoint.url) is None
+        ):
+            with suppress(Refusal):  # another call has deleted it
+                await endpoints.delete(env, call.caller, endpoint.id)
+
+
+class Stream:
+    """One connected listener, as an ASGI application."""
+
+    def __init__(self, call: Call, endpoint: Endpoint) -> None:
+        self._call = call
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 -- ASGI's signature
+        """Send webhooks until the listener disconnects, another one replaces it, or the daemon stops."""
+        env, url = self._call.env, self._endpoint.url
+        listener = env.live_receivers.connect(url)
+        try:
+            # Before the response starts: a client that has it may rely on an active endpoint.
+            await self._switch(active=True)
+            async with sse.opened(receive, send, self._call.service.stopping) as stream:
+                await stream.send(b": open\n\n")
+                while not stream.over and env.live_receivers.at(url) is listener:
+                    listener.wake.clear()
+                    chunk = b"".join(_event(listener))
+                    if chunk:
+                        await stream.send(chunk)
+                    else:
+                        await stream.wait(listener.wake)
+        finally:
+            if env.live_receivers.leave(url, listener):
+                with suppress(MomoError):  # it was deleted, or the disk is full
+                    await self._switch(active=False)
+
+    async def _switch(self, *, active: bool) -> None:
+        await endpoints.update(
+            self._call.env, self._call.caller, self._endpoint.id, Changes(is_active=active)
+        )
+
+
+def _event(listener: Listener) -> list[bytes]:
+    found = []
+    for posted in listener.take():
+        data = {
+            "attempt": posted.number,
+            "headers": dict(posted.headers),
+            "body": base64.b64encode(posted.body).decode(),
+        }
+        found.append(sse.event(b"%d" % posted.number, b"webhook", json_values.dump(data)))
+    return found

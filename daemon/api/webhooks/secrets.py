@@ -1,0 +1,134 @@
+"""Reveal and rotate the signing secrets of endpoints and of the account; needs a session and the account password."""
+
+from typing import Any, Final
+
+from daemon.api.http.auth import needs_operator
+from daemon.api.http.body import read_object
+from daemon.api.http.fields import Fields, ignored
+from daemon.api.http.service import NO_STORE, Call, Reply
+from daemon.api.openapi.describe import described
+from daemon.api.webhooks.endpoints import find, needs_open_collections
+from daemon.core import json_values
+from daemon.core.model import Endpoint
+from daemon.core.webhooks import endpoint_json
+from daemon.flows.access import password
+from daemon.flows.webhooks.secrets import RevealedSecret, reveal, rotate
+from daemon.store.webhooks.secrets import ACCOUNT
+from daemon.wire import ErrorCode
+
+UNTIL: Final = "previous_secret_expires_at"
+_PASSWORD: Final = (
+    ErrorCode.SESSION_REQUIRED,
+    ErrorCode.INVALID_PASSWORD,
+    ErrorCode.TOO_MANY_ATTEMPTS,
+    ErrorCode.NOT_SET_UP,
+)
+_ENDPOINT: Final = (
+    ErrorCode.OPEN_COLLECTIONS_DISABLED,
+    ErrorCode.ENDPOINT_NOT_FOUND,
+    ErrorCode.LIVE_KEY_REQUIRED,
+)
+_EXAMPLE: Final = {"password": "correct horse battery"}
+
+
+def read(fields: Fields) -> tuple[str | None, bool]:
+    """Read the account password, and whether to expire old secrets at once."""
+    given = fields.secret("password")
+    leaked = fields.boolean("expire_previous", default=False)
+    fields.done()
+    return given, leaked
+
+
+@described(
+    "Reveal an endpoint's secret",
+    "secret",
+    reads=read,
+    errors=(*_PASSWORD, *_ENDPOINT),
+    example=_EXAMPLE,
+)
+async def reveal_endpoint(call: Call) -> Reply:
+    """Return an endpoint's signing secret."""
+    endpoint, _fields, warnings = await _confirmed(call, of_endpoint=True)
+    assert endpoint is not None
+    return _revealed(await reveal(call.env, call.caller, endpoint.id), warnings)
+
+
+@described(
+    "Reveal the account's webhook secret",
+    "secret",
+    reads=read,
+    errors=_PASSWORD,
+    example=_EXAMPLE,
+)
+async def reveal_account(call: Call) -> Reply:
+    """Return the secret that signs the webhooks of `webhook_url` and of the default URL."""
+    _endpoint, _fields, warnings = await _confirmed(call, of_endpoint=False)
+    return _revealed(await reveal(call.env, call.caller, ACCOUNT), warnings)
+
+
+@described(
+    "Rotate an endpoint's secret",
+    "rotated endpoint secret",
+    reads=read,
+    errors=(*_PASSWORD, *_ENDPOINT, ErrorCode.ROTATION_LIMIT),
+    example=_EXAMPLE,
+)
+async def rotate_endpoint(call: Call) -> Reply:
+    """Create a new signing secret for an endpoint and return it."""
+    endpoint, leaked, warnings = await _confirmed(call, of_endpoint=True)
+    assert endpoint is not None
+    shown = await rotate(call.env, call.caller, endpoint.id, expire_previous=leaked)
+    return _rotated(endpoint_json.endpoint(endpoint), shown, warnings)
+
+
+@described(
+    "Rotate the account's webhook secret",
+    "rotated account secret",
+    reads=read,
+    errors=(*_PASSWORD, ErrorCode.ROTATION_LIMIT),
+    example=_EXAMPLE,
+)
+async def rotate_account(call: Call) -> Reply:
+    """Create a new webhook secret for the account and return it."""
+    _endpoint, leaked, warnings = await _confirmed(call, of_endpoint=False)
+    shown = await rotate(call.env, call.caller, ACCOUNT, expire_previous=leaked)
+    return _rotated({"default_url": call.env.config.webhooks.default_url or None}, shown, warnings)
+
+
+async def _confirmed(
+    call: Call, *, of_endpoint: bool
+) -> tuple[Endpoint | None, bool, dict[str, Any] | None]:
+    """Check the password; return the endpoint, whether to expire old secrets at once, and the warnings.
+
+    Raises:
+        Refusal: SESSION_REQUIRED for a key, OPEN_COLLECTIONS_DISABLED, ENDPOINT_NOT_FOUND, VALIDATION_ERROR,
+            INVALID_PASSWORD with `attempts_remaining`, TOO_MANY_ATTEMPTS with `retry_after`.
+    """
+    needs_operator(call.caller)
+    endpoint = None
+    if of_endpoint:
+        needs_open_collections(call)
+        endpoint = await find(call)
+    body = await read_object(call.scope, call.receive)
+    fields = Fields(body)
+    given, leaked = read(fields)
+    await password.confirm(call.env, call.caller, given)
+    warnings = ignored(fields.unknown(("password", "expire_previous")))
+    return endpoint, leaked, json_values.warnings_meta(warnings)
+
+
+def _revealed(shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
+    body: json_values.Json = {
+        "success": True,
+        "secret": shown.secret,
+        UNTIL: json_values.timestamp_or_none(shown.previous_expires_at),
+    }
+    if meta is not None:
+        body["meta"] = meta
+    return Reply(200, json_values.dump(body), (NO_STORE,))
+
+
+def _rotated(data: json_values.Json, shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
+    until = json_values.timestamp_or_none(shown.previous_expires_at)
+    body = json_values.success(data, meta, secret=shown.secret, **{UNTIL: until})
+    return Reply(200, body, (NO_STORE,))

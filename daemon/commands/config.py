@@ -1,0 +1,55 @@
+"""Commands `config`: show, change and validate the settings, and `logs`: show the log."""
+
+import argparse
+import os
+from typing import Any
+
+from daemon import wire
+from daemon.commands.output import print_json
+from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, StartError
+from daemon.runtime import config_edit, log
+from daemon.runtime.config import ConfigError
+
+
+def config_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Run the command, for `momo config`; it needs no daemon."""
+    data: Any
+    try:
+        match options.what:
+            case "show":
+                data = config_edit.show_settings(places, os.environ)
+            case "get":
+                data = config_edit.get_setting(places, os.environ, options.key)
+            case "validate":
+                data = config_edit.validate_settings(places, os.environ, options.key or None)
+            case action:
+                value = options.value if action == "set" else None
+                data = config_edit.change_setting(places, options.key, value)
+    except ConfigError as error:
+        raise StartError(
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config edit"
+        ) from error
+    except config_edit.NoSuchKey as error:
+        raise StartError(
+            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo config show"
+        ) from error
+    except (config_edit.CannotEdit, OSError) as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo config edit"
+        ) from error
+    print_json({"success": True, "data": data})
+    return EXIT_OK
+
+
+def logs_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Print the log's rows, for `momo logs` without a daemon; `momo` has checked the flags."""
+    wanted = log.LogFilter(
+        since=options.since,
+        level=options.level or log.LEVELS[0],
+        component=options.component,
+        lines=int(options.lines or 200),
+        after=options.after,
+    )
+    rows, cursor = log.read(places.log, wanted)
+    print_json({"success": True, "data": rows, "meta": {"cursor": cursor}})
+    return EXIT_OK

@@ -1,0 +1,71 @@
+"""Commands `doctor`: check the machine and the shop, and `upgrade-check`; both without a running daemon."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from daemon import wire
+from daemon.commands.output import print_json
+from daemon.doctor.checks import System, report
+from daemon.doctor.run import AREAS, apply_remedies, run_checks, this_user
+from daemon.open_shop import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, StartError
+from daemon.runtime.system import VERSION, SystemClock
+from daemon.store.upkeep import inspect
+from parsers.times import from_us
+
+
+def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Run the checks; those that need an answer of a modem are skipped."""
+    if unknown := [area for area in options.areas if area not in AREAS]:
+        print(f"error: unknown area {unknown[0]!r}; areas: {', '.join(AREAS)}", file=sys.stderr)
+        return EXIT_USAGE
+    clock = SystemClock()
+    system = System(
+        Path("/"), this_user(), places=places, environ=os.environ, version=VERSION,
+        now_us=clock.now_us(),
+    )  # fmt: skip
+    found = run_checks(system, options.areas, clock.monotonic)
+    fixed = apply_remedies(found) if options.fix else []
+    if fixed:
+        found = run_checks(system, options.areas, clock.monotonic)
+    document = report(found)
+    document["data"]["fixed"] = fixed
+    if options.bundle:
+        document["data"]["bundle"] = _bundle(options, system, document)
+    if options.json:
+        print_json(document)
+    else:
+        for check in document["data"]["checks"]:
+            print(f"{check['status']:<5} {check['id']:<20} {check['detail']}")
+            if check["fix"]:
+                print(f"      {check['fix']}")
+    return EXIT_OK if document["success"] else EXIT_FINDINGS
+
+
+def _bundle(
+    options: argparse.Namespace, system: System, document: dict[str, Any]
+) -> dict[str, Any]:
+    from daemon.doctor import bundle as doctor_bundle  # noqa: PLC0415 -- few calls need it
+
+    target = Path(options.bundle)
+    content = doctor_bundle.files(system, document)
+    sizes = {name: len(data) for name, data in content.items()}
+    size = None
+    if not options.dry_run:
+        try:
+            size = doctor_bundle.write(target, content)
+        except OSError as error:
+            raise StartError(
+                wire.ErrorCode.USAGE, EXIT_USAGE, f"{target} cannot be written: {error}",
+                "momo doctor --bundle ANOTHER.tar.gz",
+            ) from error  # fmt: skip
+    return {"path": str(target), "bytes": size, "files": sizes}
+
+
+def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> int:
+    """Compare the database with this program, for `momo upgrade-check`, without changing anything."""
+    found = inspect.check_upgrade(places, from_us(SystemClock().now_us()))
+    print_json({"success": True, "data": {"version": VERSION, **found}})
+    return EXIT_OK

@@ -1,0 +1,30 @@
+"""Helpers of the commands: print JSON, read a password."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from daemon import wire
+from daemon.open_shop import EXIT_USAGE, StartError
+
+
+def print_json(body: dict[str, Any]) -> None:
+    """Print an answer as one line of JSON."""
+    print(json.dumps(body, ensure_ascii=False))
+
+
+def password(source: str | None) -> str | None:
+    """Read a password from a file or stdin, without one final newline."""
+    if source is None:
+        return None
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(
+            wire.ErrorCode.USAGE,
+            EXIT_USAGE,
+            f"the password file {source} cannot be read: {error}",
+            "momo setup --password-file FILE",
+        ) from error
+    return text.removesuffix("\n")

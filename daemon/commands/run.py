@@ -1,0 +1,76 @@
+"""Commands `run`: the daemon in the foreground, and `demo`: one payment from SMS to webhook."""
+
+import argparse
+import asyncio
+import faulthandler
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+from daemon import wire
+from daemon.app import RunOptions, serve
+from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, StartError
+from daemon.runtime import crash_file
+from daemon.runtime.system import SystemClock, loop_factory
+from parsers.masking import describe_error
+from parsers.times import from_us
+
+
+def run_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Run the daemon until it is stopped; write a masked crash file for an unexpected error."""
+    # systemd sends SIGABRT if heartbeats stop; faulthandler then logs the stack of every thread.
+    faulthandler.enable()
+    if not Path(places.database).exists():
+        # Do not create a database here: an empty one would look like a shop with a stopped daemon.
+        raise StartError(
+            wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
+        )
+    crash_file.mask_threads()
+    run = RunOptions(
+        http=options.http,
+        insecure_http=options.insecure_http,
+        modems=None if options.modem is None else tuple(options.modem),
+        log_json=options.log_json,
+        supervised=options.supervised,
+        simulated_phone=options.simulated_phone,
+    )
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(serve(run, places, os.environ))
+    except (StartError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 -- the last handler: any error goes to the crash file
+        written = crash_file.write(places, error, from_us(SystemClock().now_us()))
+        print(f"error: {describe_error(error)}  [INTERNAL_ERROR]", file=sys.stderr)
+        next_step = (
+            "momo logs"
+            if written is None
+            else f"momo doctor --bundle FILE.tar.gz, which includes {written}"
+        )
+        print(f"next:  {next_step}", file=sys.stderr)
+        return EXIT_FAILED
+
+
+def demo_command(options: argparse.Namespace, _places: wire.Places) -> int:
+    """Run the demo, or write it as an SVG picture."""
+    from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
+
+    from daemon.demo.story import DemoOptions, run_demo  # noqa: PLC0415 -- the same
+
+    # SIGTERM ends the demo as Ctrl-C does, so that the clean-up runs.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if not options.picture:
+            demo = DemoOptions(options.keep, options.phone, tuple(options.fault))
+            return run_demo(demo, Console(highlight=False))
+        console = Console(highlight=False, record=True, width=100, force_terminal=True)
+        code = run_demo(DemoOptions(), console)
+        svg = console.export_svg(title="momo demo")
+        # The picture must not load anything from the network, so remove its web fonts.
+        svg = re.sub(r"@font-face\s*\{.*?\}", "", svg, flags=re.DOTALL)
+        Path(options.picture).write_text(svg, encoding="utf-8")
+    except KeyboardInterrupt:
+        return 130
+    return code

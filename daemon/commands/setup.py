@@ -1,0 +1,84 @@
+"""Commands `setup`: create the missing parts of a shop, and `password-set`: set the owner's password without a daemon."""
+
+import argparse
+import asyncio
+import os
+from typing import Any
+
+from daemon import wire
+from daemon.commands.output import password, print_json
+from daemon.core.errors import MomoError, Refusal
+from daemon.flows.access.password import set_new
+from daemon.flows.upkeep import setup
+from daemon.open_shop import (
+    EXIT_CONFIG,
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    EXIT_OK,
+    EXIT_USAGE,
+    StartError,
+    open_shop,
+)
+from daemon.runtime.system import SystemClock, SystemEntropy
+
+
+def setup_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Set the shop up, or with `--check` report the missing parts."""
+    return asyncio.run(_set_up(options, places))
+
+
+async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
+    """Create the missing parts. It can be run again: existing parts are not changed."""
+    clock, entropy = SystemClock(), SystemEntropy()
+    shop = open_shop(places, os.environ, clock)
+    try:
+        request = setup.SetupRequest(
+            shop=options.shop or None,
+            timezone=options.tz,
+            password=password(options.password_file),
+            owner_email=options.owner_email,
+            check=options.check,
+        )
+        result = await setup.set_up(shop.store, clock, entropy, shop.vault, request)
+    except Refusal as refusal:
+        raise StartError(
+            refusal.code, EXIT_USAGE, refusal.message, "momo setup --shop NAME --password-file FILE"
+        ) from refusal
+    except MomoError as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), f"check {places.home}"
+        ) from error
+    finally:
+        shop.close()
+    body: dict[str, Any] = {"success": True, "data": result}
+    if options.json:
+        print_json(body)
+    else:
+        for step in result["steps"]:
+            print(f"{step['status']:<13} {step['id']:<15} {step['detail']}")
+        for name in ("api_key", "test_api_key", "webhook_secret"):
+            if result[name]:
+                print(f"{name}: {result[name]}   (shown only once: save it)")
+    waiting = [step for step in result["steps"] if step["status"] == "needs_action"]
+    return EXIT_FINDINGS if options.check and waiting else EXIT_OK
+
+
+def password_set_command(_options: argparse.Namespace, places: wire.Places) -> int:
+    """Set the password from stdin."""
+    return asyncio.run(_set_password(places))
+
+
+async def _set_password(places: wire.Places) -> int:
+    clock = SystemClock()
+    shop = open_shop(places, os.environ, clock)
+    try:
+        await set_new(shop.store, clock, f"local:{os.getuid()}", password("-"))
+    except Refusal as refusal:
+        code = EXIT_CONFIG if refusal.code is wire.ErrorCode.NOT_SET_UP else EXIT_USAGE
+        raise StartError(
+            refusal.code, code, refusal.message, "momo password set --password-file FILE"
+        ) from refusal
+    finally:
+        shop.close()
+    print_json({"success": True, "data": {"changed": True}})
+    return EXIT_OK

@@ -1,0 +1,129 @@
+"""Validated inputs of the flows (parse at the edge, trust inside), and their answers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.core import json_values
+
+
+@dataclass(frozen=True, slots=True)
+class InitializeRequest:
+    """A valid `POST /v1/transactions/initialize` (interface.md, decisions.md section 2).
+
+    Phones are E.164, the amount is minor units of `currency`, `meta` is compact JSON text of an object,
+    `expected_telco_transaction_id` is trimmed and upper case.
+    """
+
+    amount_minor: int
+    currency: str
+    phone_number: str
+    customer_name: str | None = None
+    description: str | None = None
+    webhook_url: str | None = None
+    redirect_url: str | None = None
+    client_reference: str | None = None
+    meta: str = "{}"
+    expires_in_hours: int = 24
+    expected_telco_transaction_id: str | None = None
+    expected_payer_phone: str | None = None
+    expected_payer_name: str | None = None
+    send_sms_to_payer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileRequest:
+    """A valid `POST /v1/transactions/{reference}/reconcile`.
+
+    `transaction_id` is as the caller wrote it, trimmed; `provider` is canonical, such as `momo_mtn`.
+    """
+
+    transaction_id: str
+    amount_minor: int | None = None
+    notes: str | None = None
+    provider: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """An idempotency key with the fingerprint of its call (decisions.md section 2, Idempotency).
+
+    Attributes:
+        scope: Mode, caller, method and path, so that the keys of two callers never collide.
+        key: 1 to 255 characters.
+        fingerprint: SHA-256 of the canonical JSON of the body without the key.
+    """
+
+    scope: str
+    key: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallMeta:
+    """Metadata of a call that changes something.
+
+    Attributes:
+        request_id: `req_...`.
+        idempotency: The idempotency key of the call.
+        warnings: Warnings about ignored members of the body.
+    """
+
+    request_id: str
+    idempotency: Idempotency | None = None
+    warnings: tuple[str, ...] = ()
+
+    def as_json(self, *more_warnings: str) -> dict[str, Any]:
+        """Return the `meta` of the answer."""
+        warnings = json_values.warnings_meta((*self.warnings, *more_warnings)) or {}
+        return {"request_id": self.request_id, **warnings}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished HTTP answer; its body is stored and sent byte for byte.
+
+    Attributes:
+        replayed: Whether it is the stored answer of an earlier, identical call.
+    """
+
+    status: int
+    body: bytes
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPart:
+    """One part of a message as a phone listed it: its slot and its PDU in hex."""
+
+    storage: str
+    slot: int
+    tpdu_length: int
+    pdu: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneIdentity:
+    """Identity of a phone and of the SIM in it, as the phone reports it; None for values that it does not report."""
+
+    port: str
+    imei: str | None
+    iccid: str | None
+    imsi: str | None
+    manufacturer: str | None
+    model: str | None
+    slot_index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Origin of messages: the SIM in one slot of one phone.
+
+    Attributes:
+        sim_key: ICCID, else `imsi:...`, else `slot:...`.
+        test: The phone is simulated, so its messages are in test mode.
+    """
+
+    sim_key: str
+    device_id: str
+    slot_index: int
+    test: bool = False

@@ -1,0 +1,93 @@
+"""Building blocks of the API's JSON: values and envelopes.
+
+Keys have the order of interface.md; members added by decisions.md come after them. Times are ISO 8601 UTC with milliseconds,
+amounts are decimal strings with two places. Stored JSON text (`meta`, `fields`) is sent unchanged. The objects themselves are
+in the modules named `*_json`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from daemon.core.errors import Refusal
+from parsers import times
+from parsers.money import render
+
+Json = dict[str, Any]
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Json).decode
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_ENVELOPE: Final = b'{"success":'
+
+
+def timestamp(at_us: int) -> str:
+    """Render a time, such as `2026-11-21T06:31:00.123Z`."""
+    return times.render(at_us)
+
+
+def timestamp_or_none(at_us: int | None) -> str | None:
+    """Render a time, or return None if it is unknown."""
+    return None if at_us is None else times.render(at_us)
+
+
+def amount_or_none(minor: int | None, currency: str) -> str | None:
+    """Render an amount, or return None if it is unknown."""
+    return None if minor is None else render(minor, currency)
+
+
+def dump(value: object) -> bytes:
+    """Encode JSON: compact, UTF-8, keys in the given order."""
+    return _encode(value)
+
+
+def warnings_meta(warnings: Sequence[str]) -> Json | None:
+    """Return a `meta` with only the warnings; None if there are none."""
+    return {"warnings": list(warnings)} if warnings else None
+
+
+def success(data: object, meta: Json | None = None, **top: Any) -> bytes:
+    """Return `{success: true, data, meta?}`; `top` are members beside `data` (such as `secret`, `pagination`)."""
+    body: Json = {"success": True, "data": data, **top}
+    if meta is not None:
+        body["meta"] = meta
+    return _encode(body)
+
+
+def with_warnings(body: bytes, warnings: Sequence[str]) -> bytes:
+    """Add warnings to a finished answer body; a body that is not `{success, ...}` is returned unchanged."""
+    if not body.startswith(_ENVELOPE):
+        return body
+    members: dict[str, Any] = _members(body)
+    meta: Json = _decode(members.get("meta", b"{}"))
+    meta["warnings"] = [*meta.get("warnings", ()), *warnings]
+    return _encode({**members, "meta": meta})
+
+
+def failure(refusal: Refusal, request_id: str) -> bytes:
+    """Return the error envelope; extras are both inside `error` and at the top (decisions.md section 9)."""
+    error: Json = {"code": refusal.code, "message": refusal.message}
+    if refusal.spec.hint:
+        error["hint"] = refusal.spec.hint
+    return _encode(
+        {
+            "success": False,
+            "error": {**error, **refusal.extras},
+            **refusal.extras,
+            "meta": {"request_id": request_id},
+        }
+    )
+
+
+def pagination(page: int, per_page: int, total: int) -> Mapping[str, int | bool]:
+    """Return the `pagination` of the transaction list; a page past the end is an empty list."""
+    pages = -(-total // per_page)
+    return {
+        "page": page,
+        "per_page": per_page,
+        "total": total,
+        "total_pages": pages,
+        "has_next": page < pages,
+        "has_prev": page > 1,
+    }

@@ -1,0 +1,235 @@
+"""Health of a modem: signal, network, storage, its problems and how to fix them. Pure.
+
+A problem has a stable id, a level, a sentence and a next step. `momo modems`, `momo status`, `momo doctor modem` and
+`/metrics` agree because all of them use this module.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.limits import MINUTE_US
+
+SIGNAL_BARS: Final = ((20, 4), (15, 3), (10, 2), (2, 1), (0, 0))
+"""Lowest `<rssi>` of `AT+CSQ` for each number of bars: -73, -83, -93 and -109 dBm, as phones usually show them."""
+STORAGE_WARN: Final = 0.8
+"""decisions.md and operations.md 2.9: the alarm is at 80 % of the storage."""
+HEALTH_OLD_US: Final = 5 * MINUTE_US
+"""A phone is asked every 30 s; values older than ten intervals are ignored."""
+
+
+class Level(StrEnum):
+    """Severity of a problem."""
+
+    FAIL = "fail"
+    """No message can come, or none can be read."""
+    WARN = "warn"
+    """It works now, but may stop soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem; `id` never changes, `fix` is the step or command that solves it."""
+
+    id: str
+    level: Level
+    text: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModemHealth:
+    """Reported state of a port and the phone on it.
+
+    Attributes:
+        port: The path of the port.
+        state: State of the port's loop, such as `ready` or `pin_needed`.
+        detail: The reason of the state as a sentence; may be empty.
+        next_step: The next step for the operator; may be empty.
+        device_id: The phone; None until it has been identified.
+        last_sms_at: When the last message was read, microseconds; None if none was read since the start.
+        health_at: When the values below were read; None if they never were.
+        signal: 0 to 31 of `AT+CSQ`.
+        registration: A value of `session_values.Registration`.
+        receives: The registration lets the SIM receive messages.
+        network: The network's name as the phone gives it.
+        used: Messages in the receiving storage, of `total`.
+        storages: Name, used and total of each storage, including those that do not receive.
+        simulated: It is a program, not a phone: its messages and values do not count as live.
+    """
+
+    port: str
+    state: str
+    detail: str = ""
+    next_step: str = ""
+    device_id: str | None = None
+    last_sms_at: int | None = None
+    health_at: int | None = None
+    signal: int | None = None
+    registration: str | None = None
+    receives: bool = False
+    network: str | None = None
+    used: int | None = None
+    total: int | None = None
+    storages: tuple[tuple[str, int, int], ...] = ()
+    simulated: bool = False
+
+
+READY: Final = "ready"
+TRANSIENT: Final = frozenset({"opening", "starting", "resuming", "restarting"})
+"""States that end by themselves within a minute, without the operator."""
+
+_STATES: Final[dict[str, tuple[str, Level]]] = {
+    "unreachable": ("modem.port", Level.FAIL),
+    "gone": ("modem.gone", Level.FAIL),
+    "recovering": ("modem.hung", Level.WARN),
+    "hung": ("modem.hung", Level.FAIL),
+    "hilink": ("modem.hilink", Level.FAIL),
+    "pin_needed": ("modem.pin", Level.FAIL),
+    "pin_wrong": ("modem.pin", Level.FAIL),
+    "puk_needed": ("modem.puk", Level.FAIL),
+    "no_sim": ("modem.sim", Level.FAIL),
+    "not_storing": ("modem.disk", Level.FAIL),
+}
+_FIXES: Final = {
+    "not_storing": "free space on the disk: messages stay on the SIM until there is room"
+}
+"""Used if the loop itself gives no next step."""
+_REPLUG: Final = "pull the modem out, wait 5 seconds and plug it in again"
+_NETWORK: Final[dict[str, str]] = {
+    "searching": "move the modem to a window, or use a USB cable to lift it",
+    "denied": "the network refuses this SIM: ask the network whether it is blocked or not registered",
+    "none": "move the modem to a window, and see that the SIM sits right",
+    "emergency_only": "the SIM has no service here: ask the network whether it is blocked",
+}
+_DEAF: Final = frozenset(_NETWORK)
+
+
+def without_simulated(phones: Iterable[ModemHealth]) -> list[ModemHealth]:
+    """Return the real phones, without simulated ones."""
+    return [phone for phone in phones if not phone.simulated]
+
+
+def bars(signal: int | None) -> int | None:
+    """Return 0 to 4 bars for the `<rssi>` of `AT+CSQ`."""
+    if signal is None:
+        return None
+    return next(found for least, found in SIGNAL_BARS if signal >= least)
+
+
+def dbm(signal: int | None) -> int | None:
+    """Return the `<rssi>` of `AT+CSQ` in dBm (27.007 clause 8.5: -113 dBm plus 2 dB a step)."""
+    return None if signal is None else -113 + 2 * signal
+
+
+def is_full(used: int | None, total: int | None) -> bool:
+    """Return whether no slot is left."""
+    return used is not None and total is not None and 0 < total <= used
+
+
+def find_problems(phone: ModemHealth, now_us: int) -> list[Problem]:
+    """Return the problems of a phone, the worst first."""
+    found = [*_of_state(phone), *_of_health(phone, now_us)]
+    return sorted(found, key=lambda trouble: trouble.level is not Level.FAIL)
+
+
+def silent_sim_problem(since_us: int, now_us: int, network: str | None) -> Problem:
+    """Return the problem of a SIM without messages for an unusually long time."""
+    minutes = max(0, now_us - since_us) // MINUTE_US
+    duration = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    sim = f"the {network} SIM" if network else "the SIM"
+    return Problem(
+        "modem.silent",
+        Level.WARN,
+        f"no message came to {sim} for {duration}, which is unusual at this hour",
+        "send the SIM a message from another phone; if it does not come: momo doctor modem",
+    )
+
+
+def _of_state(phone: ModemHealth) -> Iterator[Problem]:
+    if phone.state == READY or phone.state in TRANSIENT:
+        return
+    known = _STATES.get(phone.state, ("modem.state", Level.WARN))
+    text = phone.detail or f"the phone is {phone.state.replace('_', ' ')}"
+    yield Problem(*known, text, phone.next_step or _FIXES.get(phone.state, _REPLUG))
+
+
+def _of_health(phone: ModemHealth, now_us: int) -> Iterator[Problem]:
+    if phone.health_at is None or phone.state in {"unreachable", "gone", "hung"}:
+        return
+    if now_us - phone.health_at > HEALTH_OLD_US:
+        return
+    if phone.used is not None and phone.total:
+        yield from _of_storage(phone.used, phone.total)
+    # The first storage is the receiving one, checked above.
+    for name, used, total in phone.storages[1:]:
+        if total:
+            yield from _of_storage(used, total, f"storage {name}")
+    if phone.registration in _DEAF and not phone.receives:
+        registration = phone.registration.replace("_", " ")
+        yield Problem(
+            "modem.network",
+            Level.FAIL,
+            f"the network does not serve the SIM ({registration}): no message can come",
+            _NETWORK[phone.registration],
+        )
+    elif phone.signal is not None and bars(phone.signal) == 0:
+        yield Problem(
+            "modem.signal",
+            Level.WARN,
+            f"the signal is very weak ({dbm(phone.signal)} dBm)",
+            "move the modem to a window, or use a USB cable to lift it",
+        )
+
+
+def _of_storage(used: int, total: int, storage: str = "SIM") -> Iterator[Problem]:
+    level = f"{used} of {total} messages"
+    fix = (
+        "see whether `[modems] delete` is off in config.toml; delete what is on the SIM in a phone"
+    )
+    full = is_full(used, total)
+    text = f"the {storage} is {'full' if full else 'nearly full'} ({level})"
+    if full and storage == "SIM":
+        yield Problem("modem.full", Level.FAIL, f"{text}: the network holds new ones back", fix)
+    elif used >= STORAGE_WARN * total:
+        yield Problem("modem.nearly_full", Level.WARN, text, fix)
+
+
+def health_json(phone: ModemHealth, found: Iterable[Problem]) -> Json:
+    """Return the JSON object of a phone's health."""
+    signal = None
+    if phone.signal is not None:
+        signal = {"csq": phone.signal, "dbm": dbm(phone.signal), "bars": bars(phone.signal)}
+    storage = None
+    if phone.used is not None and phone.total is not None:
+        storage = {"used": phone.used, "total": phone.total}
+    return {
+        "port": phone.port,
+        "state": phone.state,
+        "detail": phone.detail,
+        "next": phone.next_step,
+        "device_id": phone.device_id,
+        **({"simulated": True} if phone.simulated else {}),
+        "last_sms_at": timestamp_or_none(phone.last_sms_at),
+        "signal": signal,
+        "registration": phone.registration,
+        "network_name": phone.network,
+        "storage": storage,
+        "storages": [
+            {"name": name, "used": used, "total": total} for name, used, total in phone.storages
+        ],
+        "heard_at": None if phone.health_at is None else timestamp(phone.health_at),
+        "troubles": [problem_json(trouble) for trouble in found],
+    }
+
+
+def problem_json(trouble: Problem) -> Json:
+    """Return the JSON object of a problem."""
+    return {
+        "id": trouble.id,
+        "level": trouble.level.value,
+        "text": trouble.text,
+        "fix": trouble.fix,
+    }

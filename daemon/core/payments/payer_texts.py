@@ -1,0 +1,157 @@
+"""SMS to payers: templates, choice of the sending line, retries (decisions.md section 2)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from string import Formatter
+from typing import Final
+
+from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
+from daemon.core.names import national_format, network_of_number
+from daemon.core.payments.matching import Verdict
+from parsers.money import render
+
+CODE_TEXT: Final = (
+    "Pay {amount} to {number} ({account}). {steps}, send it with the reference {code}. "
+    "Never share your PIN."
+)
+RECEIPT_TEXT: Final = "We have received {amount} for {code}{result}. Thank you. {account}, {number}"
+STEPS: Final = {"mtn": "Dial *170#", "telecel": "Dial *110#", "at": "Dial *110#"}
+"""First step of a payment from each network. Menus change, so these are settings too."""
+TEXT_CHARACTERS_MAX: Final = 480
+"""Longest template: three SMS, before its fields are filled in."""
+RETRY_US: Final = tuple(seconds * SECOND_US for seconds in (10, 30, 60, 120, 300))
+"""Back-off after each failed try; the failure after the last one is final."""
+CODE_TTL_US: Final = 30 * MINUTE_US
+"""Time to live of the SMS with the code: after it the customer no longer waits."""
+RECEIPT_TTL_US: Final = 2 * HOUR_US
+TEST_TTL_US: Final = 2 * MINUTE_US
+"""Time to live of a test SMS: the operator waits for the result."""
+REPORT_MATCH_US: Final = 72 * HOUR_US
+"""A status report is matched only to SMS of at most this age, because its reference is a number from 0 to 255."""
+
+
+class TextKind(StrEnum):
+    """The two SMS of a transaction (each sent at most once), a notice to the owner, and the test of a modem."""
+
+    CODE = "code"
+    RECEIPT = "receipt"
+    NOTICE = "notice"
+    TEST = "test"
+
+
+FIELDS: Final[Mapping[TextKind, frozenset[str]]] = {
+    TextKind.CODE: frozenset({"amount", "number", "account", "code", "steps"}),
+    TextKind.RECEIPT: frozenset({"amount", "number", "account", "code", "result"}),
+}
+_NEEDED: Final[Mapping[TextKind, tuple[str, ...]]] = {
+    TextKind.CODE: ("amount", "number", "code"),
+    TextKind.RECEIPT: ("amount", "code"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Texting:
+    """The shop's settings for SMS to payers.
+
+    Attributes:
+        at: `both`, `request`, `verified` or `never`.
+        public: Also for transactions made with publishable keys.
+        per_number_hour: Limit of SMS to one number in an hour; 0 is no limit.
+        code_text: Template of the SMS with the code.
+        receipt_text: Template of the receipt.
+        steps: First step of a payment, by network.
+    """
+
+    at: str = "both"
+    public: bool = False
+    per_number_hour: int = 3
+    code_text: str = CODE_TEXT
+    receipt_text: str = RECEIPT_TEXT
+    steps: Mapping[str, str] = field(default_factory=lambda: STEPS)
+
+
+NO_TEXTING: Final = Texting(at="never")
+
+
+def template_error(kind: TextKind, text: str) -> str:
+    """Return the error of a template, or "" if it is valid."""
+    known = ", ".join(f"{{{name}}}" for name in sorted(FIELDS[kind]))
+    if len(text) > TEXT_CHARACTERS_MAX:
+        return f"takes at most {TEXT_CHARACTERS_MAX} characters"
+    if any(not character.isprintable() for character in text):
+        return "takes one line of plain text"
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError:
+        return f"has an unmatched brace; the fields are {known}"
+    found = [name for _text, name, _spec, _conversion in parts if name is not None]
+    for _text, name, spec, conversion in parts:
+        if name is not None and (name not in FIELDS[kind] or spec or conversion):
+            return f"has an unknown field {{{name}}}; the fields are {known}"
+    missing = [f"{{{name}}}" for name in _NEEDED[kind] if name not in found]
+    return f"must contain {' and '.join(missing)}" if missing else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line that is ready to send: a merchant number on a SIM in a connected phone."""
+
+    sim_seq: int
+    network: str | None
+    phone_number: str
+    account_name: str
+
+
+def choose_line(
+    lines: Iterable[TextLine], number: str, has_room: Callable[[TextLine], bool]
+) -> TextLine | None:
+    """Return a line within its limits (`has_room`), preferably on the payer's network; None if there is none."""
+    network = network_of_number(number)
+    best_first = sorted(lines, key=lambda line: network is None or line.network != network)
+    return next((line for line in best_first if has_room(line)), None)
+
+
+def code_text(
+    texting: Texting, line: TextLine, *, number: str, minor: int, currency: str, code: str
+) -> str:
+    """Return the text of the SMS with the payment code."""
+    steps = texting.steps.get(network_of_number(number) or line.network or "", "")
+    return texting.code_text.format(
+        amount=f"{currency} {render(minor, currency)}",
+        number=national_format(line.phone_number),
+        account=line.account_name,
+        code=code,
+        steps=steps or "Open your mobile money menu",
+    )
+
+
+def receipt_text(
+    texting: Texting, line: TextLine, verdict: Verdict, *, minor: int, currency: str, code: str
+) -> str:
+    """Return the text of the receipt SMS."""
+    short = verdict.difference_minor
+    result = ""
+    if short:
+        words = "too little" if short < 0 else "too much"
+        result = f", {currency} {render(abs(short), currency)} {words}"
+    return texting.receipt_text.format(
+        amount=f"{currency} {render(minor, currency)}",
+        number=national_format(line.phone_number),
+        account=line.account_name,
+        code=code,
+        result=result,
+    )
+
+
+def test_text(shop_name: str) -> str:
+    """Return the text of the SMS that tests a modem."""
+    return f"{shop_name}: a test of the phone that reads our payments."
+
+
+def next_try_at(tries: int, now: int, expires_at: int) -> int | None:
+    """Return when to try again after `tries` failures; None if no try is left or the SMS would be too late."""
+    if tries > len(RETRY_US):
+        return None
+    at = now + RETRY_US[tries - 1]
+    return at if at < expires_at else None

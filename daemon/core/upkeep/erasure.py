@@ -1,0 +1,70 @@
+"""Erase a payer from stored texts about a payment. Pure.
+
+Money, times, ids and codes stay, because they are the shop's accounts. Everything that names, reaches or describes the
+payer is removed.
+"""
+
+import json
+import re
+from typing import Any, Final
+
+ERASED: Final = "***"
+_PAYER: Final = "payer"
+_META: Final = "meta"
+_PERSONAL: Final = frozenset(
+    {
+        "payer_name", "payer_phone", "customer_name", "expected_payer_name", "expected_payer_phone",
+        "reference_text", "telco.reference_text", "description", "raw",
+    }
+)  # fmt: skip
+"""Members of the payloads, and the fields of rules (`core.webhooks.rule_fields`)."""
+_DIGITS_COMPARED: Final = 9
+"""The last digits, which are the same in every spelling of a number (Ghana's without the 0 and the +233)."""
+
+
+def forget_in_json(text: str, number: str) -> str:
+    """Return a JSON text without its payer. From a text that is not JSON, only the number is removed.
+
+    Args:
+        text: As stored: the body of a webhook, a routing decision, the details of a review.
+        number: E.164.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return forget_in_text(text, number)
+    return json.dumps(_without(value, number), ensure_ascii=False, separators=(",", ":"))
+
+
+def forget_in_text(text: str, number: str) -> str:
+    """Return a text, such as an operator's notes, without the number in any spelling."""
+    return _pattern(number).sub(ERASED, text)
+
+
+def search_digits(number: str) -> str:
+    """Return the digits that find a number in texts."""
+    return number[-_DIGITS_COMPARED:]
+
+
+def _pattern(number: str) -> re.Pattern[str]:
+    # Groups and country codes differ: 024 412 4567, +233244124567, 233-24-412-4567.
+    digits = r"[ .\-]?".join(search_digits(number))
+    return re.compile(rf"(?<!\w)\+?[0-9]{{0,4}}[ .\-]?{digits}(?![0-9])", re.ASCII)
+
+
+def _without(value: Any, number: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _member(name, inner, number) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_without(inner, number) for inner in value]
+    return forget_in_text(value, number) if isinstance(value, str) else value
+
+
+def _member(name: str, value: Any, number: str) -> Any:
+    if name == _META and isinstance(value, dict):
+        return {}
+    if name == _PAYER and isinstance(value, dict):
+        return dict.fromkeys(value)
+    if name in _PERSONAL or name.startswith((f"{_PAYER}.", f"{_META}.")):
+        return None
+    return _without(value, number)

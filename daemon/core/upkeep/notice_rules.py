@@ -1,0 +1,404 @@
+"""Rules that turn journal events into notices to the owner, and limit how often. Pure.
+
+A cause gives a notice at once and then none within the hour: repeats of that hour come in one digest. The end of a cause
+gives one notice too. So a night without a network gives three messages in the morning, not three hundred.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.journal_text import SENTENCES
+from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.limits import HOUR_US, MINUTE_US
+from daemon.core.model import Event, NoticeRow
+from daemon.core.payments import reviews
+from daemon.core.upkeep.disk_space import FULL_BYTES, LOW_BYTES, TIGHT_BYTES, SpaceStep
+from daemon.core.upkeep.self_check import CAUSE
+from daemon.core.webhooks import diagnosis
+
+Facts = Mapping[str, Any]
+URL_CHARACTERS_MAX: Final = 80
+"""Short, so that the rest of the notice fits on one line."""
+OUTAGE_CAUSE: Final = "link"
+"""The cause of notices about our own connection."""
+REPEAT_US: Final = HOUR_US
+"""At most one message for each cause in this time."""
+RETRIES_US: Final = (MINUTE_US, 5 * MINUTE_US, 15 * MINUTE_US, HOUR_US, 4 * HOUR_US, 12 * HOUR_US)
+"""Back-off between the tries to send one; after the last the notice is only shown by the CLI."""
+_HAS_ROOM: Final = {
+    SpaceStep.LOW: "The shop's disk has enough free space again.",
+    SpaceStep.TIGHT: "The shop's disk has space for backups, exports and log files again.",
+    SpaceStep.FULL: "The shop's disk has some free space again: new transactions are accepted.",
+}
+
+
+def failing(facts: Facts) -> str:
+    """Return the failures in a row, the reason, and the consequence."""
+    then = "After 20 it is paused."
+    if facts.get("implicit"):
+        then = "It is the callback URL of transactions and is never paused: each webhook is tried for three days."
+    count = facts.get("consecutive_failures")
+    return f"{count} deliveries in a row failed at {_where(facts)}.{_last(facts)} {then}"
+
+
+def paused(facts: Facts) -> str:
+    """Return that the endpoint is paused."""
+    count = facts.get("consecutive_failures", 20)
+    return (
+        f"{_where(facts)} was paused after {count} failures in a row.{_last(facts)} Its deliveries wait and nothing is "
+        "lost."
+    )
+
+
+def resumed(facts: Facts) -> str:
+    """Return that a pause has ended."""
+    return f"{_where(facts)} was resumed: its waiting deliveries are sent."
+
+
+def deleted(facts: Facts) -> str:
+    """Return that the endpoint was deleted."""
+    return f"{_where(facts)} was deleted."
+
+
+def recovered(facts: Facts) -> str:
+    """Return that it works again."""
+    return f"{_where(facts)} answers again."
+
+
+def blocked(facts: Facts) -> str:
+    """Return that its address is not allowed."""
+    why = facts.get("why") or "its address is not public"
+    return f"Nothing may be sent to {_where(facts)}: {why}. It is tried again, and its deliveries wait."
+
+
+def unblocked(facts: Facts) -> str:
+    """Return that its address is allowed again."""
+    return f"{_where(facts)} may be called again: its waiting deliveries are sent."
+
+
+def not_called(facts: Facts) -> str:
+    """Return that the owner changed or paused its address."""
+    return f"{_where(facts)} was changed or paused."
+
+
+def given_up(facts: Facts) -> str:
+    """Return that a webhook became a dead letter."""
+    return f"A webhook to {_where(facts)} was given up: it is a dead letter now.{_last(facts)}"
+
+
+def _where(facts: Facts) -> str:
+    """Return the address without its query, which may hold a key: a notice goes by e-mail and SMS."""
+    url = str(facts.get("url", "an endpoint")).partition("?")[0]
+    return url if len(url) <= URL_CHARACTERS_MAX else f"{url[: URL_CHARACTERS_MAX - 3]}..."
+
+
+def _last(facts: Facts) -> str:
+    """Return the last failure as a sentence with a leading space; empty if unknown."""
+    error_code, status_code = facts.get("last_error_code"), facts.get("last_status_code")
+    if error_code is None:
+        return ""
+    means, mend = diagnosis.explain(status_code, error_code)
+    if status_code is None:
+        return f" The last time, {means}. {mend}."
+    return f" Its last answer was {status_code}: {means}. {mend}."
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one type of journal event becomes a notice.
+
+    Attributes:
+        sentence: Makes the text from the event's facts.
+        urgent: Money is at risk or payments have stopped.
+        next: The command to type; `{endpoint_id}` and the event's facts are filled in.
+        about: The facts that distinguish one cause from another; the endpoint always does.
+        cause: The causes that share an end share this name; empty means the event type.
+        ends: The event ends its cause; it gives a notice only if the cause gave one.
+        closes: Other causes of the same object that end too, without a notice.
+        quiet: The owner did it: it only ends `closes`, without a notice.
+        changed: Applies only to an event that reports a change of this setting.
+    """
+
+    sentence: Callable[[Facts], str]
+    urgent: bool = False
+    next: str = ""
+    about: tuple[str, ...] = ()
+    cause: str = ""
+    ends: bool = False
+    closes: tuple[str, ...] = ()
+    quiet: bool = False
+    changed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventNotice:
+    """The notice made from one journal event."""
+
+    cause: str
+    kind: str
+    text: str
+    next: str
+    urgent: bool
+    ends: bool
+    closes: tuple[str, ...] = ()
+    quiet: bool = False
+
+
+def _plain(text: str) -> Callable[[Facts], str]:
+    return lambda _facts: text
+
+
+def _phone(text: str) -> Callable[[Facts], str]:
+    return lambda facts: f"The modem {facts.get('name') or facts.get('device_id') or ''} {text}"
+
+
+def _disk(below: int, then: str) -> Callable[[Facts], str]:
+    return lambda facts: (
+        f"The disk of the shop has {int(facts.get('free_bytes', 0)) // 1_000_000} MB left, less than "
+        f"{below // 1_000_000} MB. {then}"
+    )
+
+
+def _review(facts: Facts) -> str:
+    return f"A payment waits for you: {reviews.explain(str(facts['reason'])).why}"
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "endpoint.failing": Rule(
+        failing, next="momo endpoints show {endpoint_id}", cause="endpoint.failing"
+    ),
+    "endpoint.recovered": Rule(
+        recovered,
+        cause="endpoint.failing",
+        ends=True,
+        closes=("endpoint.blocked",),
+    ),
+    "endpoint.auto_paused": Rule(
+        paused,
+        urgent=True,
+        next="momo endpoints resume {endpoint_id}",
+        cause="endpoint.paused",
+        closes=("endpoint.failing", "endpoint.blocked"),
+    ),
+    "endpoint.paused": Rule(
+        not_called, closes=("endpoint.failing", "endpoint.blocked"), quiet=True
+    ),
+    "endpoint.updated": Rule(not_called, closes=("endpoint.blocked",), quiet=True, changed="url"),
+    "endpoint.resumed": Rule(resumed, cause="endpoint.paused", ends=True),
+    "endpoint.deleted": Rule(
+        deleted,
+        cause="endpoint.paused",
+        ends=True,
+        closes=("endpoint.failing", "endpoint.blocked"),
+    ),
+    "endpoint.blocked": Rule(
+        blocked,
+        urgent=True,
+        next="momo endpoints show {endpoint_id}",
+        cause="endpoint.blocked",
+    ),
+    "endpoint.unblocked": Rule(unblocked, cause="endpoint.blocked", ends=True),
+    "delivery.failed": Rule(given_up, next="momo dead-letters list"),
+    "link.lost": Rule(
+        _plain(
+            "For 15 minutes no webhook receiver could be reached: this machine is offline, or their hosts are down. "
+            "Their deliveries wait."
+        ),
+        urgent=True,
+        next="momo deliveries list --status pending",
+        cause=OUTAGE_CAUSE,
+    ),
+    "link.returned": Rule(
+        _plain("Webhook receivers can be reached again; the waiting deliveries are sent."),
+        cause=OUTAGE_CAUSE,
+        ends=True,
+    ),
+    "review.opened": Rule(_review, urgent=True, next="momo review list", about=("reason",)),
+    "sim.silent": Rule(
+        _plain(
+            "A SIM that is usually busy has had no message for a long time. Is the network down?"
+        ),
+        urgent=True,
+        next="momo modems list",
+        about=("device_id", "slot_index"),
+        cause="sim.silent",
+    ),
+    "sim.heard_again": Rule(
+        _plain("The SIM gets messages again."),
+        about=("device_id", "slot_index"),
+        cause="sim.silent",
+        ends=True,
+    ),
+    "message.incomplete": Rule(
+        _plain(
+            "A long message has been missing parts for a day. If it is a receipt, it counts only when it is complete."
+        ),
+        next="momo messages list --state incomplete",
+    ),
+    "sim.locked": Rule(
+        _plain("A SIM asks for its PIN: no payment is read from it."),
+        urgent=True,
+        next="momo sims pin",
+        about=("device_id",),
+    ),
+    "sim.pin_wrong": Rule(
+        _plain("The stored PIN of a SIM is wrong. It was tried once and will not be tried again."),
+        urgent=True,
+        next="momo sims pin",
+        about=("device_id",),
+    ),
+    "modem.hung": Rule(
+        _phone("does not answer and could not be woken: unplug it and plug it in again."),
+        urgent=True,
+        next="momo modems list",
+        about=("device_id",),
+        cause="modem",
+    ),
+    "modem.answers": Rule(_phone("answers again."), about=("device_id",), cause="modem", ends=True),
+    "modem.hilink": Rule(
+        _phone("keeps its messages on its own web page, where momo cannot read them."),
+        urgent=True,
+        next="momo doctor modem",
+        about=("device_id",),
+    ),
+    "modem.storage_high": Rule(
+        _phone("has its message storage nearly full: soon it receives no more payment messages."),
+        urgent=True,
+        next="momo modems list",
+        about=("device_id",),
+        cause="modem.storage",
+    ),
+    "modem.storage_low": Rule(
+        _phone("has space for messages again."),
+        about=("device_id",),
+        cause="modem.storage",
+        ends=True,
+    ),
+    "clock.suspect": Rule(
+        lambda facts: (
+            f"{str(facts.get('why') or 'The clock of this machine is wrong').capitalize()}. No transaction "
+            "expires and no old data is deleted until it is right."
+        ),
+        urgent=True,
+        next="sudo timedatectl set-ntp true",
+        cause="clock",
+    ),
+    "clock.right": Rule(
+        _plain("The clock of this machine is right again."), cause="clock", ends=True
+    ),
+    "db.damaged": Rule(
+        _plain(
+            "The daily check found the database damaged. No payment is read and no transaction is accepted until the newest "
+            "backup is restored. New payment messages wait on the SIM; match the payments made since that backup by the "
+            "customer's transaction ID."
+        ),
+        urgent=True,
+        next="momo restore --stop",
+        cause=CAUSE,
+    ),
+    "db.findings": Rule(
+        lambda facts: (
+            "The daily check found errors in the shop's data: "
+            f"{', '.join(map(str, facts.get('what') or ()))}."
+        ),
+        urgent=True,
+        next="momo doctor ledger",
+        cause=CAUSE,
+    ),
+    "db.sound": Rule(_plain("The shop's database is in order again."), cause=CAUSE, ends=True),
+    "disk.low": Rule(
+        _disk(LOW_BYTES, "Everything still works."),
+        next="momo backup prune",
+        about=("room",),
+        cause="disk",
+    ),
+    "disk.tight": Rule(
+        _disk(TIGHT_BYTES, "No backup, export or log file is written."),
+        urgent=True,
+        next="momo backup prune",
+        about=("room",),
+        cause="disk",
+    ),
+    "disk.full": Rule(
+        _disk(
+            FULL_BYTES,
+            "No new transaction is accepted: the rest is kept for messages and payments.",
+        ),
+        urgent=True,
+        next="momo backup prune",
+        about=("room",),
+        cause="disk",
+    ),
+    "disk.has_room": Rule(
+        lambda facts: _HAS_ROOM[SpaceStep(facts["room"])], about=("room",), cause="disk", ends=True
+    ),
+    "password.changed": Rule(_plain("The owner's password was changed.")),
+    **{
+        f"notice.{kind}": Rule(
+            sentence,
+            urgent=kind not in {"receipt_restored", "balance_warning"},
+            next="momo review list" if kind == "receipt_held" else "momo tx list",
+        )
+        for kind, sentence in SENTENCES.items()
+    },
+}
+"""Event type -> its rule. Other event types give no notice; they are only shown in the journal."""
+
+
+def notice_for(event: Event, facts: Facts) -> EventNotice | None:
+    """Return the notice for a journal event, or None if the owner gets none."""
+    rule = RULES.get(event.type)
+    if rule is None or event.mode != "live":
+        return None
+    if facts.get("deleted") and not rule.ends:
+        return None  # the owner deleted the endpoint
+    if rule.changed and rule.changed not in facts.get("changed", ()):
+        return None
+    known = {"endpoint_id": event.endpoint_id or "", **facts}
+    about = [str(known.get(name)) for name in ("endpoint_id", *rule.about) if known.get(name)]
+    command = rule.next
+    if facts.get("implicit") and "{endpoint_id}" in command:
+        command = "momo deliveries list --kind all --endpoint {endpoint_id}"
+    return EventNotice(
+        cause=":".join((rule.cause or event.type, *about)),
+        kind=event.type,
+        text=rule.sentence(facts),
+        next=_filled(command, known),
+        urgent=rule.urgent,
+        ends=rule.ends,
+        closes=tuple(":".join((name, *about)) for name in rule.closes),
+        quiet=rule.quiet,
+    )
+
+
+def disk_cause(room: SpaceStep) -> str:
+    """Return the cause of the notices about a level of free disk space."""
+    return f"disk:{room}"
+
+
+def retry_at(tries: int, now_us: int) -> int | None:
+    """Return when a message is tried again after `tries` failures, or None if it is given up."""
+    return None if tries > len(RETRIES_US) else now_us + RETRIES_US[tries - 1]
+
+
+def _filled(command: str, known: Facts) -> str:
+    for name, value in known.items():
+        command = command.replace(f"{{{name}}}", str(value))
+    return command
+
+
+def notice(row: NoticeRow) -> Json:
+    """Return the object of a notice; `next` is the command to type, or null."""
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "urgent": row.urgent,
+        "text": row.text,
+        "next": row.next or None,
+        "count": row.count,
+        "first_at": timestamp(row.first_at),
+        "last_at": timestamp(row.last_at),
+        "seen_at": timestamp_or_none(row.seen_at),
+        "recovered_at": timestamp_or_none(row.recovered_at),
+    }

@@ -1,0 +1,458 @@
+"""The life of a webhook delivery: its states, the result of an attempt, and the time of the next one. Pure.
+
+The states are a table (decisions.md section 7). A pair that is not in it raises and changes nothing. The flow calls
+`decide` once for each finished attempt and stores its result.
+
+`attempt_count` counts the attempts of this run that used a step of the schedule, and the successful one. An attempt while
+our own connection was down, or an extra one by the flush after an outage, does not count, so the attempts left are always
+`len(steps) + 1 - attempt_count`. All attempts are in the attempts log.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from daemon.core.limits import HOUR_US, SECOND_US
+from daemon.wire import DeliveryStatus
+
+SCHEDULE_S: Final = (
+    5,
+    30,
+    120,
+    600,
+    1800,
+    3600,
+    7200,
+    14_400,
+    28_800,
+    43_200,
+    86_400,
+    86_400,
+)
+"""decisions.md section 7: 13 attempts over 75.7 h, long enough for a weekend."""
+JITTER: Final = 0.2
+RETRY_AFTER_US_MAX: Final = 12 * HOUR_US
+STREAK_MIN: Final = 3
+"""After this many failures in a row the endpoint counts as down, and its first 2xx flushes the queue."""
+AUTO_PAUSE_AT: Final = 20
+"""interface.md, Limits: this many failures in a row pause an endpoint of the shop (auto-pause of the circuit breaker)."""
+FAILING_NOTICES_AT: Final = (10, 14, 18)
+"""decisions.md section 5: the owner gets a notice at these counts before the pause, and one when the endpoint recovers."""
+LINK_PROBE_US_MIN: Final = 10 * SECOND_US
+LINK_PROBE_US_MAX: Final = 60 * SECOND_US
+_P, _R, _D, _F = (
+    DeliveryStatus.PENDING,
+    DeliveryStatus.RETRYING,
+    DeliveryStatus.DELIVERED,
+    DeliveryStatus.FAILED,
+)
+
+
+class DeliveryEvent(StrEnum):
+    """An event in the life of a delivery."""
+
+    SUCCEEDED = "succeeded"
+    FAILED_FOR_NOW = "failed_for_now"
+    """A failure worth a retry, with attempts left."""
+    EXHAUSTED = "exhausted"
+    """A failure worth a retry, without attempts left."""
+    REFUSED = "refused"
+    """A 4xx: the receiver will never take it."""
+    NOT_COUNTED = "not_counted"
+    """A failure that is not the receiver's fault, or one of an extra attempt."""
+    ENDPOINT_PAUSED = "endpoint_paused"
+    ENDPOINT_DELETED = "endpoint_deleted"
+    REDELIVER = "redeliver"
+    REPLAY = "replay"
+    """Replay of its dead letter, or of a window that it is in."""
+
+
+TRANSITIONS: Final[Mapping[DeliveryStatus, Mapping[DeliveryEvent, DeliveryStatus]]] = {
+    _P: {
+        DeliveryEvent.SUCCEEDED: _D,
+        DeliveryEvent.FAILED_FOR_NOW: _R,
+        DeliveryEvent.REFUSED: _F,
+        DeliveryEvent.NOT_COUNTED: _P,
+        DeliveryEvent.ENDPOINT_PAUSED: _P,
+        DeliveryEvent.ENDPOINT_DELETED: _F,
+    },
+    _R: {
+        DeliveryEvent.SUCCEEDED: _D,
+        DeliveryEvent.FAILED_FOR_NOW: _R,
+        DeliveryEvent.EXHAUSTED: _F,
+        DeliveryEvent.REFUSED: _F,
+        DeliveryEvent.NOT_COUNTED: _R,
+        DeliveryEvent.ENDPOINT_PAUSED: _R,
+        DeliveryEvent.ENDPOINT_DELETED: _F,
+    },
+    _D: {DeliveryEvent.REDELIVER: _P},
+    _F: {DeliveryEvent.REDELIVER: _P, DeliveryEvent.REPLAY: _P},
+}
+
+
+class TransitionError(ValueError):
+    """The event is not allowed in the delivery's state; nothing was changed."""
+
+    def __init__(self, status: DeliveryStatus, event: DeliveryEvent) -> None:
+        self.status = status
+        self.event = event
+        super().__init__(f"event {event} is not allowed for a {status} delivery")
+
+
+def next_status(status: DeliveryStatus, event: DeliveryEvent) -> DeliveryStatus:
+    """Return the state after `event`.
+
+    Raises:
+        TransitionError: The table has no such pair.
+    """
+    try:
+        return TRANSITIONS[status][event]
+    except KeyError:
+        raise TransitionError(status, event) from None
+
+
+class DeadLetterReason(StrEnum):
+    """The reason of a dead letter."""
+
+    PERMANENT_4XX = "permanent_4xx"
+    RETRIES_EXHAUSTED = "retries_exhausted"
+    ENDPOINT_DELETED = "endpoint_deleted"
+
+
+class DeliveryError(StrEnum):
+    """The `error.code` of a delivery or attempt (decisions.md section 7)."""
+
+    TIMEOUT = "timeout"
+    DNS_ERROR = "dns_error"
+    CONNECTION_REFUSED = "connection_refused"
+    CONNECTION_RESET = "connection_reset"
+    NETWORK_UNREACHABLE = "network_unreachable"
+    TLS_ERROR = "tls_error"
+    REDIRECT = "redirect"
+    BLOCKED_ADDRESS = "blocked_address"
+    HTTP_ERROR = "http_error"
+    PROTOCOL_ERROR = "protocol_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of one POST, made by `daemon.sender`, which raises for no network failure."""
+
+    status_code: int | None
+    """The receiver's status, if one was read. With `error_code` set the answer was incomplete."""
+    response_body: str
+    """At most 8 KiB of text, "" when there was none."""
+    error_code: DeliveryError | None
+    error_message: str | None
+    """A sentence for people; never a secret."""
+    duration_us: int
+    retry_after_s: int | None = None
+    connected: bool = False
+    """The receiver's host answered TCP: our own connection works, whatever failed."""
+
+
+class AttemptResult(StrEnum):
+    """The kinds of outcome that `decide` distinguishes."""
+
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    SERVER_ERROR = "server_error"
+    REDIRECT = "redirect"
+    TIMEOUT = "timeout"
+    DNS_ERROR = "dns_error"
+    CONNECTION_REFUSED = "connection_refused"
+    CONNECTION_RESET = "connection_reset"
+    NETWORK_UNREACHABLE = "network_unreachable"
+    TLS_ERROR = "tls_error"
+    BLOCKED_ADDRESS = "blocked_address"
+    PROTOCOL_ERROR = "protocol_error"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`[webhooks] retry_schedule_s, jitter, retry_4xx`."""
+
+    schedule_s: tuple[float, ...] = SCHEDULE_S
+    jitter: float = JITTER
+    retry_4xx: frozenset[int] = frozenset()
+    """4xx statuses that are retried like a 5xx. Default none."""
+
+    def __post_init__(self) -> None:
+        assert self.schedule_s, "at least one retry: a delivery is never given up after one attempt"
+        assert all(step > 0 for step in self.schedule_s)
+        assert 0 <= self.jitter < 1
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The state of our own connection when the attempt ended."""
+
+    other_host_answered: bool
+    """Another host answered TCP within the last 60 s."""
+    other_host_known: bool
+    """There is another host that could have answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFacts:
+    """The delivery and its endpoint as they were when the attempt ended."""
+
+    status: DeliveryStatus
+    attempt_count: int
+    consecutive_failures: int
+    """The endpoint's failures in a row, which lead to the auto-pause."""
+    extra: bool = False
+    """The flush after an outage made this attempt early: its failure uses no step of the schedule."""
+    link_failures: int = 0
+    """The endpoint's uncounted failures since its last 2xx; they decide about the flush when the connection returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The result of an attempt, which the flow stores."""
+
+    event: DeliveryEvent
+    status: DeliveryStatus
+    result: AttemptResult
+    error_code: DeliveryError | None
+    attempt_count: int
+    next_attempt_at_us: int | None
+    """None after the last attempt: delivered or failed."""
+    dead_letter: DeadLetterReason | None
+    counts: bool
+    """The failure counts towards the auto-pause (False also for a success)."""
+    consecutive_failures: int
+    """The endpoint's new value."""
+    flush_endpoint: bool
+    """An outage ended: all waiting deliveries of this endpoint are due now, oldest first."""
+
+
+_ERROR_RESULTS: Final[Mapping[DeliveryError | None, AttemptResult]] = MappingProxyType(
+    {
+        error: AttemptResult(error.value)
+        for error in DeliveryError
+        if error not in {DeliveryError.HTTP_ERROR, DeliveryError.REDIRECT}
+    }
+)
+
+
+def classify(outcome: Outcome) -> AttemptResult:
+    """Return the kind of an outcome. An incomplete answer is classified by its error, not by its status."""
+    if outcome.error_code in _ERROR_RESULTS:
+        return _ERROR_RESULTS[outcome.error_code]
+    kind = (outcome.status_code or 0) // 100
+    return {
+        2: AttemptResult.DELIVERED,
+        3: AttemptResult.REDIRECT,
+        4: AttemptResult.REFUSED,
+        5: AttemptResult.SERVER_ERROR,
+    }.get(kind, AttemptResult.PROTOCOL_ERROR)
+
+
+def error_code(result: AttemptResult) -> DeliveryError | None:
+    """Return the `error.code` of a result, None for a success."""
+    if result is AttemptResult.DELIVERED:
+        return None
+    if result in {AttemptResult.REFUSED, AttemptResult.SERVER_ERROR}:
+        return DeliveryError.HTTP_ERROR
+    return DeliveryError(result.value)
+
+
+def next_delay_us(
+    attempt_number: int,
+    schedule_s: tuple[float, ...],
+    jitter: float,
+    unit: float,
+    retry_after_s: int | None = None,
+) -> int:
+    """Return the delay in microseconds after a failed attempt.
+
+    Args:
+        attempt_number: The number of the failed attempt in its run, from 1 to `len(schedule_s)`.
+        schedule_s: The steps in seconds.
+        jitter: The fraction by which a step is lengthened or shortened, so that retries do not arrive together.
+        unit: A random number in [0, 1).
+        retry_after_s: The receiver's `Retry-After`. It lengthens the step, to 12 h at most, and never shortens it.
+    """
+    assert 1 <= attempt_number <= len(schedule_s), "there is no attempt left"
+    assert 0 <= unit < 1
+    step_us = schedule_s[attempt_number - 1] * SECOND_US
+    delay_us = round(step_us * (1 + jitter * (2 * unit - 1)))
+    if retry_after_s is None:
+        return delay_us
+    return max(delay_us, min(retry_after_s * SECOND_US, RETRY_AFTER_US_MAX))
+
+
+def is_own_link(result: AttemptResult, outcome: Outcome) -> bool:
+    """Return whether our own connection may have caused the failure: the receiver's host was never reached."""
+    return not outcome.connected and result in {
+        AttemptResult.DNS_ERROR,
+        AttemptResult.NETWORK_UNREACHABLE,
+        AttemptResult.TIMEOUT,
+        AttemptResult.CONNECTION_RESET,
+    }
+
+
+LINK_WORKS: Final = Link(other_host_answered=True, other_host_known=True)
+DEFAULT_POLICY: Final = RetryPolicy()
+
+
+def decide(
+    facts: DeliveryFacts,
+    outcome: Outcome,
+    *,
+    now_us: int,
+    unit: float,
+    link: Link = LINK_WORKS,
+    policy: RetryPolicy = DEFAULT_POLICY,
+) -> Decision:
+    """Return the decision about one finished attempt.
+
+    Args:
+        facts: The delivery (pending or retrying) and its endpoint.
+        outcome: The outcome of the attempt.
+        now_us: When it ended.
+        unit: A random number in [0, 1), for the jitter.
+        link: Whether our own connection may have caused a failure to reach the host.
+        policy: The settings.
+
+    Raises:
+        TransitionError: The delivery is in a state without attempts.
+    """
+    result = classify(outcome)
+    if result is AttemptResult.DELIVERED:
+        return _delivered(facts, result)
+    link_down = is_own_link(result, outcome) and not link.other_host_answered
+    free = link_down and link.other_host_known
+    event = _failure_event(facts, outcome, result, policy, unused=free)
+    attempt_count = facts.attempt_count + (event is not DeliveryEvent.NOT_COUNTED)
+    status = next_status(facts.status, event)
+    next_at = None
+    if status is not DeliveryStatus.FAILED:
+        next_at = now_us + (
+            LINK_PROBE_US_MIN + round(unit * (LINK_PROBE_US_MAX - LINK_PROBE_US_MIN))
+            if free
+            else _step_us(attempt_count, result, outcome, unit, policy)
+        )
+    return Decision(
+        event=event,
+        status=status,
+        result=result,
+        error_code=error_code(result),
+        attempt_count=attempt_count,
+        next_attempt_at_us=next_at,
+        dead_letter=_DEAD_LETTERS.get(event),
+        counts=not link_down,
+        consecutive_failures=facts.consecutive_failures + (not link_down),
+        flush_endpoint=False,
+    )
+
+
+def _delivered(facts: DeliveryFacts, result: AttemptResult) -> Decision:
+    """Return the decision about a 2xx. If it ends an outage, all waiting deliveries become due."""
+    return Decision(
+        event=DeliveryEvent.SUCCEEDED,
+        status=next_status(facts.status, DeliveryEvent.SUCCEEDED),
+        result=result,
+        error_code=None,
+        attempt_count=facts.attempt_count + 1,
+        next_attempt_at_us=None,
+        dead_letter=None,
+        counts=False,
+        consecutive_failures=0,
+        flush_endpoint=max(facts.consecutive_failures, facts.link_failures) >= STREAK_MIN,
+    )
+
+
+def _step_us(
+    attempt_count: int, result: AttemptResult, outcome: Outcome, unit: float, policy: RetryPolicy
+) -> int:
+    # An extra attempt may come after the last step of the schedule, or beyond it if the settings changed.
+    step = min(max(attempt_count, 1), len(policy.schedule_s))
+    # The Retry-After of a redirect or an incomplete answer is not deliberate, so it is ignored.
+    heeded = error_code(result) is DeliveryError.HTTP_ERROR
+    asked = outcome.retry_after_s if heeded else None
+    return next_delay_us(step, policy.schedule_s, policy.jitter, unit, asked)
+
+
+_DEAD_LETTERS: Final = MappingProxyType(
+    {
+        DeliveryEvent.REFUSED: DeadLetterReason.PERMANENT_4XX,
+        DeliveryEvent.EXHAUSTED: DeadLetterReason.RETRIES_EXHAUSTED,
+        DeliveryEvent.ENDPOINT_DELETED: DeadLetterReason.ENDPOINT_DELETED,
+    }
+)
+
+
+def _failure_event(
+    facts: DeliveryFacts,
+    outcome: Outcome,
+    result: AttemptResult,
+    policy: RetryPolicy,
+    *,
+    unused: bool,
+) -> DeliveryEvent:
+    """Return the event of a failure; `unused` when our own connection was down."""
+    if result is AttemptResult.REFUSED and outcome.status_code not in policy.retry_4xx:
+        return DeliveryEvent.REFUSED
+    if unused or facts.extra:
+        return DeliveryEvent.NOT_COUNTED
+    # Attempt n is followed by step n, so no step is left after the last one.
+    if facts.status is DeliveryStatus.RETRYING and facts.attempt_count >= len(policy.schedule_s):
+        return DeliveryEvent.EXHAUSTED
+    return DeliveryEvent.FAILED_FOR_NOW
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One POST of one run of a delivery; times are microseconds.
+
+    Attributes:
+        number: Within its run, from 1.
+        finished_at: None while it is in flight, and for ever if a crash interrupted it.
+        counted: It was a failure that counted towards the auto-pause.
+    """
+
+    seq: int
+    delivery_id: str
+    run: int
+    number: int
+    started_at: int
+    finished_at: int | None
+    duration_us: int | None
+    status_code: int | None
+    error_code: str | None
+    error_message: str | None
+    counted: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A delivery that failed for good, with the reason; times are microseconds.
+
+    Attributes:
+        created_at: Of its first failure.
+        replayed_at: Time it was queued again; None when it waits for an operator, or failed again.
+        resolved_at: Time its delivery arrived after all.
+        failed_at: Of its latest failure.
+        failing_since: The first attempt of the run that failed; None when none was made.
+        attempt_count: Of that run.
+    """
+
+    seq: int
+    id: str
+    delivery_id: str
+    reason: str
+    created_at: int
+    replayed_at: int | None
+    replay_count: int
+    resolved_at: int | None
+    failed_at: int
+    failing_since: int | None
+    error_code: str | None
+    error_message: str | None
+    last_status_code: int | None
+    last_response_body: str | None
+    attempt_count: int

@@ -1,0 +1,165 @@
+"""Endpoints, their deliveries, and the payments that an endpoint has not received, as JSON. Pure."""
+
+import msgspec
+
+from daemon.core.json_values import Json, dump, timestamp, timestamp_or_none
+from daemon.core.model import Delivery, Endpoint, Payment, Transaction
+from daemon.core.webhooks.delivery import Attempt, DeadLetter
+from daemon.core.webhooks.diagnosis import diagnose, explain
+from daemon.wire import DeliveryStatus, Mode
+from parsers.money import render
+
+
+def endpoint(row: Endpoint) -> Json:
+    """Return the endpoint object; the secret is never part of it."""
+    return {
+        "id": row.id,
+        "url": row.url,
+        "description": row.description,
+        "is_active": row.is_active,
+        "is_sandbox": row.mode is Mode.TEST,
+        "auto_paused_at": timestamp_or_none(row.auto_paused_at),
+        "last_success_at": timestamp_or_none(row.last_success_at),
+        "last_failure_at": timestamp_or_none(row.last_failure_at),
+        "consecutive_failures": row.consecutive_failures,
+        "created_at": timestamp(row.created_at),
+        "updated_at": timestamp(row.updated_at),
+        "catch_all": row.catch_all,
+        "events": msgspec.Raw(row.events.encode()),
+        "include_raw": row.include_raw,
+    }
+
+
+def deleted_endpoint(undelivered: int) -> bytes:
+    """Return the answer of a deletion; `undelivered` deliveries will never arrive there."""
+    body: Json = {"success": True, "deleted": True, "undelivered": undelivered}
+    if undelivered:
+        body["hint"] = (
+            "They are dead letters now, and the payments are kept: replay that time to another endpoint."
+        )
+    return dump(body)
+
+
+def delivery(row: Delivery, target: Endpoint) -> Json:
+    """Return one entry of the delivery log; `target` is the endpoint it goes to."""
+    open_ = row.status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+    paused = open_ and not target.is_active
+    error = None
+    if row.error_code is not None:
+        error = {"code": row.error_code, "message": row.error_message or ""}
+    return {
+        "id": row.id,
+        "webhook_id": row.webhook_id,
+        "endpoint_id": row.endpoint_id,
+        "transaction_id": row.transaction_id,
+        "status": row.status,
+        "attempt_count": row.attempt_count,
+        "response_status_code": row.response_status_code,
+        "response_body": row.response_body,
+        "created_at": timestamp(row.created_at),
+        "delivered_at": timestamp_or_none(row.delivered_at),
+        "failed_at": timestamp_or_none(row.failed_at),
+        "event": row.event,
+        "kind": target.kind,
+        "run": row.run,
+        # No retries are scheduled while an endpoint is paused, so there is no next attempt to name.
+        "next_attempt_at": None if paused else timestamp_or_none(row.next_attempt_at),
+        "waiting": ("endpoint_paused" if paused else row.waiting) if open_ else None,
+        "error": error,
+        "sequence": row.seq,
+        "test": row.test,
+    }
+
+
+def delivery_in_full(row: Delivery, target: Endpoint) -> Json:
+    """Return one entry of the log with the sent address and the body byte for byte."""
+    return {**delivery(row, target), "url": target.url, "payload": msgspec.Raw(row.body.encode())}
+
+
+def attempt(row: Attempt) -> Json:
+    """Return one of a delivery's attempts; `finished_at` is null while it is in progress."""
+    error = None
+    if row.error_code is not None:
+        error = {"code": row.error_code, "message": row.error_message or ""}
+    return {
+        "run": row.run,
+        "number": row.number,
+        "started_at": timestamp(row.started_at),
+        "finished_at": timestamp_or_none(row.finished_at),
+        "duration_ms": None if row.duration_us is None else row.duration_us // 1000,
+        "response_status_code": row.status_code,
+        "error": error,
+        "counted": row.counted,
+    }
+
+
+def last_error(row: Attempt) -> Json:
+    """Return the answer at an endpoint's last failure, as codes and in words."""
+    means, mend = explain(row.status_code, row.error_code)
+    shape = attempt(row)
+    return {
+        "at": shape["finished_at"],
+        "response_status_code": row.status_code,
+        "error": shape["error"],
+        "diagnosis": f"{means[:1].upper()}{means[1:]}. {mend}.",
+    }
+
+
+def dead_letter(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
+    """Return a dead letter with the reason of its failure, as codes and in words; `about` is its delivery as it is now."""
+    found = diagnose(row, target)
+    return {
+        "id": row.id,
+        "delivery_id": row.delivery_id,
+        "webhook_id": about.webhook_id,
+        "endpoint_id": about.endpoint_id if target.kind == "endpoint" else None,
+        "url": target.url,
+        "event": about.event,
+        "transaction_id": about.transaction_id,
+        "reason": row.reason,
+        "error_code": row.error_code,
+        "last_status_code": row.last_status_code,
+        "last_response_body": row.last_response_body,
+        "attempt_count": row.attempt_count,
+        "diagnosis": found.text,
+        "created_at": timestamp(row.created_at),
+        "replayed_at": timestamp_or_none(row.replayed_at),
+        "replay_count": row.replay_count,
+        "resolved_at": timestamp_or_none(row.resolved_at),
+        "cause": found.cause,
+        "failed_at": timestamp(row.failed_at),
+        "failing_since": timestamp_or_none(row.failing_since),
+        "error_message": row.error_message,
+        "delivery_status": about.status,
+        "test": about.test,
+        "payment": _payment_summary(about),
+    }
+
+
+def _payment_summary(about: Delivery) -> Json:
+    """Return the payment in a payload, so that the operator need not read the payload."""
+    data = msgspec.json.decode(about.body).get("data") or {}
+    return {
+        "amount": data.get("amount") or data.get("actual_amount"),
+        "currency": data.get("currency"),
+        "svc_code": data.get("svc_code"),
+    }
+
+
+def dead_letter_in_full(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
+    """Return a dead letter with the body that was to be sent, byte for byte."""
+    return {**dead_letter(row, about, target), "payload": msgspec.Raw(about.body.encode())}
+
+
+def missing(payment: Payment, transaction: Transaction, delivery: Delivery | None) -> Json:
+    """Return one entry; `state` is `missing` if there was no delivery, else the delivery's status."""
+    return {
+        "transaction_id": transaction.id,
+        "reference": transaction.reference,
+        "amount": render(payment.amount_minor, payment.currency),
+        "currency": payment.currency,
+        "telco_transaction_id": payment.telco_id_as_read,
+        "received_at": timestamp(payment.stored_at),
+        "state": "missing" if delivery is None else delivery.status,
+        "delivery_id": None if delivery is None else delivery.id,
+    }

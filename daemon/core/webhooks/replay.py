@@ -1,0 +1,100 @@
+"""Decision for each payment of a replayed time window: send it or skip it. Pure (decisions.md section 7)."""
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from daemon.core.limits import DAY_US
+from daemon.core.model import Delivery, Payment
+from daemon.wire import DeliveryStatus
+
+WINDOW_US_MAX: Final = 31 * DAY_US
+PAYMENTS_MAX: Final = 1000
+"""interface.md, Limits: per call."""
+_CURSOR: Final = re.compile(r"[0-9A-Za-z_-]{1,300}", re.ASCII)
+
+
+class ReplayDecision(StrEnum):
+    """Decision of a replay for one payment, and the name under which it is counted."""
+
+    NEW = "new"
+    """The endpoint has no delivery of it yet."""
+    AGAIN = "again"
+    """Its delivery failed for good, and a new run starts."""
+    DELIVERED = "skipped_delivered"
+    IN_FLIGHT = "skipped_in_flight"
+    FAILED = "skipped_failed"
+    """Its delivery failed for good, and failed ones are not requested."""
+    NOT_CLAIMED = "skipped_not_claimed"
+    REVERSED = "skipped_reversed"
+    HISTORICAL = "skipped_historical"
+    """It is older than its line, and historical payments are not requested."""
+
+
+SENT: Final = frozenset({ReplayDecision.NEW, ReplayDecision.AGAIN})
+SKIPPED: Final = tuple(fate for fate in ReplayDecision if fate not in SENT)
+
+
+def decide_replay(
+    payment: Payment,
+    delivery: Delivery | None,
+    *,
+    claimed: bool,
+    include_failed: bool,
+    include_historical: bool,
+) -> ReplayDecision:
+    """Return the decision of a replay for a payment.
+
+    Args:
+        payment: A verified payment of the window.
+        delivery: The endpoint's delivery of it; None if there is none.
+        claimed: The endpoint's present rules claim it.
+        include_failed: Also send payments with a failed delivery.
+        include_historical: Also send payments that are older than their line.
+    """
+    exists = delivery is not None
+    failed = delivery is not None and delivery.status is DeliveryStatus.FAILED
+    answers = (
+        (delivery is not None and delivery.delivered_at is not None, ReplayDecision.DELIVERED),
+        (exists and not failed, ReplayDecision.IN_FLIGHT),
+        (payment.reversed_at is not None, ReplayDecision.REVERSED),
+        (not claimed, ReplayDecision.NOT_CLAIMED),
+        (payment.historical and not include_historical, ReplayDecision.HISTORICAL),
+        (failed and not include_failed, ReplayDecision.FAILED),
+        (failed, ReplayDecision.AGAIN),
+    )
+    return next((decision for applies, decision in answers if applies), ReplayDecision.NEW)
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Position in a replayed window: the next page starts after the payment `after`."""
+
+    endpoint_id: str
+    since: int
+    until: int
+    after: int
+
+    def write(self) -> str:
+        """Return the cursor as opaque text for callers."""
+        text = json.dumps([self.endpoint_id, self.since, self.until, self.after])
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str) -> Cursor | None:
+    """Return the cursor in a text, or None if it is not one of ours."""
+    if not _CURSOR.fullmatch(text):
+        return None
+    try:
+        parts = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (binascii.Error, ValueError):
+        return None
+    match parts:
+        case [str(endpoint_id), int(since), int(until), int(after)]:
+            return Cursor(endpoint_id, since, until, after)
+        case _:
+            return None

@@ -1,0 +1,311 @@
+"""Fields that a routing rule can compare: the members of a payload's `data`, each with its kind. Pure.
+
+A value has three forms: JSON (`"25.00"`), raw (2500 hundredths), and folded (reference texts in one case), which is the
+compared form. Times are whole milliseconds, as in the JSON, so that evaluating a recorded decision again gives the same
+result.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, Protocol
+
+from daemon.core.json_values import timestamp
+from daemon.core.limits import MILLISECOND_US
+from daemon.core.model import Payment, PaymentMethod, Transaction
+from daemon.core.names import canonical_name, canonical_names, network_of
+from daemon.core.payments.matching import compare_amounts
+from daemon.core.payments.transaction_json import VERIFIED, payer_of
+from parsers import times
+from parsers.money import EXPONENTS
+from parsers.phone import read_phone
+
+Value = str | int | bool | None
+"""Raw or folded; None is unknown."""
+ORDER_OPERATORS: Final = ("$gt", "$gte", "$lt", "$lte")
+PART_OPERATORS: Final = ("$startsWith", "$endsWith", "$contains")
+META: Final = "meta."
+META_PATH_CHARACTERS_MAX: Final = 200
+_AMOUNT: Final = re.compile(r"(-?)([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
+_WHOLE: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_PHONE_START: Final = re.compile(r"\+[0-9]*", re.ASCII)
+_DIGITS: Final = re.compile(r"\+?[0-9]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the values of a field are read and compared.
+
+    Attributes:
+        needs: The required form of a value, after "must be".
+        raw: Converts a JSON value that is not null to a raw value; None if it is not of this kind.
+        fold: Converts a raw value to the compared form.
+        show: Converts a raw value to JSON.
+        operators: The comparisons beyond `$eq $neq $in $nin $exist`.
+        part: Converts JSON to the text for `$startsWith`, `$endsWith` and `$contains`; None if no value can contain it.
+        part_needs: The required form of that text.
+    """
+
+    needs: str
+    raw: Callable[[Any], Value]
+    fold: Callable[[Any], Value] = lambda value: value
+    show: Callable[[Any], Any] = lambda value: value
+    operators: tuple[str, ...] = ()
+    part: Callable[[Any, str], str | None] = lambda _value, _operator: None
+    part_needs: str = "a string"
+
+
+def _hundredths(value: Any) -> Value:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    match = _AMOUNT.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    minor = int(match[2] + (match[3] or "").ljust(2, "0"))
+    return -minor if match[1] else minor
+
+
+def _show_hundredths(value: int) -> str:
+    return f"{'-' if value < 0 else ''}{abs(value) // 100}.{abs(value) % 100:02d}"
+
+
+def _whole(value: Any) -> Value:
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _time(value: Any) -> Value:
+    found = times.read_iso(value) if isinstance(value, str) else None
+    return None if found is None else found // MILLISECOND_US * MILLISECOND_US
+
+
+def _flag(value: Any) -> Value:
+    # Also as text: on a command line every value is text.
+    return {"true": True, "false": False}.get(value) if isinstance(value, str) else _bool(value)
+
+
+def _bool(value: Any) -> Value:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> Value:
+    return value if isinstance(value, str) else None
+
+
+def _phone(value: Any) -> Value:
+    return read_phone(value) if isinstance(value, str) else None
+
+
+def _phone_part(value: Any, operator: str) -> str | None:
+    pattern = _PHONE_START if operator == "$startsWith" else _DIGITS
+    return value if isinstance(value, str) and pattern.fullmatch(value) else None
+
+
+def _free(value: Any) -> Value:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _words(words: tuple[str, ...], fold: Callable[[str], str | None] = str.upper) -> Kind:
+    def raw(value: Any) -> Value:
+        found = fold(value) if isinstance(value, str) else None
+        return found if found in words else None
+
+    return Kind(f"one of {', '.join(words)}", raw)
+
+
+def _folded(fold: Callable[[str], str]) -> Kind:
+    def part(value: Any, _operator: str) -> str | None:
+        return fold(value) if isinstance(value, str) else None
+
+    return Kind("a string", _text, fold=fold, operators=PART_OPERATORS, part=part)
+
+
+MONEY: Final = Kind(
+    'an amount such as "50.00"', _hundredths, show=_show_hundredths, operators=ORDER_OPERATORS
+)
+WHOLE: Final = Kind("a whole number", _whole, operators=ORDER_OPERATORS)
+TIME: Final = Kind(
+    "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z",
+    _time,
+    show=timestamp,
+    operators=ORDER_OPERATORS,
+)
+FLAG: Final = Kind("true or false", _flag)
+TEXT: Final = _folded(str)
+"""Compared unchanged."""
+ANY_CASE: Final = _folded(str.casefold)
+"""Compared without regard to case: typed texts, and values that have one case only."""
+PHONE: Final = Kind(
+    "a phone number, local or E.164",
+    _phone,
+    operators=PART_OPERATORS,
+    part=_phone_part,
+    part_needs="a part of an E.164 number, such as +23324 for its start",
+)
+FREE: Final = Kind(
+    "a string, number or boolean",
+    _free,
+    operators=PART_OPERATORS,
+    part=lambda value, _operator: value if isinstance(value, str) else None,
+)
+"""A member of `meta`: compared as text, so that 4 and "4" are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFacts:
+    """The facts of a verified payment, as in its payload."""
+
+    transaction: Transaction
+    payment: Payment
+    method: PaymentMethod | None
+    _known: dict[str, Value] = field(default_factory=dict, init=False, compare=False)
+
+    def value(self, name: str) -> Value:
+        """Return the raw value of a field, cached because many rules use the same one."""
+        if name not in self._known:
+            self._known[name] = self._look(name)
+        return self._known[name]
+
+    def _look(self, name: str) -> Value:
+        if name in FIELDS:
+            return FIELDS[name].get(self)
+        return _member(_meta(self.transaction.meta), name.removeprefix(META).split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A member of `data`: its kind, and the function that returns its raw value."""
+
+    kind: Kind
+    get: Callable[[PaymentFacts], Value]
+
+
+def _in_hundredths(minor: int | None, currency: str) -> int | None:
+    return None if minor is None else minor * 10 ** (2 - EXPONENTS[currency])
+
+
+def _difference(of: PaymentFacts) -> tuple[Value, Value]:
+    """Return the difference (None if there is none) and its type."""
+    expected = of.transaction.expected_minor
+    if expected is None:
+        return None, None
+    verdict = compare_amounts(of.payment.amount_minor, expected)
+    minor = verdict.difference_minor or None
+    return _in_hundredths(minor, of.payment.currency), verdict.difference_type.upper()
+
+
+def _milliseconds(at_us: int | None) -> int | None:
+    return None if at_us is None else at_us // MILLISECOND_US * MILLISECOND_US
+
+
+FIELDS: Final[Mapping[str, Field]] = {
+    "transaction_id": Field(ANY_CASE, lambda of: of.transaction.id),
+    "reference": Field(ANY_CASE, lambda of: of.transaction.reference),
+    "svc_code": Field(ANY_CASE, lambda of: of.transaction.svc_code),
+    "status": Field(_words(tuple(VERIFIED)), lambda of: of.transaction.status),
+    "amount": Field(MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)),
+    "currency": Field(ANY_CASE, lambda of: of.payment.currency),
+    "expected_amount": Field(
+        MONEY, lambda of: _in_hundredths(of.transaction.expected_minor, of.transaction.currency)
+    ),
+    "actual_amount": Field(
+        MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)
+    ),
+    "difference": Field(MONEY, lambda of: _difference(of)[0]),
+    "difference_type": Field(
+        _words(("EXACT", "UNDERPAID", "OVERPAID")), lambda of: _difference(of)[1]
+    ),
+    "client_reference": Field(TEXT, lambda of: of.transaction.client_reference),
+    "payer.phone_number": Field(
+        PHONE, lambda of: payer_of(of.transaction, of.payment)["phone_number"]
+    ),
+    "payer.name": Field(ANY_CASE, lambda of: payer_of(of.transaction, of.payment)["name"]),
+    "telco.provider": Field(
+        _words(tuple(map(network_of, canonical_names())), str.lower),
+        lambda of: network_of(of.payment.provider),
+    ),
+    "telco.transaction_id": Field(ANY_CASE, lambda of: of.payment.telco_id_as_read),
+    "telco.timestamp": Field(TIME, lambda of: _milliseconds(of.payment.telco_at)),
+    "telco.reference_text": Field(ANY_CASE, lambda of: of.payment.reference_text),
+    "payment_method.id": Field(ANY_CASE, lambda of: None if of.method is None else of.method.id),
+    "payment_method.phone_number": Field(
+        PHONE, lambda of: None if of.method is None else of.method.phone_number
+    ),
+    "payment_method.account_name": Field(
+        ANY_CASE, lambda of: None if of.method is None else of.method.account_name
+    ),
+    "payment_method.provider": Field(
+        _words(canonical_names(), canonical_name),
+        lambda of: None if of.method is None else of.method.provider,
+    ),
+    "sim.device_id": Field(ANY_CASE, lambda of: of.payment.device_id),
+    "sim.slot_index": Field(WHOLE, lambda of: of.payment.slot_index),
+    "received_at": Field(TIME, lambda of: _milliseconds(of.payment.stored_at)),
+    "completed_at": Field(TIME, lambda of: _milliseconds(of.transaction.completed_at)),
+    "placed": Field(FLAG, lambda of: of.payment.placed),
+    "late": Field(FLAG, lambda of: of.transaction.late),
+    "matched_by": Field(
+        _words(("code", "telco_id", "reconcile", "review", "none"), str.lower),
+        lambda of: of.transaction.matched_by,
+    ),
+}
+"""The members of `data` of `transaction.forwarded` (decisions.md section 5); every `meta.NAME` is a field too."""
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return the kind of a field; None if there is no such field."""
+    if name in FIELDS:
+        return FIELDS[name].kind
+    if name.startswith(META) and len(name) <= META_PATH_CHARACTERS_MAX:
+        return FREE if all(name.split(".")) else None
+    return None
+
+
+class Facts(Protocol):
+    """The values that rules are evaluated against."""
+
+    def value(self, name: str) -> Value:
+        """Return the raw value of a known field; None if the payment has no value."""
+
+
+class ShownFacts:
+    """The facts in a JSON object: a sample, or the record of a decision. Names are dotted or nested."""
+
+    def __init__(self, shown: Mapping[str, Any]) -> None:
+        self._shown = shown
+
+    def value(self, name: str) -> Value:
+        """Return the raw value of a field; None if it is missing or of another kind."""
+        kind = kind_of(name)
+        found = self._shown.get(name)
+        if found is None:
+            found = _walk(self._shown, name.split("."))
+        return None if kind is None or found is None else kind.raw(found)
+
+
+def show(name: str, value: Value) -> Any:
+    """Return the JSON of a field's raw value."""
+    kind = kind_of(name)
+    return None if value is None or kind is None else kind.show(value)
+
+
+@lru_cache(maxsize=16)
+def _meta(text: str) -> Any:
+    return json.loads(text, parse_float=str)
+
+
+def _member(here: Any, steps: list[str]) -> Value:
+    found = _walk(here, steps)
+    return None if found is None else _free(found)
+
+
+def _walk(here: Any, steps: list[str]) -> Any:
+    for step in steps:
+        if not isinstance(here, Mapping):
+            return None
+        here = here.get(step)
+    return here

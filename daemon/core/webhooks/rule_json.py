@@ -1,0 +1,147 @@
+"""JSON objects of rules, filter tests and explanations of routing; parsing of sample payloads."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from daemon.core.json_values import Json, dump, timestamp, warnings_meta
+from daemon.core.model import Rule
+from daemon.core.webhooks.routing import Claim, Receiver
+from daemon.core.webhooks.rule_fields import FIELDS, META, Facts, kind_of
+from daemon.core.webhooks.rules import explain_filter, stored_filter
+
+
+def rule(row: Rule) -> Json:
+    """Return the JSON object of a rule (decisions.md section 5)."""
+    return {
+        "id": row.id,
+        "endpoint_id": row.endpoint_id,
+        "name": row.name,
+        "position": row.position,
+        "enabled": row.enabled,
+        "filter": msgspec.Raw(row.filter.encode()),
+        "created_at": timestamp(row.created_at),
+        "updated_at": timestamp(row.updated_at),
+    }
+
+
+def deleted(warnings: Sequence[str]) -> bytes:
+    """Return the answer body of a deletion."""
+    body: Json = {"success": True, "deleted": True}
+    meta = warnings_meta(warnings)
+    return dump(body if meta is None else {**body, "meta": meta})
+
+
+def trial(text: str, facts: Facts) -> Json:
+    """Return the result of a filter for a payment: `matched`, and every comparison with the actual value."""
+    found = stored_filter(text)
+    return {
+        "matched": found.root.holds(facts),
+        "clauses": [seen.as_json() for seen in explain_filter(found, facts)],
+    }
+
+
+def explained(
+    receivers: Sequence[Receiver], facts: Facts, claims: Sequence[Claim], *, placed: bool
+) -> list[Json]:
+    """Return one entry for each endpoint: whether it gets the payment, why, and the result of each of its rules."""
+    by_endpoint = {claim.endpoint.id: claim for claim in claims}
+    by_rule = any(claim.rule is not None for claim in claims)
+    found = []
+    for receiver in receivers:
+        endpoint, claim = receiver.endpoint, by_endpoint.get(receiver.endpoint.id)
+        how = None
+        if claim is not None:
+            how = "catch_all" if claim.rule is None else "rule"
+        found.append(
+            {
+                "endpoint_id": endpoint.id,
+                "url": endpoint.url,
+                "description": endpoint.description,
+                "is_active": endpoint.is_active,
+                "catch_all": endpoint.catch_all,
+                "claims": claim is not None,
+                "claimed_by": how,
+                "rule_id": None if claim is None or claim.rule is None else claim.rule.id,
+                "reason": _reason(receiver, claim, placed=placed, by_rule=by_rule),
+                "rules": [
+                    {
+                        "id": each.id,
+                        "name": each.name,
+                        "position": each.position,
+                        "enabled": each.enabled,
+                        "filter": msgspec.Raw(each.filter.encode()),
+                        **trial(each.filter, facts),
+                    }
+                    for each in receiver.rules
+                ],
+            }
+        )
+    return found
+
+
+def _reason(receiver: Receiver, claim: Claim | None, *, placed: bool, by_rule: bool) -> str:
+    """Return a sentence about why an endpoint gets a payment or not."""
+    own = any(rule.enabled for rule in receiver.rules)
+    if claim is not None and claim.rule is not None:
+        name = claim.rule.name or f"no. {claim.rule.position}"
+        return f"Its rule {name} matches."
+    if claim is not None:
+        why = "no rule of any endpoint matches" if placed else _UNPLACED
+        return f"It takes what no rule claims, and {why}."
+    if not receiver.takes_payments:
+        return "It does not ask for transaction.forwarded."
+    if not placed:
+        return f"Its catch_all is off, and {_UNPLACED}."
+    none = "None of its rules matches" if own else "It has no rule that is on"
+    if by_rule and receiver.endpoint.catch_all:
+        return f"{none}, and a rule of another endpoint does: its catch_all takes only what no rule claims."
+    return f"{none}, and its catch_all is off." if not receiver.endpoint.catch_all else f"{none}."
+
+
+_UNPLACED = "the payment came to none of the shop's numbers, which rules never claim"
+
+
+def read_sample(sample: dict[str, Any]) -> tuple[dict[str, Any], list[str], list[tuple[str, str]]]:
+    """Read a sample of a payload's `data`, or a whole payload.
+
+    Returns:
+        The known fields by their dotted names, the unknown names, and (name, required form) of each wrong value.
+    """
+    if isinstance(sample.get("data"), dict):
+        sample = sample["data"]
+    values: dict[str, Any] = {}
+    unknown, wrong = [], []
+    for name, value in _flat(sample):
+        kind = kind_of(name)
+        if kind is None:
+            if not any(name.startswith(prefix) for prefix in ("data", "match")):
+                unknown.append(name)
+        elif value is not None and (isinstance(value, dict) or kind.raw(value) is None):
+            wrong.append((name, kind.needs))
+        elif value is not None:
+            values[name] = value
+    return values, unknown, wrong
+
+
+def _flat(sample: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the members of a sample by their dotted names."""
+    found: list[tuple[str, Any]] = []
+    objects = {name.partition(".")[0] for name in FIELDS if "." in name} | {META.rstrip(".")}
+    for name, value in sample.items():
+        if name in objects and isinstance(value, dict):
+            found += [(f"{name}.{key}", inner) for key, inner in _leaves(value, name == "meta")]
+        elif name not in objects or value is not None:
+            found.append((name, value))
+    return found
+
+
+def _leaves(value: dict[str, Any], deep: bool) -> list[tuple[str, Any]]:  # noqa: FBT001 -- only `meta` is deep
+    found: list[tuple[str, Any]] = []
+    for key, inner in value.items():
+        if deep and isinstance(inner, dict):
+            found += [(f"{key}.{rest}", leaf) for rest, leaf in _leaves(inner, deep)]
+        else:
+            found.append((key, inner))
+    return found

@@ -1,0 +1,271 @@
+"""Verify a received webhook: find the secret that signed it, or the usual mistake that explains the failure. Pure.
+
+For developers of receivers. A failed check alone gives no cause: the body may have passed through a JSON library, the secret
+may lack a character, the clock may be wrong. So the usual mistakes are tried one by one, and the first one that makes the
+signature valid is reported.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.limits import SECOND_US
+from daemon.core.webhooks.signing import (
+    PREVIOUS_HEADER,
+    SECRET_PREFIX,
+    SIGNATURE_HEADER,
+    STANDARD_ID_HEADER,
+    STANDARD_SIGNATURE_HEADER,
+    STANDARD_TIMESTAMP_HEADER,
+)
+
+TOLERANCE_S: Final = 300
+"""Tolerance of receivers between `t` and their clock: five minutes, as in Standard Webhooks 1.0 and Stripe."""
+_STAMP: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
+_HEX: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingSecret:
+    """A secret that signed the webhook.
+
+    Attributes:
+        scheme: The header with its signature.
+        secret: Its position among the given secrets, from 1.
+    """
+
+    scheme: str
+    secret: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Result of the verification.
+
+    Attributes:
+        fits: The valid secrets by header; empty if there are none.
+        timestamp: `t`, in Unix seconds; None if it is missing.
+        age_s: Age of the timestamp; negative if it is in the future.
+        fresh: The age is within the tolerance.
+        problems: The problems as sentences, the most important first.
+    """
+
+    fits: tuple[MatchingSecret, ...]
+    timestamp: int | None
+    age_s: int | None
+    fresh: bool
+    problems: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether a receiver should accept the webhook."""
+        return bool(self.fits) and self.fresh
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The parsed headers."""
+
+    stripe: Mapping[str, tuple[str | None, tuple[str, ...]]]
+    webhook_id: str | None
+    stamp: str | None
+    standard: tuple[str, ...]
+    length: str | None
+    """What Content-Length says."""
+
+
+def check(
+    headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now_us: int
+) -> Verification:
+    """Verify one webhook.
+
+    Args:
+        headers: The received headers; the case of their names does not matter.
+        body: The received bytes, unchanged.
+        secrets: The secrets as the receiver stores them.
+        now_us: The receiver's clock.
+    """
+    seen = _take_apart({name.lower(): value.strip() for name, value in headers.items()})
+    fits = tuple(_fits(seen, body, secrets))
+    stamp = _timestamp(seen)
+    age_s = None if stamp is None else now_us // SECOND_US - stamp
+    fresh = age_s is not None and abs(age_s) <= TOLERANCE_S
+    problems: list[str] = []
+    if not fits:
+        problems += _why_not(seen, body, secrets)
+    if age_s is not None and not fresh:
+        problems.append(_too_old(age_s))
+    return Verification(fits, stamp, age_s, fresh, tuple(problems))
+
+
+def _take_apart(headers: Mapping[str, str]) -> _Seen:
+    stripe = {}
+    for name in (SIGNATURE_HEADER, PREVIOUS_HEADER):
+        text = headers.get(name.lower())
+        if text is None:
+            continue
+        parts = [part.strip().partition("=") for part in text.split(",")]
+        stamp = next((value for key, _, value in parts if key == "t"), None)
+        signatures = tuple(value for key, _, value in parts if key == "v1")
+        stripe[name] = (stamp, signatures)
+    standard = headers.get(STANDARD_SIGNATURE_HEADER, "").split()
+    return _Seen(
+        stripe,
+        headers.get(STANDARD_ID_HEADER),
+        headers.get(STANDARD_TIMESTAMP_HEADER),
+        tuple(entry.removeprefix("v1,") for entry in standard if entry.startswith("v1,")),
+        headers.get("content-length"),
+    )
+
+
+def _timestamp(seen: _Seen) -> int | None:
+    stamps = [stamp for stamp, _ in seen.stripe.values()] + [seen.stamp]
+    good = [stamp for stamp in stamps if stamp is not None and _STAMP.fullmatch(stamp)]
+    return int(good[0]) if good else None
+
+
+def _fits(seen: _Seen, body: bytes, secrets: Sequence[str]) -> Iterator[MatchingSecret]:
+    for place, secret in enumerate(secrets, 1):
+        for scheme, (stamp, signatures) in seen.stripe.items():
+            if stamp is not None and _stripe(secret, stamp, body) in signatures:
+                yield MatchingSecret(scheme, place)
+        if seen.webhook_id is None or seen.stamp is None:
+            continue
+        if _standard(secret, seen.webhook_id, seen.stamp, body) in seen.standard:
+            yield MatchingSecret(STANDARD_SIGNATURE_HEADER, place)
+
+
+def _stripe(secret: str, stamp: str, body: bytes) -> str:
+    return hmac.digest(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hex()
+
+
+def _standard(secret: str, webhook_id: str, stamp: str, body: bytes) -> str | None:
+    try:
+        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except ValueError:
+        return None
+    plain = f"{webhook_id}.{stamp}.".encode() + body
+    return base64.b64encode(hmac.digest(key, plain, hashlib.sha256)).decode()
+
+
+def _why_not(seen: _Seen, body: bytes, secrets: Sequence[str]) -> Iterator[str]:
+    """Yield why no secret is valid: the missing parts, else the first usual mistake that explains it."""
+    if not seen.stripe and not seen.standard:
+        yield (
+            f"There is no signature: neither {SIGNATURE_HEADER} nor {STANDARD_SIGNATURE_HEADER} is among the headers. "
+            "Did a proxy remove it?"
+        )
+        return
+    yield from _misshapen(seen)
+    for other, mistake in _altered(body):
+        if any(_fits(seen, other, secrets)):
+            yield f"The signature is valid for another body: {mistake}"
+            return
+    for others, mistake in _mistaken(secrets):
+        if any(_fits(seen, body, others)):
+            yield f"The signature is valid for another secret: {mistake}"
+            return
+    if not body:
+        yield "The body is empty, but momo never sends an empty one. It was read before, and it can be read only once."
+        return
+    if seen.length is not None and seen.length.isdecimal() and int(seen.length) > len(body):
+        yield (
+            f"The body was cut: it has {len(body)} bytes, but Content-Length is {seen.length}. A limit of the server or of a "
+            "proxy removed the rest."
+        )
+        return
+    yield (
+        "None of the given secrets signed this body. Either the secret is of another endpoint, or it was rotated over 24 "
+        "hours ago, or the body differs from the sent bytes."
+    )
+
+
+def _misshapen(seen: _Seen) -> Iterator[str]:
+    for scheme, (stamp, signatures) in seen.stripe.items():
+        if stamp is None or not _STAMP.fullmatch(stamp):
+            yield f"{scheme} has no `t=` with Unix seconds."
+        if not signatures:
+            yield f"{scheme} has no `v1=`."
+        elif not all(_HEX.fullmatch(signature) for signature in signatures):
+            yield f"A signature in {scheme} is not 64 hex digits: it was cut or changed on the way."
+    if seen.standard and seen.webhook_id is None:
+        yield f"{STANDARD_ID_HEADER} is missing, and it is part of what is signed."
+    if seen.standard and seen.stamp is None:
+        yield f"{STANDARD_TIMESTAMP_HEADER} is missing, and it is part of what is signed."
+
+
+def _altered(body: bytes) -> Iterator[tuple[bytes, str]]:
+    """Yield possible original bodies, each with the mistake that would have changed it."""
+    for other in (
+        body.removesuffix(b"\n"),
+        body.removesuffix(b"\r\n"),
+        body.rstrip(),
+        body.strip(),
+    ):
+        if other != body:
+            yield (
+                other,
+                "a line end or blanks were added at its ends. Read the raw bytes of the body.",
+            )
+    yield body + b"\n", "a line end was removed from its end. Read the raw bytes of the body."
+    if body.startswith(b"\xef\xbb\xbf"):
+        yield body[3:], "a byte order mark was added before it. Read it as bytes, not as text."
+    unix = body.replace(b"\r\n", b"\n")
+    if unix != body:
+        yield unix, "its line ends were changed."
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return
+    for text in _spellings(value):
+        if text.encode() != body:
+            yield (
+                text.encode(),
+                "it was parsed as JSON and encoded again. Verify the raw body first, and parse it afterwards.",
+            )
+
+
+def _spellings(value: object) -> Iterable[str]:
+    """Yield a JSON value in the sender's format and in other usual formats."""
+    for ascii_only in (False, True):
+        for separators in ((",", ":"), (", ", ": ")):
+            yield json.dumps(value, ensure_ascii=ascii_only, separators=separators)
+
+
+def _mistaken(secrets: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+    """Yield possible original secrets, each with the mistake that would have changed them."""
+    bare = [secret.strip().strip("\"'") for secret in secrets]
+    if bare != list(secrets):
+        yield (
+            bare,
+            "yours has blanks, a line end or quotes around it. Strip them where you read it.",
+        )
+    plain = [secret.removeprefix(SECRET_PREFIX) for secret in bare]
+    if plain != bare:
+        yield (
+            plain,
+            f"it was signed without `{SECRET_PREFIX}`, which momo never does. Is this webhook from another sender?",
+        )
+    prefixed = [SECRET_PREFIX + secret for secret in plain]
+    if prefixed != bare:
+        yield (
+            prefixed,
+            f"`{SECRET_PREFIX}` is part of it. For {SIGNATURE_HEADER} the key is the whole text.",
+        )
+    padded = [secret + "=" * (-len(secret.removeprefix(SECRET_PREFIX)) % 4) for secret in prefixed]
+    if padded not in (prefixed, bare):
+        yield padded, "the `=` at its end are part of it."
+
+
+def _too_old(age_s: int) -> str:
+    if age_s < 0:
+        return f"It is from {-age_s} s in the future: this machine's clock is behind. Set it by the network (NTP)."
+    return (
+        f"It is {age_s} s old, and receivers should accept nothing older than {TOLERANCE_S} s. Either it was stored for a "
+        "while, or this machine's clock is ahead."
+    )

@@ -1,0 +1,114 @@
+"""The areas `db` (an intact database, on a suitable disk, opened by no other program) and `ledger` (its invariants hold)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from daemon.doctor.checks import NO_SHOP, Check, Status, System, checks_or_default, with_database
+from daemon.runtime.locks import holders
+from daemon.store.engine import Reader
+from daemon.store.upkeep import inspect
+
+_NETWORK: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"}
+)
+"""File systems on which SQLite's locks do not work (sqlite.org/howtocorrupt.html, 2.1)."""
+_STICKS: Final = frozenset({"vfat", "exfat", "msdos", "fuseblk", "ntfs", "ntfs3"})
+"""File systems of USB sticks and cards: these may lose data reported as written, and FAT has no permissions."""
+_RESTORE: Final = "momo restore --stop"
+
+
+def database_checks(system: System) -> Iterator[Check]:
+    """Check the database."""
+    path = Path(system.shop.database)
+    version, fixed = inspect.sqlite_version()
+    rule = "without the WAL-reset bug" if fixed else "safe with one writer (WAL-reset bug)"
+    yield Check("db.sqlite", Status.OK, f"SQLite {version}: {rule}")
+    if not path.is_file():
+        yield Check("db.sound", Status.SKIP, NO_SHOP, "momo setup")
+        return
+    try:
+        with inspect.open_readonly(str(path)) as reader:
+            wrong = inspect.damage(reader, whole=True)
+    except inspect.Unreadable as error:
+        wrong = str(error)
+    if wrong:
+        yield Check(
+            "db.sound", Status.FAIL,
+            f"the database is damaged ({wrong}); a restore keeps the damaged file beside the restored one", _RESTORE,
+        )  # fmt: skip
+    else:
+        yield Check("db.sound", Status.OK, f"integrity_check ok, {path.stat().st_size:,} bytes")
+    yield _place(system, path)
+    yield from checks_or_default(
+        _other_programs(system, path),
+        Check("db.foreign", Status.OK, "no other program has the database open"),
+    )
+
+
+def _place(system: System, path: Path) -> Check:
+    kind, point = _file_system(system.root, path)
+    if kind in _NETWORK:
+        return Check(
+            "db.place", Status.FAIL,
+            f"{path} is on a network drive ({kind}): file locks do not work there, so the database can be damaged",
+            "move MOMO_HOME to a disk of this machine",
+        )  # fmt: skip
+    if kind in _STICKS:
+        return Check(
+            "db.place", Status.WARN,
+            f"{path} is on {point} ({kind}), the file system of sticks and cards: a power cut may lose payments",
+            "move MOMO_HOME to the machine's own disk",
+        )  # fmt: skip
+    return Check(
+        "db.place", Status.OK, f"on a disk of this machine ({kind or 'unknown file system'})"
+    )
+
+
+def _file_system(root: Path, path: Path) -> tuple[str, str]:
+    """Return the type and the mount point of a path's file system, from /proc/mounts."""
+    try:
+        lines = (root / "proc" / "mounts").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return "", ""
+    real, best = str(path.resolve()), ("", "")
+    for line in lines:
+        fields = line.split()
+        point = fields[1].replace("\\040", " ") if len(fields) > 2 else ""
+        under = real == point or real.startswith(point.rstrip("/") + "/")
+        if point and under and len(point) >= len(best[1]):
+            best = (fields[2], point)
+    return best
+
+
+def _other_programs(system: System, path: Path) -> Iterator[Check]:
+    for holder in holders(str(path), system.root / "proc"):
+        if holder.pid == system.pid:
+            continue
+        yield Check(
+            "db.foreign",
+            Status.WARN,
+            f"{holder.name or 'a program'} (PID {holder.pid}) has the database open; two writing programs can damage it",
+            f"close it, or: kill {holder.pid}",
+        )
+
+
+def ledger_checks(system: System) -> Iterator[Check]:
+    """Check every invariant in the database; each violated one is a check `ledger.NAME`."""
+    yield from with_database(system, "ledger.holds", _findings)
+
+
+def _findings(reader: Reader) -> Iterator[Check]:
+    found = inspect.findings(reader)
+    for name, sentence, count in found:
+        yield Check(
+            f"ledger.{name}", Status.FAIL, f"violated {count} times: {sentence}",
+            "report it with momo doctor --bundle FILE.tar.gz; backups are still made",
+        )  # fmt: skip
+    if not found:
+        many = inspect.counts(reader)
+        yield Check(
+            "ledger.holds", Status.OK,
+            f"payments: {many['payments']}, transactions: {many['transactions']}; each payment is used once, and every "
+            "verified transaction has its payment",
+        )  # fmt: skip

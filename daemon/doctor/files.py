@@ -1,0 +1,74 @@
+"""The areas `disk` (enough free space for payments) and `permissions` (only the owner may read the shop's files)."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon.core.upkeep.disk_space import LOW_BYTES, TIGHT_BYTES
+from daemon.doctor.checks import Check, Status, System, checks_or_default
+
+
+def disk_checks(system: System) -> Iterator[Check]:
+    """Check the disk of the shop."""
+    folder = Path(system.shop.home)
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    free = system.free(folder)
+    text = f"{free / 1e6:,.0f} MB free at {system.shop.home}"
+    if free < TIGHT_BYTES:
+        yield Check(
+            "disk.space", Status.FAIL,
+            f"{text}: on a full disk nothing can be stored, and SMS stay on the SIMs",
+            "free some space; momo prune and momo backup prune remove old data",
+        )  # fmt: skip
+    elif free < LOW_BYTES:
+        yield Check("disk.space", Status.WARN, text, "free some space; momo backup prune")
+    else:
+        yield Check("disk.space", Status.OK, text)
+
+
+def permission_checks(system: System) -> Iterator[Check]:
+    """Check the folders, the database and the key."""
+    places = system.shop
+    wanted = [(Path(places.home), 0o700), (Path(places.master_key), 0o600)]
+    wanted += [(Path(f"{places.database}{end}"), 0o600) for end in ("", "-wal", "-shm")]
+    wanted += [(Path(places.home) / "backups", 0o700), (Path(places.log), 0o700)]
+    known = [(path, mode, path.stat()) for path, mode in wanted if path.exists()]
+    if not known:
+        yield Check("permissions.private", Status.SKIP, "there are no files yet", "momo setup")
+        return
+    readable = (
+        _readable(path, mode, stat.S_IMODE(found.st_mode))
+        for path, mode, found in known
+        if stat.S_IMODE(found.st_mode) & 0o077
+    )
+    yield from checks_or_default(
+        readable,
+        Check("permissions.private", Status.OK, "only their owner may read the shop's files"),
+    )
+    strange = (
+        Check(
+            "permissions.owner", Status.FAIL,
+            f"{path} belongs to another user (uid {found.st_uid}); perhaps momo was started with sudo",
+            f"sudo chown -R $USER {places.home}",
+        )
+        for path, _, found in known
+        if found.st_uid != system.user.uid
+    )  # fmt: skip
+    yield from checks_or_default(
+        strange, Check("permissions.owner", Status.OK, "the files belong to the user who runs momo")
+    )
+
+
+def _readable(path: Path, mode: int, now: int) -> Check:
+    def shut() -> str:
+        path.chmod(mode)
+        return f"chmod {mode:o} {path}"
+
+    return Check(
+        "permissions.private",
+        Status.FAIL,
+        f"other users may read {path} (mode {now:04o})",
+        f"chmod {mode:o} {path}",
+        remedy=shut,
+    )

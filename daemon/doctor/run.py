@@ -1,0 +1,84 @@
+"""The areas of `momo doctor`: run their checks, and apply safe fixes."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from daemon.doctor import (
+    backup,
+    clock,
+    daemon,
+    database,
+    files,
+    keyring,
+    messages,
+    modem,
+    service,
+    socket,
+    webhooks,
+)
+from daemon.doctor.checks import Check, Status, System, User
+
+AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
+    "daemon": daemon.daemon_checks,
+    "socket": socket.checks,
+    "db": database.database_checks,
+    "disk": files.disk_checks,
+    "clock": clock.checks,
+    "modem": modem.checks,
+    "sim": messages.sim_checks,
+    "parser": messages.parser_checks,
+    "endpoints": webhooks.endpoint_checks,
+    "dns": webhooks.dns_checks,
+    "keyring": keyring.checks,
+    "service": service.service_checks,
+    "timers": service.timer_checks,
+    "backup": backup.checks,
+    "permissions": files.permission_checks,
+    "ledger": database.ledger_checks,
+    "upgrade": daemon.upgrade_checks,
+}
+"""Area name, the first part of its checks' ids, -> function that yields its checks."""
+
+
+def run_checks(
+    system: System, areas: Sequence[str], monotonic: Callable[[], float] | None = None
+) -> list[Check]:
+    """Run the checks of these areas, or of all areas if none is named.
+
+    Args:
+        system: The machine and the shop to check.
+        areas: Keys of `AREAS`.
+        monotonic: Monotonic clock in seconds, to measure each check; None measures nothing.
+    """
+    found = []
+    for area in areas or AREAS:
+        began = 0.0 if monotonic is None else monotonic()
+        for check in AREAS[area](system):
+            if monotonic is None:
+                found.append(check)
+                continue
+            ended = monotonic()
+            found.append(replace(check, ms=round((ended - began) * 1000)))
+            began = ended
+    return found
+
+
+def apply_remedies(checks: Sequence[Check]) -> list[dict[str, str]]:
+    """Apply the safe remedies of the checks that are not ok; return for each id the action, or why it failed."""
+    done = []
+    for check in checks:
+        if check.remedy is None or check.status not in {Status.WARN, Status.FAIL}:
+            continue
+        try:
+            outcome = check.remedy()
+        except OSError as error:
+            outcome = f"failed: {error}"
+        done.append({"id": check.id, "did": outcome})
+    return done
+
+
+def this_user() -> User:
+    """Return the user of this process, who also runs the daemon."""
+    return User(os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))

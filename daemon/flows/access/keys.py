@@ -1,0 +1,181 @@
+"""Create, rotate and revoke API keys (decisions.md section 8); store their last uses once a minute, not with each call."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.core import json_values
+from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
+from daemon.core.access.keys import api_key
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.inputs import Answer, Idempotency
+from daemon.core.model import ApiKey
+from daemon.env import Env
+from daemon.store import idempotency, journal
+from daemon.store.access import api_keys
+from daemon.store.engine import Tx
+from daemon.wire import ErrorCode, Mode, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """Properties of a new key.
+
+    Attributes:
+        expires_at: Microseconds; None means never.
+    """
+
+    name: str
+    mode: Mode
+    kind: KeyKind
+    scopes: frozenset[Scope]
+    expires_at: int | None
+
+
+async def create(
+    env: Env, caller: Caller, new: NewKey, *, claim: Idempotency | None, warnings: list[str]
+) -> Answer:
+    """Create a key and return the 201 answer, the only one that shows the key.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED.
+        Unavailable: The answer cannot be stored for a repeated call, or nothing can be written.
+    """
+    now = env.clock.now_us()
+    text, row = _made(env, new, now)
+
+    def add(tx: Tx) -> Answer:
+        made = _add(tx, row, caller, now)
+        return Answer(
+            201,
+            json_values.success(api_key(made, now), json_values.warnings_meta(warnings), key=text),
+        )
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
+    )
+
+
+async def rotate(
+    env: Env,
+    caller: Caller,
+    key_id: str,
+    overlap_us: int,
+    *,
+    claim: Idempotency | None,
+    warnings: list[str],
+) -> Answer:
+    """Rotate an API key: create one with the same scopes and lifetime, end the old one after the overlap; return 201.
+
+    Raises:
+        Refusal: KEY_NOT_FOUND, also for a key that has ended; IDEMPOTENCY_KEY_REUSED.
+        Unavailable: The answer cannot be stored for a repeated call, or nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Answer:
+        old = api_keys.get(tx, key_id)
+        if old is None:
+            raise Refusal(ErrorCode.KEY_NOT_FOUND)
+        if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
+            raise Refusal(ErrorCode.KEY_NOT_FOUND, "This key has ended; create a new one.")
+        lives_us = None if old.expires_at is None else old.expires_at - old.created_at
+        expires_at = None if lives_us is None else now + lives_us
+        scopes = frozenset(Scope(scope) for scope in json.loads(old.scopes))
+        text, row = _made(
+            env, NewKey(old.name, old.mode, KeyKind(old.kind), scopes, expires_at), now
+        )
+        made = _add(tx, row, caller, now)
+        if overlap_us:
+            api_keys.expire(tx, old.id, now + overlap_us)
+        else:
+            api_keys.revoke(tx, old.id, now)
+        _note(tx, "api_key.rotated", old.id, caller, now)
+        ending = api_keys.get(tx, old.id)
+        assert ending is not None, "keys are never deleted"
+        return Answer(
+            201,
+            json_values.success(
+                api_key(made, now),
+                json_values.warnings_meta(warnings),
+                key=text,
+                previous=api_key(ending, now),
+            ),
+        )
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, claim, now, lambda: job(tx), env.vault)
+    )
+
+
+def _made(env: Env, new: NewKey, now: int) -> tuple[str, dict[str, Any]]:
+    """Return a new key and its row."""
+    text = make_key(new.mode, new.kind, env.entropy.below)
+    parts = parse_key(text)
+    assert parts is not None, "we have just made it"
+    row = {
+        "id": env.new_id(),
+        "name": new.name,
+        "mode": new.mode,
+        "kind": new.kind,
+        "hint": parts.hint,
+        "sha256": hash_key(text),
+        "scopes": json.dumps(sorted(new.scopes)),
+        "created_at": now,
+        "expires_at": new.expires_at,
+        "revoked_at": None,
+        "last_used_at": None,
+        "last_used_from": None,
+    }
+    return text, row
+
+
+def _add(tx: Tx, row: dict[str, Any], caller: Caller, now: int) -> ApiKey:
+    api_keys.add(tx, row)
+    _note(tx, "api_key.created", row["id"], caller, now)
+    made = api_keys.get(tx, row["id"])
+    assert made is not None, "we have just stored it"
+    return made
+
+
+async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:
+    """End a key at once; revoking it again changes nothing.
+
+    Raises:
+        Refusal: KEY_NOT_FOUND.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> ApiKey:
+        key = api_keys.get(tx, key_id)
+        if key is None:
+            raise Refusal(ErrorCode.KEY_NOT_FOUND)
+        if key.revoked_at is None:
+            api_keys.revoke(tx, key_id, now)
+            _note(tx, "api_key.revoked", key_id, caller, now)
+        ended = api_keys.get(tx, key_id)
+        assert ended is not None, "keys are never deleted"
+        return ended
+
+    return await env.store.write(job)
+
+
+def _note(tx: Tx, kind: str, key_id: str, caller: Caller, now: int) -> None:
+    journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data={"key_id": key_id})
+
+
+async def note_key_use(env: Env) -> int:
+    """Write the collected uses; return the number of keys.
+
+    Raises:
+        Unavailable: Nothing was written; the uses are kept for the next call.
+    """
+    taken = env.key_use.take()
+    if not taken:
+        return 0
+    try:
+        await env.store.write(lambda tx: api_keys.used(tx, taken))
+    except Unavailable:
+        env.key_use.put_back(taken)
+        raise
+    return len(taken)

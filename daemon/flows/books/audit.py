@@ -1,0 +1,79 @@
+"""Journal who exported data, read SMS texts (cli.md section 4.9) or compared a network's statement."""
+
+from typing import Any
+
+from daemon.core.access.callers import Caller
+from daemon.env import Env
+from daemon.store import journal
+from daemon.store.books import statement
+from daemon.store.engine import Tx
+from daemon.wire import Mode
+
+
+async def note_export(env: Env, caller: Caller, facts: dict[str, Any]) -> None:
+    """Append `export.made` to the journal.
+
+    Raises:
+        Unavailable: It cannot be written now; then nothing may be exported.
+    """
+    now = env.clock.now_us()
+    await env.store.write(
+        lambda tx: journal.add(
+            tx, type="export.made", mode=Mode.LIVE, at=now, actor=caller.name, data=facts
+        )
+    )
+
+
+async def note_shown(
+    env: Env,
+    caller: Caller,
+    facts: dict[str, Any],
+    *,
+    mode: Mode = Mode.LIVE,
+    message_id: str | None = None,
+) -> None:
+    """Append `messages.shown` to the journal.
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        facts: The query, and the number of texts shown.
+        mode: Mode of a single message; a list has messages of both modes.
+        message_id: The single message; None for a list.
+
+    Raises:
+        Unavailable: It cannot be written now; then no text may be shown.
+    """
+    now = env.clock.now_us()
+    await env.store.write(
+        lambda tx: journal.add(
+            tx,
+            type="messages.shown",
+            mode=mode,
+            at=now,
+            actor=caller.name,
+            message_id=message_id,
+            data=facts,
+        )
+    )
+
+
+async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str, Any]) -> bool:
+    """Append `statement.compared` to the journal; return False if this file was recorded before.
+
+    Raises:
+        Unavailable: It cannot be written now.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> bool:
+        if statement.is_recorded(tx, digest):
+            return False
+        data = {"sha256": digest, **facts}
+        line = journal.Entry(
+            type="statement.compared", mode=Mode.LIVE, at=now, actor=caller.name, data=data
+        )
+        journal.add_immediately(tx, line)
+        return True
+
+    return await env.store.write(job)

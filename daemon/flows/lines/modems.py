@@ -1,0 +1,170 @@
+"""Record a modem and its SIM, rename it, journal its problems, and queue a test SMS."""
+
+from daemon.core import ids
+from daemon.core.access.callers import Caller
+from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.inputs import PhoneIdentity, Source
+from daemon.core.limits import HOUR_US, SECOND_US
+from daemon.core.payments.payer_texts import test_text
+from daemon.env import Env
+from daemon.store import journal, shop
+from daemon.store.engine import Tx
+from daemon.store.lines import devices, sim_pins
+from daemon.store.payments import texts
+from daemon.store.payments.texts import Text
+from daemon.wire import ErrorCode, Mode
+from parsers.read import network_of_imsi
+
+
+async def identify(env: Env, phone: PhoneIdentity) -> Source:
+    """Store phone and SIM and return the source of its messages.
+
+    The SIM is known by its ICCID, else its IMSI, else its slot until the next unplug (decisions.md section 1). The number
+    moves with the SIM. If a phone does not report the ICCID, its SIM is the one that had this IMSI before; and a SIM known
+    only by its IMSI keeps that key when its ICCID is reported for the first time.
+    """
+    now = env.clock.now_us()
+    device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
+    slot_index = phone.slot_index
+    place = f"slot:{device_id}:{slot_index}"
+
+    def job(tx: Tx) -> Source:
+        known = devices.known_sim_key(tx, phone.iccid, phone.imsi)
+        sim_key = known or phone.iccid or (f"imsi:{phone.imsi}" if phone.imsi else place)
+        devices.record_device(
+            tx,
+            device_id=device_id,
+            imei=phone.imei,
+            name=devices.generated_name(phone.manufacturer, phone.model, device_id),
+            manufacturer=phone.manufacturer,
+            model=phone.model,
+            port=phone.port,
+            now=now,
+        )
+        sim, before = devices.record_sim(
+            tx,
+            sim_key=sim_key,
+            iccid=phone.iccid,
+            imsi=phone.imsi,
+            network=network_of_imsi(phone.imsi or ""),
+            device_id=device_id,
+            slot_index=slot_index,
+            now=now,
+        )
+        sim_pins.unlock(tx, device_id)
+        moved = before is not None and (before.device_id, before.slot_index) != (
+            sim.device_id,
+            sim.slot_index,
+        )
+        if before is None or moved:
+            journal.add(
+                tx,
+                type="sim.moved" if moved else "sim.found",
+                mode=Mode.LIVE,
+                at=now,
+                data={
+                    "device_id": device_id,
+                    "slot_index": slot_index,
+                    "network": sim.network,
+                    "from_device_id": None if before is None else before.device_id,
+                },
+            )
+        return Source(sim_key, device_id, slot_index)
+
+    source = await env.store.write(job)
+    env.clock_check.note_opened(source.sim_key, env.clock.boottime())
+    return source
+
+
+async def disconnect(env: Env, device_id: str) -> None:
+    """Record that a phone was disconnected."""
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: devices.mark_device_absent(tx, device_id, now))
+
+
+async def name_modem(env: Env, caller: Caller, device_id: str, name: str) -> None:
+    """Rename a phone; its present name changes nothing.
+
+    Raises:
+        Refusal: DEVICE_NOT_FOUND; VALIDATION_ERROR if another phone has this name.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        device = devices.get(tx, device_id)
+        if device is None or device.forgotten_at is not None:
+            raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
+        if device.name == name:
+            return
+        other = devices.named(tx, name)
+        if other is not None and other.device_id != device_id:
+            raise invalid([FieldError("name", "taken", "another phone has this name")])
+        devices.rename(tx, device_id, name)
+        journal.add(
+            tx,
+            type="modem.named",
+            mode=Mode.LIVE,
+            at=now,
+            actor=caller.name,
+            data={"device_id": device_id, "from": device.name, "to": name},
+        )
+
+    await env.store.write(job)
+
+
+async def note_modem(
+    env: Env, kind: str, device_id: str | None, facts: dict[str, str | int | None]
+) -> None:
+    """Append `modem.<kind>` to the journal.
+
+    Raises:
+        Unavailable: It cannot be written now.
+    """
+    now = env.clock.now_us()
+    data = {"device_id": device_id, **facts}
+    await env.store.write(
+        lambda tx: journal.add(tx, type=f"modem.{kind}", mode=Mode.LIVE, at=now, data=data)
+    )
+
+
+async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) -> Text:
+    """Queue a test SMS on the SIM in a phone, with or without one of the shop's numbers on it.
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        device_id: The phone.
+        number: The recipient, E.164.
+
+    Raises:
+        Refusal: SIM_NOT_FOUND; RATE_LIMITED if the number or the SIM has reached the limit of the settings.
+        Unavailable: Nothing could be written.
+    """
+    now, text_id = env.clock.now_us(), env.new_id()
+
+    def job(tx: Tx) -> Text:
+        here = [sim for sim in devices.sims_in_phones(tx) if sim.device_id == device_id]
+        if not here:
+            raise Refusal(ErrorCode.SIM_NOT_FOUND, "There is no readable SIM in that phone.")
+        owner = shop.get(tx)
+        queued = texts.queue_test(
+            tx,
+            env.texting,
+            text_id,
+            sim_seq=here[0].seq,
+            number=number,
+            body=test_text("momo" if owner is None else owner.name),
+            actor=caller.name,
+            now=now,
+        )
+        if not queued:
+            wait_s = HOUR_US // SECOND_US
+            raise Refusal(
+                ErrorCode.RATE_LIMITED,
+                "This number or this SIM has reached the shop's limit of SMS.",
+                headers={"Retry-After": str(wait_s)},
+                retry_after=wait_s,
+            )
+        return texts.get(tx, text_id)
+
+    return await env.store.write(job)

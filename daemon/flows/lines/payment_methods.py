@@ -1,0 +1,255 @@
+"""Register, move and delete merchant numbers, and assign unplaced payments to them.
+
+Unplaced payments are those that came to a SIM before it had a number (interface.md, Payment methods; decisions.md section 3).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.core import json_values
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Answer, Idempotency
+from daemon.core.limits import CLAIMABLE_SHOWN_MAX
+from daemon.core.lines import line_json
+from daemon.core.lines.readiness import UNPLACED_WINDOW_US
+from daemon.core.model import Payment, PaymentMethod, Sim
+from daemon.core.names import NETWORK_NAMES, national_format, network_of, network_of_number
+from daemon.core.webhooks import routing
+from daemon.env import Env
+from daemon.store import idempotency, journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.lines import devices, payment_methods
+from daemon.store.payments import payments, transactions
+from daemon.store.webhooks import endpoints
+from daemon.store.webhooks.outbox import Outbox
+from daemon.wire import ErrorCode, EventKind, Mode, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A SIM slot of a phone."""
+
+    device_id: str
+    slot_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewMethod:
+    """A valid `POST /v1/payment-methods`: the provider is canonical, the number E.164."""
+
+    provider: str
+    phone_number: str
+    account_name: str
+    merchant_code: str | None = None
+    slot: Slot | None = None
+
+
+async def create(
+    env: Env,
+    caller: Caller,
+    new: NewMethod,
+    *,
+    claim: Idempotency | None,
+    warnings: list[str],
+) -> Answer:
+    """Register a number, on a SIM or on none, and return the 201 answer.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED,
+            IDEMPOTENCY_KEY_REUSED.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, claim, now, lambda: add(tx))
+
+    def add(tx: Tx) -> Answer:
+        existing = payment_methods.with_number(tx, new.provider, new.phone_number)
+        if existing is not None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
+        sim = None if new.slot is None else _free_sim(tx, new.slot, new.provider, None)
+        method = payment_methods.add(
+            tx,
+            {
+                "id": env.new_id(),
+                "provider": new.provider,
+                "phone_number": new.phone_number,
+                "account_name": new.account_name,
+                "merchant_code": new.merchant_code,
+                "sim_seq": None if sim is None else sim.seq,
+                "is_active": True,
+                "line_created_at": None if sim is None else now,
+                "last_payment_at": None,
+                "created_at": now,
+                "updated_at": now,
+                "deleted_at": None,
+            },
+        )
+        assert method is not None, "no other writer comes between our read and our insert"
+        _add_event(tx, "payment_method.created", method, sim, caller, now)
+        meta = json_values.warnings_meta([*warnings, *_other_network(new)])
+        return Answer(201, json_values.success(_record(tx, method), meta))
+
+    return await env.store.write(job)
+
+
+def _other_network(new: NewMethod) -> list[str]:
+    """Return a warning if another network issued the number. It may have been ported, so this is no error."""
+    theirs, ours = network_of_number(new.phone_number), network_of(new.provider)
+    if theirs is None or theirs == ours:
+        return []
+    fact = f"{national_format(new.phone_number)} is in {NETWORK_NAMES[theirs]}'s number range, not in {NETWORK_NAMES[ours]}'s"
+    return [f"{fact}: unless it was ported, check the provider."]
+
+
+async def move(env: Env, caller: Caller, method_id: str, slot: Slot | None) -> dict[str, Any]:
+    """Assign a number to the SIM that is in a slot now, or with None to no SIM; return its record.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        method = payment_methods.get(tx, method_id)
+        if method is None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        sim = None if slot is None else _free_sim(tx, slot, method.provider, method.id)
+        sim_seq = None if sim is None else sim.seq
+        if sim_seq != method.sim_seq:
+            method = payment_methods.place(tx, method.id, sim_seq, now)
+            _add_event(tx, "payment_method.moved", method, sim, caller, now)
+        return _record(tx, method)
+
+    return await env.store.write(job)
+
+
+async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
+    """Delete a number and return its last record. Its payments keep the number.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND, also if it was deleted before.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        if payment_methods.get(tx, method_id) is None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        method = payment_methods.delete(tx, method_id, now)
+        _add_event(tx, "payment_method.deleted", method, None, caller, now)
+        return _record(tx, method)
+
+    return await env.store.write(job)
+
+
+def _free_sim(reader: Reader, slot: Slot, provider: str, method_id: str | None) -> Sim:
+    """Return the SIM in a slot, or refuse if a number of this provider may not be assigned to it."""
+    sim = devices.sim_in_slot(reader, slot.device_id, slot.slot_index)
+    if sim is None:
+        raise Refusal(ErrorCode.SIM_NOT_FOUND)
+    if sim.network is not None and sim.network != network_of(provider):
+        raise Refusal(ErrorCode.NETWORK_MISMATCH, sim_network=sim.network, provider=provider)
+    holder = payment_methods.on_sim(reader, sim.seq)
+    if holder is not None and holder.id != method_id:
+        raise Refusal(
+            ErrorCode.SIM_ALREADY_ASSIGNED,
+            payment_method_id=holder.id,
+            phone_number=holder.phone_number,
+        )
+    return sim
+
+
+def _record(reader: Reader, method: PaymentMethod) -> dict[str, Any]:
+    sim, device = payment_methods.where(reader, method)
+    return line_json.payment_method(method, sim, device)
+
+
+def _add_event(
+    tx: Tx, kind: str, method: PaymentMethod, sim: Sim | None, caller: Caller, now: int
+) -> None:
+    place = None if sim is None else {"device_id": sim.device_id, "slot_index": sim.slot_index}
+    journal.add(
+        tx,
+        type=kind,
+        mode=Mode.LIVE,
+        at=now,
+        actor=caller.name,
+        data={"payment_method_id": method.id, "provider": method.provider, "sim": place},
+    )
+
+
+async def claim_unplaced(
+    env: Env,
+    caller: Caller,
+    method_id: str,
+    *,
+    dry_run: bool,
+    claim: Idempotency | None = None,
+    warnings: Sequence[str] = (),
+) -> Answer:
+    """Set the number of the unplaced payments of the last 30 days on the number's own SIM and network.
+
+    Nothing is forwarded: the merchant replays the window. Payments that have a number are not changed. Endpoints that
+    got one as unplaced and subscribe to `transaction.updated` get that event.
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        method_id: The number.
+        dry_run: Only count; list the payments to callers that may read transactions.
+        claim: The caller's idempotency key.
+        warnings: Further warnings for the answer's `meta`.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM, IDEMPOTENCY_KEY_REUSED.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, claim, now, lambda: place(tx))
+
+    def place(tx: Tx) -> Answer:
+        method = payment_methods.get(tx, method_id)
+        if method is None:
+            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        sim, _device = payment_methods.where(tx, method)
+        if sim is None:
+            raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
+        since = now - UNPLACED_WINDOW_US
+        count, first, last = payments.unplaced(tx, sim.sim_key, method.provider, since)
+        if count and not dry_run:
+            claimed = payments.claim(tx, sim.sim_key, method.provider, since, method.id)
+            if routing.subscribed(endpoints.in_use(tx, Mode.LIVE), EventKind.UPDATED):
+                for before, after in claimed:
+                    _notify_receivers(tx, env.outbox, before, after, now)
+            journal.add(
+                tx,
+                type="payment_method.claimed",
+                mode=Mode.LIVE,
+                at=now,
+                actor=caller.name,
+                data={"payment_method_id": method.id, "payments": count},
+            )
+        body = line_json.claim_result(count, first, last, dry_run=dry_run)
+        if dry_run and caller.may(Scope.TRANSACTIONS_READ):
+            body |= _named(tx, sim.sim_key, method.provider, since)
+        meta = json_values.warnings_meta(warnings)
+        return Answer(200, json_values.dump(body if meta is None else {**body, "meta": meta}))
+
+    return await env.store.write(job)
+
+
+def _named(tx: Tx, sim_key: str, provider: str, since: int) -> json_values.Json:
+    """Return the totals of the payments, and the first of them."""
+    return line_json.claimable_details(
+        payments.unplaced_amounts(tx, sim_key, provider, since),
+        payments.unplaced_first(tx, sim_key, provider, since, CLAIMABLE_SHOWN_MAX),
+    )
+
+
+def _notify_receivers(tx: Tx, outbox: Outbox, before: Payment, after: Payment, now: int) -> None:
+    transaction = transactions.paid_by(tx, after.id)
+    if transaction is not None:
+        outbox.update(tx, transaction, after, now, before=(transaction, before))

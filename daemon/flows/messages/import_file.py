@@ -1,0 +1,212 @@
+"""Import of messages from a file, such as the backup of an old phone, as history of the SIM that holds the line now.
+
+They are processed like all messages: encoded as the network would have sent them, stored raw and read by the same wordings;
+`daemon.steps.imported_message` has the limits for files. Only messages from the senders of the line's network are stored, so
+no private messages. A repeated message is stored once. One call is one write transaction over a few messages.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from enum import StrEnum
+from typing import Final
+
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal
+from daemon.core.inputs import ReadPart, Source
+from daemon.core.limits import SECOND_US
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
+from daemon.modem.codec import pdu as codec
+from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.modem.codec.pdu_fields import Deliver
+from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
+from daemon.steps.process_message import process_message, sender_doubts, store_part
+from daemon.store import journal
+from daemon.store.engine import Tx
+from daemon.store.lines import payment_methods
+from daemon.wire import ErrorCode, MessageState, Mode
+from parsers.phone import read_phone
+from parsers.times import from_us
+
+BATCH: Final = 50
+"""Messages in one database transaction; other writers wait for it, so it is short."""
+STORAGE: Final = "FILE"
+"""Used as name of the phone's storage."""
+
+
+class ImportResult(StrEnum):
+    """Result for one entry."""
+
+    NEW = "new"
+    KNOWN = "known"
+    """It was stored before, or a known payment has its transaction ID."""
+    OTHER_SENDER = "other_sender"
+    """Not from a sender of the line's network: not stored."""
+    UNREADABLE = "unreadable"
+    """Not a possible SMS, or the codec cannot read it: not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message of the file: a PDU as stored in a phone, or its sender, text and time.
+
+    Attributes:
+        sent_at: Microseconds; the service centre's time if the file has it.
+        pdu: Hex, with its SMSC; the other members are empty then.
+    """
+
+    sender: str = ""
+    text: str = ""
+    sent_at: int = 0
+    smsc: str | None = None
+    pdu: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedEntry:
+    """Result for one entry, with the `state` of a stored message or the reason (`why`) for one that was not stored."""
+
+    fate: ImportResult
+    state: MessageState | None = None
+    message_id: str | None = None
+    why: str = ""
+
+
+class _Undone(Exception):
+    def __init__(self, taken: Sequence[ImportedEntry]) -> None:
+        super().__init__("dry run")
+        self.taken = taken
+
+
+_Job = Callable[[Tx, Sequence[Entry]], Sequence[ImportedEntry]]
+
+
+async def import_messages(
+    env: Env, caller: Caller, line: str, entries: Sequence[Entry], *, dry_run: bool
+) -> Sequence[ImportedEntry]:
+    """Import one batch and return the result for each entry.
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        line: One of the shop's numbers (E.164), or a payment method's id.
+        entries: Up to `BATCH`.
+        dry_run: Process it, and roll back.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM.
+        Unavailable: Nothing could be written.
+    """
+    times = env.times()
+
+    def job(tx: Tx, some: Sequence[Entry]) -> Sequence[ImportedEntry]:
+        taken = _take_all(_context(env, tx, line, times), some)
+        if dry_run:
+            raise _Undone(taken)
+        fates = Counter(str(one.fate) for one in taken)
+        if fates[ImportResult.NEW]:
+            journal.add(
+                tx,
+                type="messages.imported",
+                mode=Mode.LIVE,
+                at=times.wall_us,
+                actor=caller.name,
+                data={"line": line, **fates},
+            )
+        return taken
+
+    try:
+        return await env.store.write(lambda tx: job(tx, entries))
+    except _Undone as undone:
+        return undone.taken
+    except INTERNAL_ERRORS:
+        return await _one_by_one(env, entries, job)
+
+
+async def _one_by_one(env: Env, entries: Sequence[Entry], job: _Job) -> Sequence[ImportedEntry]:
+    """Import each entry alone: one that causes an internal error must not stop the others."""
+    found: list[ImportedEntry] = []
+    for entry in entries:
+
+        def alone(tx: Tx, entry: Entry = entry) -> Sequence[ImportedEntry]:
+            return job(tx, [entry])
+
+        try:
+            found += await env.store.write(alone)
+        except _Undone as undone:
+            found += undone.taken
+        except INTERNAL_ERRORS as fault:
+            found.append(
+                ImportedEntry(
+                    ImportResult.UNREADABLE, why=f"an error in momo: {type(fault).__name__}"
+                )
+            )
+    return found
+
+
+def _context(env: Env, tx: Tx, line: str, times: Times) -> Context:
+    number = read_phone(line)
+    found = (
+        method
+        for method in payment_methods.in_use(tx)
+        if line == method.id or (number is not None and number == method.phone_number)
+    )
+    method = next(found, None)
+    if method is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    sim, _device = payment_methods.where(tx, method)
+    if sim is None:
+        raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
+    context = Context.open(env, tx, Source(sim.sim_key, sim.device_id, sim.slot_index), times)
+    return replace(context, imported=True)
+
+
+def _take_all(context: Context, entries: Sequence[Entry]) -> list[ImportedEntry]:
+    return [_take(context, entry) for entry in entries]
+
+
+def _take(context: Context, entry: Entry) -> ImportedEntry:
+    try:
+        pdus = (entry.pdu,) if entry.pdu is not None else _pdus(entry)
+    except ValueError as problem:
+        return ImportedEntry(ImportResult.UNREADABLE, why=str(problem))
+    first = codec.decode(pdus[0])
+    if not isinstance(first, Deliver):
+        return ImportedEntry(ImportResult.UNREADABLE, why="not a received SMS")
+    if sender_doubts(context, first):
+        return ImportedEntry(ImportResult.OTHER_SENDER)
+    last: ImportedEntry = ImportedEntry(ImportResult.KNOWN)
+    for slot, pdu in enumerate(pdus, 1):
+        octets = bytes.fromhex(pdu)
+        part = ReadPart(STORAGE, slot, len(octets) - 1 - octets[0], pdu)
+        taken = store_part(context, part)
+        if isinstance(taken, JoinedMessage):
+            state = process_message(context, taken)
+            fate = ImportResult.KNOWN if state is MessageState.DUPLICATE else ImportResult.NEW
+            last = ImportedEntry(fate, state, taken.message_id)
+        elif taken is not None:
+            last = ImportedEntry(ImportResult.NEW, MessageState.INCOMPLETE, taken.message_id)
+    return last
+
+
+def _pdus(entry: Entry) -> tuple[str, ...]:
+    """Encode a message as the network would have sent it; the same message always gives the same PDUs.
+
+    Raises:
+        ValueError: It cannot be encoded as an SMS.
+    """
+    at = entry.sent_at // SECOND_US
+    content = "\0".join((entry.sender, str(at), entry.text))
+    reference = int.from_bytes(hashlib.sha256(content.encode()).digest()[:2], "big")
+    smsc = None if entry.smsc is None else read_phone(entry.smsc)
+    return encode_deliver(
+        entry.sender,
+        entry.text,
+        from_us(at * SECOND_US).astimezone(UTC),
+        smsc=smsc,
+        reference=reference,
+        width=16,
+    )

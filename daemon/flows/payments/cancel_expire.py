@@ -1,0 +1,180 @@
+"""Cancel an unpaid transaction; expire overdue transactions and old idempotent answers; close suggestions that lapsed.
+
+Nothing expires while our clock is in doubt: a machine that starts in the wrong year must not end transactions. While the
+clock is unconfirmed, the lower bound of the time is used (`Times`).
+"""
+
+from functools import partial
+from typing import Final
+
+from daemon.core import ids, json_values, limits
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Answer, CallMeta
+from daemon.core.limits import EXPIRE_BATCH, IDEMPOTENCY_US, LATE_WINDOW_US, PRUNE_BATCH
+from daemon.core.model import Review, Transaction
+from daemon.core.payments import transaction_json
+from daemon.core.payments.suggestions import TRANSACTION_AFTER_US
+from daemon.env import Env
+from daemon.steps import settle
+from daemon.store import idempotency, journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.payments import payments, reviews, suggestions, transactions
+from daemon.wire import ErrorCode, ReviewReason, TransactionStatus
+
+BATCH: Final = 100
+"""Reviews read at once."""
+
+
+async def cancel(
+    env: Env, caller: Caller, reference: str, *, reason: str | None, meta: CallMeta
+) -> Answer:
+    """Cancel a transaction that is PENDING or EXPIRED; one that is already cancelled is left unchanged.
+
+    Its code is not reused for 30 days. A payment that still comes with it is held for review (`cancelled_request`).
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        reference: The transaction.
+        reason: Free text for the journal.
+        meta: Metadata of the call.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND; TRANSACTION_NOT_CANCELLABLE if it is paid, under review, or the holder of a
+            payment without a request.
+        Unavailable: Nothing could be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, meta.idempotency, now, lambda: give_up(tx))
+
+    def give_up(tx: Tx) -> Answer:
+        request = _own_transaction(tx, caller, reference)
+        cancelled = transactions.cancel(tx, request.id, now)
+        warnings: tuple[str, ...] = ()
+        if cancelled is None:
+            if request.status is not TransactionStatus.CANCELLED:
+                raise Refusal(
+                    ErrorCode.TRANSACTION_NOT_CANCELLABLE, transaction_status=request.status
+                )
+            warnings = ("It was cancelled before; nothing was changed.",)
+            cancelled = request
+        else:
+            transactions.reserve_code_until(tx, cancelled, now + limits.CODE_REST_US)
+            transactions.unindex_names(tx, cancelled.id)
+            journal.add(
+                tx,
+                type="transaction.cancelled",
+                mode=cancelled.mode,
+                at=now,
+                actor=caller.name,
+                transaction_id=cancelled.id,
+                data={} if reason is None else {"reason": reason},
+            )
+        body = json_values.success(
+            transaction_json.single(cancelled, None, now), meta.as_json(*warnings)
+        )
+        return Answer(200, body)
+
+    return await env.store.write(job)
+
+
+def _own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
+    transaction_id = ids.split_reference(reference)
+    found = None
+    if transaction_id is not None:
+        found = transactions.get(tx, transaction_id, caller.mode)
+    if found is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    return found
+
+
+async def expire(env: Env) -> int:
+    """Mark overdue transactions EXPIRED; return their number. Reads show them as EXPIRED before this runs."""
+    times = env.times()
+    if times.doubt is not None:
+        return 0
+    now, sure = times.wall_us, times.lower_bound_us
+    outbox = env.outbox
+
+    def job(tx: Tx) -> int:
+        overdue = transactions.expire_due(tx, sure, EXPIRE_BATCH)
+        for transaction in overdue:
+            settle.record_expiry(tx, outbox, transaction, now)
+        return len(overdue)
+
+    total = 0
+    while (expired := await env.store.write(job)) > 0:
+        total += expired
+        if expired < EXPIRE_BATCH:
+            break
+    await env.store.write(lambda tx: idempotency.prune(tx, sure - IDEMPOTENCY_US, PRUNE_BATCH))
+    await env.store.write(lambda tx: transactions.prune_names(tx, sure))
+    return total
+
+
+async def drop_suggestions(env: Env) -> int:
+    """Close such reviews and return their number; each payment stays with its holder.
+
+    A transaction created up to `REQUEST_AFTER_US` after a payment can be suggested, so reviews stay open for that time.
+
+    Raises:
+        Unavailable: Nothing could be written.
+    """
+    times = env.times()
+    if times.doubt is not None:
+        return 0
+    now, sure = times.wall_us, times.lower_bound_us
+    dropped, after = 0, 0
+    while True:
+        found, idle = await env.store.read(partial(_lapsed, now=sure, after=after))
+        if idle:
+            dropped += await env.store.write(partial(_close, idle=idle, now=now))
+        if len(found) < BATCH:
+            return dropped
+        after = found[-1].seq
+
+
+def _lapsed(reader: Reader, now: int, after: int) -> tuple[list[Review], list[Review]]:
+    """Return the next reviews that no new transaction can answer, and those of them that no existing one can answer."""
+    found = reviews.open_of_reason(
+        reader,
+        ReviewReason.NEAR_MISS,
+        created_before=now - TRANSACTION_AFTER_US,
+        after=after,
+        limit=BATCH,
+    )
+    return found, [review for review in found if _is_idle(reader, review, now)]
+
+
+def _is_idle(reader: Reader, review: Review, now: int) -> bool:
+    """Return whether every suggested transaction is paid, cancelled, or expired for longer than the late window."""
+    assert review.payment_id is not None, "only a payment nearly names a transaction"
+    payment = payments.get(reader, review.payment_id)
+    assert payment is not None, "a review's payment is a payment"
+    found = suggestions.suggestions(reader, payment)
+    return all((one.request.expires_at or 0) <= now - LATE_WINDOW_US for one in found)
+
+
+def _close(tx: Tx, idle: list[Review], now: int) -> int:
+    closed = 0
+    for review in idle:
+        # A new transaction or an operator's decision may have come since it was read.
+        if _is_idle(tx, review, now) and reviews.close(
+            tx, review.id, "superseded", by="momo", now=now
+        ):
+            closed += 1
+            holder = transactions.paid_by(tx, review.payment_id or "")
+            journal.add(
+                tx,
+                type="review.superseded",
+                mode=review.mode,
+                at=now,
+                transaction_id=None if holder is None else holder.id,
+                payment_id=review.payment_id,
+                message_id=review.message_id,
+                data={"review_id": review.id, "reason": review.reason},
+            )
+    return closed

@@ -1,0 +1,220 @@
+"""Create a transaction: a reference, an unused payment code and a checkout address (interface.md, Transactions)."""
+
+from typing import Any
+
+from daemon.core import ids, json_values, limits
+from daemon.core.access.callers import Caller, CallerKind
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
+from daemon.core.inputs import Answer, Idempotency, InitializeRequest
+from daemon.core.model import Payment, Transaction
+from daemon.core.payments import matching, transaction_json
+from daemon.core.payments.checkout import NOT_PUBLIC
+from daemon.core.upkeep.clock_check import Times
+from daemon.core.upkeep.disk_space import SpaceStep
+from daemon.env import Env
+from daemon.runtime.system import Entropy
+from daemon.steps import settle
+from daemon.steps.suggest import suggest_earlier_payments
+from daemon.store import idempotency as answers
+from daemon.store import journal
+from daemon.store.engine import Tx
+from daemon.store.payments import payments, texts, transactions
+from daemon.wire import ErrorCode, Mode, TransactionStatus
+from parsers import svc_code
+from parsers.money import render
+
+_OPEN = (TransactionStatus.PENDING, TransactionStatus.MANUAL_REVIEW)
+"""Only in these states does a transaction keep others from expecting the same transaction ID."""
+
+
+async def initialize(
+    env: Env,
+    caller: Caller,
+    request: InitializeRequest,
+    *,
+    request_id: str,
+    idempotency: Idempotency | None,
+) -> Answer:
+    """Create a transaction and return the 201 answer, or the stored one of an identical earlier call.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED, TRANSACTION_ID_ALREADY_USED, VALIDATION_ERROR.
+        Unavailable: Nothing could be written, the database is damaged, or the rest of the disk is reserved for payments.
+    """
+    times = env.times()
+    now = times.wall_us
+
+    def job(tx: Tx) -> Answer:
+        return answers.once(tx, idempotency, now, lambda: create(tx))
+
+    def create(tx: Tx) -> Answer:
+        env.refuse_if_damaged()
+        if env.disk.room is SpaceStep.FULL:
+            raise Unavailable(
+                "the disk is nearly full and the rest is reserved for payments; free some space and momo continues by itself",
+                60,
+            )
+        mode = caller.mode or Mode.LIVE
+        waiting = _payment_expected(tx, env, mode, request, times)
+        transaction = _add(tx, env, caller, request, mode, times)
+        # A customer who has paid already needs no code.
+        texted = waiting is None and texts.queue_code(tx, env.texting, env.new_id, transaction, now)
+        body = json_values.success(
+            transaction_json.initialized(
+                transaction,
+                checkout_url=env.checkout_url(str(transaction.public_slug)),
+                payer_sms_sent=texted,
+            ),
+            meta=_meta(env, request_id, idempotency),
+        )
+        if waiting is not None:
+            _settle_expected(tx, env, transaction, waiting, now)
+        else:
+            suggest_earlier_payments(tx, env, transaction, now)
+        return Answer(201, body)
+
+    return await env.store.write(job)
+
+
+def _add(
+    tx: Tx, env: Env, caller: Caller, request: InitializeRequest, mode: Mode, times: Times
+) -> Transaction:
+    now = times.wall_us
+    entropy = env.entropy
+    transaction_id = ids.time_ordered(env.new_id(), now)
+    expires_at = now + request.expires_in_hours * limits.HOUR_US
+    row: dict[str, Any] = {
+        "id": transaction_id,
+        "mode": mode,
+        "origin": "request",
+        "status": "PENDING",
+        "svc_code": _draw_code(entropy),
+        "public_slug": ids.public_slug(entropy.bytes(16)),
+        "expected_minor": request.amount_minor,
+        "currency": request.currency,
+        "phone_number": request.phone_number,
+        "customer_name": request.customer_name,
+        "description": request.description,
+        "webhook_url": request.webhook_url,
+        "redirect_url": request.redirect_url,
+        "client_reference": request.client_reference,
+        "meta": request.meta,
+        "expected_telco_transaction_id": request.expected_telco_transaction_id,
+        "expected_payer_phone": request.expected_payer_phone,
+        "expected_payer_name": request.expected_payer_name,
+        "send_sms_to_payer": request.send_sms_to_payer,
+        "created_with": created_with(caller),
+        "created_at": now,
+        "expires_at": expires_at,
+        "late": False,
+        "rejected": False,
+    }
+    transaction = _with_code(tx, env, transactions.add(tx, row), times.lower_bound_us)
+    env.clock_check.note_created(transaction_id, times)
+    transactions.index_names(tx, transaction)
+    journal.add(
+        tx,
+        type="transaction.created",
+        mode=mode,
+        at=now,
+        actor=caller.name,
+        transaction_id=transaction_id,
+        data={"expected_minor": request.amount_minor, "currency": request.currency},
+    )
+    return transaction
+
+
+def _with_code(tx: Tx, env: Env, request: Transaction, now: int) -> Transaction:
+    """Reserve the code of a new transaction; draw again while the drawn code is in use."""
+    assert request.expires_at is not None
+    free_at = request.expires_at + limits.LATE_WINDOW_US + limits.CODE_REST_US
+    for _draw in range(limits.CODE_DRAWS_MAX):
+        assert request.svc_code is not None
+        if transactions.claim_code(tx, request.mode, request.svc_code, request.id, free_at, now):
+            return request
+        request = transactions.change_code(tx, request.id, _draw_code(env.entropy))
+    raise AssertionError("no free payment code was found in 64 draws")
+
+
+def created_with(caller: Caller) -> str:
+    """Return the kind of caller that created a transaction, for the access check of `by-client-ref`."""
+    if caller.kind is not CallerKind.KEY:
+        return "session"
+    return "publishable" if caller.publishable else "secret"
+
+
+def _draw_code(entropy: Entropy) -> str:
+    return svc_code.make_code(entropy.below)
+
+
+def _payment_expected(
+    tx: Tx, env: Env, mode: Mode, request: InitializeRequest, times: Times
+) -> Payment | None:
+    """Return an unused payment that already has the network ID that this transaction names in advance.
+
+    Raises:
+        Refusal: The payment with this ID already paid a transaction, or another open transaction expects the ID.
+    """
+    telco_id = request.expected_telco_transaction_id
+    if telco_id is None:
+        return None
+    overdue = None
+    if times.doubt is None:
+        overdue = transactions.expire_overdue_expecting(tx, mode, telco_id, times.lower_bound_us)
+    if overdue is not None:
+        settle.record_expiry(tx, env.outbox, overdue, times.wall_us)
+    other = transactions.expecting(tx, mode, telco_id)
+    if other is not None and other.status in _OPEN:
+        raise invalid(
+            [
+                FieldError(
+                    "expected_telco_transaction_id",
+                    "already_expected",
+                    "another open transaction already expects this transaction ID",
+                )
+            ]
+        )
+    found = payments.with_telco_id(tx, mode, telco_id)
+    unused = [payment for payment in found if payment.standing != "used"]
+    if found and not unused:
+        expected = render(request.amount_minor, request.currency)
+        raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED, expected_amount=expected)
+    fresh = [
+        payment
+        for payment in unused
+        if payment.stored_at > times.wall_us - limits.EXPECTED_ID_LOOKBACK_US
+        and payment.reversed_at is None
+        and not payment.historical
+    ]
+    return fresh[0] if len(fresh) == 1 else None
+
+
+def _settle_expected(
+    tx: Tx, env: Env, transaction: Transaction, payment: Payment, now: int
+) -> None:
+    """Match an earlier payment to the new transaction that names its ID, by the usual rules."""
+    decision = matching.match(
+        payment,
+        [],
+        transaction,
+        late_policy=env.config.transactions.late_policy,
+        approved=payments.approved_numbers(tx, payment, [transaction]),
+    )
+    if isinstance(decision, matching.Verify):
+        how = settle.Settlement(
+            decision.verdict,
+            decision.matched_by,
+            decision.late,
+            payer_known_by=decision.payer_known_by,
+        )
+        settle.verify(tx, env.outbox, transaction, payment, how, now)
+
+
+def _meta(env: Env, request_id: str, claim: Idempotency | None) -> dict[str, Any]:
+    meta: dict[str, Any] = {
+        "request_id": request_id,
+        "idempotency_key": None if claim is None else claim.key,
+    }
+    if not env.config.http.public_base_url:
+        meta["warnings"] = [NOT_PUBLIC]
+    return meta

@@ -1,0 +1,132 @@
+"""Reconcile: match a payment to a transaction by the network ID (interface.md, reconcile; order as in decisions.md)."""
+
+from daemon.core import ids, json_values, limits
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
+from daemon.core.model import Payment, Transaction
+from daemon.core.payments import transaction_json
+from daemon.env import Env
+from daemon.steps import settle
+from daemon.store import idempotency as answers
+from daemon.store.engine import Tx
+from daemon.store.payments import payments, transactions
+from daemon.wire import ErrorCode
+from parsers.money import render
+from parsers.reading import normalize_telco_id
+
+
+async def reconcile(
+    env: Env,
+    caller: Caller,
+    reference: str,
+    request: ReconcileRequest,
+    *,
+    request_id: str,
+    idempotency: Idempotency | None,
+) -> Answer:
+    """Match a payment to a transaction by the ID from the customer's confirmation; 200 means it was matched.
+
+    Raises:
+        Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS,
+            NO_MATCHING_TRANSACTION, TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH.
+        Unavailable: Nothing could be written, or the database is damaged.
+    """
+    now = env.clock.now_us()
+    telco_id = normalize_telco_id(request.transaction_id)
+
+    def job(tx: Tx) -> Answer | Refusal:
+        try:
+            return answers.once(tx, idempotency, now, lambda: match(tx))
+        except Refusal as refusal:
+            if refusal.code is not ErrorCode.NO_MATCHING_TRANSACTION:
+                raise
+            # The miss is counted in this database transaction, so it must commit.
+            return refusal
+
+    def match(tx: Tx) -> Answer:
+        env.refuse_if_damaged()
+        transaction = settle.payable_transaction(tx, reference, caller.mode)
+        _guard(tx, env, transaction, telco_id, now)
+        payment = _payment(tx, transaction, telco_id, request, now)
+        _same_amount(request, payment)
+        decision = settle.OperatorDecision(
+            ids.reconciliation_id(env.entropy.bytes(16)),
+            caller.name,
+            "reconcile",
+            claimed_minor=request.amount_minor,
+            notes=request.notes,
+        )
+        verified, verdict = settle.verify_by_operator(
+            tx, env.outbox, transaction, payment, decision, now
+        )
+        body = json_values.success(
+            transaction_json.reconciliation(
+                reconciliation_id=decision.reconciliation_id,
+                transaction_id=request.transaction_id,
+                transaction=verified,
+                payment=payment,
+                verdict=verdict,
+            ),
+            meta={"request_id": request_id},
+        )
+        return Answer(200, body)
+
+    result = await env.store.write(job)
+    if isinstance(result, Refusal):
+        raise result
+    return result
+
+
+def _guard(tx: Tx, env: Env, transaction: Transaction, telco_id: str, now: int) -> None:
+    """Refuse further new IDs after too many distinct unknown ones, to stop guessing; IDs tried before are still allowed."""
+    tried = transactions.misses_since(tx, transaction.id, now - limits.MISS_WINDOW_US)
+    if len(tried) < env.config.limits.reconcile_misses_15min or telco_id in tried:
+        return
+    retry_after_s = -(-(min(tried.values()) + limits.MISS_WINDOW_US - now) // limits.SECOND_US)
+    raise Refusal(
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        "Too many different transaction IDs were tried for this transaction.",
+        headers={"Retry-After": str(retry_after_s)},
+        retry_after=retry_after_s,
+    )
+
+
+def _payment(
+    tx: Tx, transaction: Transaction, telco_id: str, request: ReconcileRequest, now: int
+) -> Payment:
+    """Return the only unused payment with the ID."""
+    found = [
+        payment
+        for payment in payments.with_telco_id(tx, transaction.mode, telco_id)
+        if payment.currency == transaction.currency and request.provider in (None, payment.provider)
+    ]
+    usable = [payment for payment in found if payment.reversed_at is None]
+    if not usable:
+        transactions.add_miss(tx, transaction.id, telco_id, now, now - limits.MISS_WINDOW_US)
+        if found:
+            raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION, reason="reversed")
+        raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION)
+    unused = [payment for payment in usable if payment.standing != "used"]
+    if not unused:
+        user = transactions.paid_by(tx, usable[0].id)
+        raise Refusal(
+            ErrorCode.TRANSACTION_ID_ALREADY_USED,
+            expected_amount=render(transaction.expected_minor or 0),
+            used_by_reference=None if user is None else user.reference,
+        )
+    if len(unused) > 1:
+        raise Refusal(
+            ErrorCode.AMBIGUOUS_TRANSACTION_ID,
+            providers=sorted(payment.provider for payment in unused),
+        )
+    return unused[0]
+
+
+def _same_amount(request: ReconcileRequest, payment: Payment) -> None:
+    if request.amount_minor is not None and request.amount_minor != payment.amount_minor:
+        raise Refusal(
+            ErrorCode.AMOUNT_MISMATCH,
+            claimed_amount=render(request.amount_minor),
+            matched_amount=render(payment.amount_minor),
+        )

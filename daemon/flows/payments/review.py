@@ -1,0 +1,295 @@
+"""Approve and reject reviews (decisions.md section 4, Reviews)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from daemon.core import ids, json_values
+from daemon.core.access.callers import Caller
+from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.inputs import Answer, CallMeta, Source
+from daemon.core.model import Message, Payment, Review, Transaction
+from daemon.core.payments import review_json, transaction_json
+from daemon.core.payments.matching import VERIFIED
+from daemon.core.payments.reviews import NEEDS_PASSWORD
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
+from daemon.steps import confirmed_wordings, settle
+from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
+from daemon.steps.context import Context
+from daemon.steps.judge import accept_reversal, apply_decision, release_waiting
+from daemon.steps.rejudge import rejudge_held
+from daemon.store import idempotency, journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.messages import messages
+from daemon.store.messages.confirmations import Confirmed
+from daemon.store.payments import payments, review_evidence, reviews, transactions
+from daemon.wire import ErrorCode, Mode, ReviewReason
+from parsers.reading import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Inputs of an approval.
+
+    Attributes:
+        reference: The transaction to pay; None means the one of the review.
+        notes: Notes for the journal.
+        confirmed: The account password was checked.
+    """
+
+    reference: str | None = None
+    notes: str | None = None
+    confirmed: bool = False
+
+
+async def needs_password(env: Env, caller: Caller, review_id: str, meta: CallMeta) -> bool:
+    """Return whether approving needs the account password; not if the review was decided or the call answered before."""
+
+    def look(reader: Reader) -> bool:
+        review = reviews.get(reader, review_id, caller.mode)
+        claim = meta.idempotency
+        answered = claim is not None and idempotency.find(reader, claim)
+        return (
+            review is not None
+            and review.state == reviews.OPEN
+            and review.reason in NEEDS_PASSWORD
+            and not answered
+        )
+
+    return await env.store.read(look)
+
+
+async def approve(
+    env: Env, caller: Caller, review_id: str, approval: Approval, *, meta: CallMeta
+) -> Answer:
+    """Approve a review: the payment pays the named transaction, else the one it was held for, else none.
+
+    A payment without a transaction gets a holder and is forwarded. A held message becomes a payment now.
+
+    Raises:
+        Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED, INVALID_PASSWORD, NETWORK_MISMATCH, PAYMENT_REVERSED, and as
+            for reconcile: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, NO_MATCHING_TRANSACTION,
+            TRANSACTION_ID_ALREADY_USED.
+        Unavailable: Nothing could be written, or the database is damaged.
+    """
+    times = env.times()
+    now = times.wall_us
+    confirmed: list[Confirmed] = []
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+
+    def decide(tx: Tx) -> Answer:
+        review = _open(tx, env, caller, review_id)
+        if review.reason in NEEDS_PASSWORD and not approval.confirmed:
+            raise Refusal(ErrorCode.INVALID_PASSWORD, "The account password is needed for this.")
+        held = _held(tx, env, review, times)
+        if held is not None and held.is_reversal:
+            return take_back(tx, review, held)
+        transaction = _transaction(tx, review, approval.reference)
+        payment = payment_to_approve(tx, env, review, transaction, now)
+        reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=approval.notes)
+        confirmed.extend(_confirmed_wording(tx, env, review, held, caller.name, now))
+        if held is not None and (transaction is None or transaction.id != review.transaction_id):
+            release_waiting(held.context, review, actor=caller.name)
+        if transaction is None:
+            outcome = _keep(tx, env, payment, rejected=False, now=now)
+        else:
+            approved = ApprovedPayment(review, transaction, payment, caller.name, now)
+            outcome = _verify(tx, env, approved, approval.notes)
+        if held is not None:
+            apply_decision(held.context, review.message_id, genuine=True)
+        _journal(tx, review.id, outcome, payment)
+        return _answer(tx, review, outcome, payment, meta, now)
+
+    def take_back(tx: Tx, review: Review, held: _Held) -> Answer:
+        """Approve a reversal: the payment that it names is reversed."""
+        if approval.reference is not None:
+            raise invalid(
+                [FieldError("reference", "invalid", "a reversal is approved without a reference")]
+            )
+        reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=approval.notes)
+        payment = accept_reversal(held.context, held.message)
+        apply_decision(held.context, review.message_id, genuine=True)
+        outcome = None if payment is None else transactions.paid_by(tx, payment.id)
+        _journal(tx, review.id, outcome, payment)
+        return _answer(tx, review, outcome, payment, meta, now)
+
+    answer = await env.store.write(job)
+    await _judge_again(env, confirmed, times)
+    return answer
+
+
+def _verify(tx: Tx, env: Env, approved: ApprovedPayment, notes: str | None) -> Transaction:
+    """Verify the transaction with the payment, as the operator decided."""
+    learn_from_approval(tx, env, approved)
+    reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
+    decision = settle.OperatorDecision(reconciliation_id, approved.by, "review", notes=notes)
+    return settle.verify_by_operator(
+        tx, env.outbox, approved.transaction, approved.payment, decision, approved.at
+    )[0]
+
+
+async def _judge_again(env: Env, confirmed: Iterable[Confirmed], times: Times) -> None:
+    """Judge the messages held for the same wordings again, now that the wordings are confirmed."""
+    for wording in confirmed:
+        after: int | None = 0
+        while after is not None:
+            after = await env.store.write(
+                partial(rejudge_held, env=env, row=wording, times=times, after=after)
+            )
+
+
+async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: CallMeta) -> Answer:
+    """Reject a payment: keep it without a transaction and do not forward it; a held message becomes no payment.
+
+    The transaction that it was held for waits for its payment again. Reconcile can still use the payment.
+
+    Raises:
+        Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED.
+        Unavailable: Nothing could be written, or the database is damaged.
+    """
+    times = env.times()
+    now = times.wall_us
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+
+    def decide(tx: Tx) -> Answer:
+        review = _open(tx, env, caller, review_id)
+        reviews.close(tx, review.id, "rejected", by=caller.name, now=now, notes=notes)
+        payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
+        outcome = None
+        if payment is None:
+            messages.mark_rejected(tx, review.message_id)
+            held_message = _held(tx, env, review, times)
+            assert held_message is not None, "a review without a payment is about its message"
+            release_waiting(held_message.context, review, actor=caller.name)
+            apply_decision(held_message.context, review.message_id, genuine=False)
+        else:
+            held = transactions.holding(tx, payment.id)
+            if held is not None:
+                settle.release(tx, held, payment.message_id, payment.id, actor=caller.name, now=now)
+            outcome = _keep(tx, env, payment, rejected=True, now=now)
+        _journal(tx, review.id, outcome, payment)
+        return _answer(tx, review, outcome, payment, meta, now)
+
+    return await env.store.write(job)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A held message that has not become a payment, and the context of its SIM."""
+
+    message: Message
+    context: Context
+
+    @property
+    def is_reversal(self) -> bool:
+        """Whether it is a reversal: approving it creates no payment but takes one back."""
+        return self.message.kind == Kind.REVERSAL
+
+
+def _held(tx: Tx, env: Env, review: Review, times: Times) -> _Held | None:
+    """Return the held message of a review, or None if the review is about a payment."""
+    if review.payment_id is not None:
+        return None
+    message = messages.get(tx, review.message_id)
+    assert message is not None, "a review belongs to a message"
+    test = message.mode is Mode.TEST
+    source = Source(message.sim_key, message.device_id, message.slot_index, test=test)
+    return _Held(message, Context.open(env, tx, source, times))
+
+
+def _confirmed_wording(
+    tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int
+) -> Iterable[Confirmed]:
+    """Confirm the unverified wording of an approved message, if it has one; its approval needed the password."""
+    if held is not None and review.reason == ReviewReason.UNTRUSTED_SENDER:
+        confirmed = confirmed_wordings.confirm(tx, env, held.message, by=by, now=now)
+        if isinstance(confirmed, Confirmed):
+            yield confirmed
+
+
+def _open(tx: Tx, env: Env, caller: Caller, review_id: str) -> Review:
+    env.refuse_if_damaged()
+    review = reviews.get(tx, review_id, caller.mode)
+    if review is None:
+        raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+    if review.state != reviews.OPEN:
+        raise Refusal(
+            ErrorCode.REVIEW_ALREADY_DECIDED,
+            review_state=review.state,
+            decided_at=json_values.timestamp_or_none(review.decided_at),
+            decided_by=review.decided_by,
+        )
+    return review
+
+
+def _transaction(tx: Tx, review: Review, reference: str | None) -> Transaction | None:
+    """Return the transaction to pay: the named one, else the unpaid one of the review, else None."""
+    if reference is not None:
+        return settle.payable_transaction(tx, reference, review.mode)
+    if review.transaction_id is None:
+        return None
+    about = transactions.get(tx, review.transaction_id)
+    return None if about is None or about.status in VERIFIED else about
+
+
+def _keep(tx: Tx, env: Env, payment: Payment, *, rejected: bool, now: int) -> Transaction:
+    """Keep a payment without a transaction; it is forwarded unless it was rejected."""
+    if payment.historical and not rejected:
+        payment = payments.set_historical(tx, payment, historical=False)
+    payments.set_standing(tx, payment.id, "open")
+    messages.mark_paid(tx, payment.message_id)
+    return settle.add_holder(
+        tx,
+        env.outbox,
+        payment,
+        rejected=rejected,
+        matched_by="none" if rejected else "review",
+        now=now,
+    )
+
+
+def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payment | None) -> None:
+    """Journal the decision, for the transaction that was paid or the one that the payment was rejected for."""
+    decided = reviews.get(tx, review_id, None)
+    assert decided is not None
+    assert decided.decided_at is not None
+    about = decided.transaction_id
+    if outcome is not None and (about is None or decided.state == "approved"):
+        about = outcome.id
+    data = {"review_id": decided.id, "reason": decided.reason}
+    if decided.notes:
+        data["notes"] = decided.notes
+    journal.add(
+        tx,
+        type=f"review.{decided.state}",
+        mode=decided.mode,
+        at=decided.decided_at,
+        actor=decided.decided_by or "",
+        transaction_id=about,
+        payment_id=None if payment is None else payment.id,
+        message_id=decided.message_id,
+        data=data,
+    )
+
+
+def _answer(
+    tx: Tx,
+    review: Review,
+    outcome: Transaction | None,
+    payment: Payment | None,
+    meta: CallMeta,
+    now: int,
+) -> Answer:
+    """Return the answer with the review and the transaction after the decision."""
+    seen = review_evidence.of_review(tx, review.id, None, now)
+    assert seen is not None, "it was read in this transaction"
+    transaction = None if outcome is None else transaction_json.single(outcome, payment, now)
+    body = json_values.success(
+        review_json.review(seen, now), meta.as_json(), transaction=transaction
+    )
+    return Answer(200, body)

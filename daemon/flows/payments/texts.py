@@ -1,0 +1,142 @@
+"""Sending of queued SMS, each at most once: record the start, send, record the result.
+
+After a crash between these steps it is unknown whether the SMS left the phone. Such an SMS becomes `unknown` and is not sent
+again: a payer without it still has the payment page, but repeated SMS are spam.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.limits import EXPIRE_BATCH
+from daemon.core.payments.payer_texts import TextKind, next_try_at
+from daemon.env import Env
+from daemon.modem.codec.pdu_encode import encode_submit
+from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
+from daemon.store.engine import Tx
+from daemon.store.payments import texts, transactions
+from daemon.wire import TransactionStatus
+
+VALIDITY: Final = 143
+"""TP-VP (23.040 clause 9.2.3.12.1): the network tries for 12 hours; a later code would only confuse the payer."""
+_INTERRUPTED: Final = "the daemon ended while it was being sent"
+_TOO_LATE: Final = "no line could send it in time"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The next SMS of a SIM.
+
+    Attributes:
+        outgoing: An SMS recorded as being sent: the caller sends it and reports the result.
+        next_at: When the next SMS is due, in microseconds; None if none waits.
+    """
+
+    outgoing: Outgoing | None
+    next_at: int | None = None
+
+
+async def lease(env: Env, sim_key: str) -> Due:
+    """Take the SMS of a SIM that has been due longest, and record that it is being sent."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Due:
+        while (text := texts.first_due(tx, sim_key, now)) is not None:
+            if why := _useless_because(tx, text, now):
+                texts.end(tx, text, "expired", why, now)
+                continue
+            try:
+                outgoing = _encode(env, text)
+            except ValueError as error:
+                texts.end(tx, text, "failed", str(error), now)
+                continue
+            texts.begin(tx, text)
+            return Due(outgoing)
+        return Due(None, texts.next_due(tx, sim_key))
+
+    return await env.store.write(job)
+
+
+def _useless_because(tx: Tx, text: texts.Text, now: int) -> str:
+    """Return why an SMS is useless now, or "" if it should be sent."""
+    if text.expires_at <= now:
+        return _TOO_LATE
+    if text.kind is TextKind.CODE and not text.parts_sent:
+        assert text.transaction_id is not None, "a code belongs to a transaction"
+        request = transactions.get(tx, text.transaction_id)
+        if request is None or request.status is not TransactionStatus.PENDING:
+            return "the transaction no longer waits for its payment"
+    return ""
+
+
+def _encode(env: Env, text: texts.Text) -> Outgoing:
+    pdus = encode_submit(
+        text.number,
+        text.body,
+        text.seq
+        % 256,  # the same at each try, because parts of an earlier try belong to the same SMS
+        status_report=env.config.sms.reports,
+        validity=VALIDITY,
+    )
+    return Outgoing(text.id, pdus, text.parts_sent)
+
+
+async def part_sent(env: Env, sent: SmsPartSent) -> None:
+    """Record that the network accepted a part."""
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: texts.part_sent(tx, sent.id, sent.part, sent.reference, now))
+
+
+async def ended(env: Env, end: SmsEnded) -> str:
+    """Record the result of sending an SMS; return its new status."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> str:
+        text = texts.get(tx, end.id)
+        status = str(end.result)
+        if end.result is SmsResult.RETRY:
+            again_at = next_try_at(text.tries, now, text.expires_at)
+            # A test of a modem shows the first result; a later retry would not help the operator.
+            if again_at is not None and text.kind is not TextKind.TEST:
+                texts.retry_later(tx, text.id, again_at, end.why)
+                return "queued"
+            status = "failed"
+        texts.end(tx, text, status, end.why, now)
+        return status
+
+    return await env.store.write(job)
+
+
+async def recover(env: Env) -> int:
+    """Mark SMS that a crash interrupted as `unknown`; return their number. Call it before the phones are read."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> int:
+        interrupted = texts.sending(tx)
+        for text in interrupted:
+            texts.end(tx, text, "unknown", _INTERRUPTED, now)
+        return len(interrupted)
+
+    return await env.store.write(job)
+
+
+async def expire(env: Env) -> int:
+    """End the SMS that waited too long for a line; return their number. Do nothing while our clock is in doubt."""
+    times = env.times()
+    if times.doubt is not None:
+        return 0
+    now, sure = times.wall_us, times.lower_bound_us
+    if not await env.store.read(lambda reader: texts.overdue(reader, sure)):
+        return 0
+
+    def job(tx: Tx) -> int:
+        overdue = texts.overdue(tx, sure)
+        for text in overdue:
+            texts.end(tx, text, "expired", _TOO_LATE, now)
+        return len(overdue)
+
+    total = 0
+    while (count := await env.store.write(job)) > 0:
+        total += count
+        if count < EXPIRE_BATCH:
+            break
+    return total

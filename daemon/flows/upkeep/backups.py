@@ -1,0 +1,305 @@
+"""Backup and restore, for `momo backup` and `momo restore`. They need no daemon; for a restore it must be stopped.
+
+A backup is one file: the database, with its secrets sealed. The key that opens them (`master.key`, or the keyring) is not
+in the backup, so a lost backup reveals no secrets; keep a copy of the key in another place.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from daemon.core.upkeep import backup_retention
+from daemon.core.upkeep.disk_space import FULL_BYTES, TIGHT_BYTES
+from daemon.runtime.disk import free_bytes
+from daemon.runtime.locks import HomeLock
+from daemon.store import journal
+from daemon.store.engine import Store
+from daemon.store.upkeep import backup
+from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
+from daemon.wire import Mode, Places
+from parsers.times import render, to_us
+
+
+class NoBackup(BackupBad):
+    """There is no backup of this name, or no backup at all."""
+
+
+def create(places: Places, to: str | None, now: datetime, *, also_to: str = "") -> dict[str, Any]:
+    """Make a backup and verify it.
+
+    A shop with ledger findings can still be backed up: the findings are returned, and the backup is kept. Otherwise one
+    finding would leave the shop without any backup (docs/decisions/0022).
+
+    Args:
+        places: Paths of the shop.
+        to: A folder, or a file that does not exist yet; None is the shop's own folder.
+        now: Time for the file's name.
+        also_to: Second place for a copy (docs/decisions/0022), if `to` is None. `also` in the result reports its errors.
+
+    Raises:
+        BackupBad: The backup could not be made, or is damaged; then it is removed.
+        NoRoom: The disk has too little space; no backup is left.
+    """
+    if not Path(places.database).is_file():
+        raise BackupBad("there is no shop here yet")
+    target = Path(to) if to is not None else backup.folder(places)
+    if to is None or target.is_dir():
+        target = target / f"momo-{backup.stamp(now)}.db"
+    if target.exists():
+        raise BackupBad(f"{target} already exists")
+    _check_space(Path(places.database), target.parent)
+    started = time.monotonic()  # noqa: TID251 -- a duration to show
+    backup.copy(places.database, target)
+    try:
+        made = backup.verify_copy(target)
+    except BackupBad:
+        target.unlink(missing_ok=True)
+        raise
+    took_ms = round((time.monotonic() - started) * 1000)  # noqa: TID251 -- the same
+    also = _copy_to_second_place(target, Path(also_to)) if also_to and to is None else None
+    return {"id": backup.id_of(target), **_as_json(made), "ms": took_ms, "also": also}
+
+
+def _copy_to_second_place(made: Path, folder: Path) -> dict[str, str | None]:
+    """Copy a backup to the second place; `status` is `copied`, `away` or `failed`, and `why` is the reason."""
+    result: dict[str, str | None] = {"folder": str(folder), "status": "away", "path": None}
+    if not folder.is_dir():
+        # Never create it: with the removable drive unplugged, the folder would be on the disk that it protects against.
+        return {**result, "why": f"{folder} does not exist"}
+    target = backup.offsite_path(made, folder)
+    try:
+        _check_space(made, folder)
+        backup.copy(str(made), target)
+        backup.verify_copy(target)
+    except BackupBad as error:
+        target.unlink(missing_ok=True)
+        return {**result, "status": "failed", "why": str(error)}
+    return {**result, "status": "copied", "path": str(target), "why": ""}
+
+
+def _check_space(database: Path, folder: Path) -> None:
+    """Reject a copy that would fill the disk: payments need the rest of the space.
+
+    Raises:
+        NoRoom: The text has the free and the needed space.
+    """
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    both = (database, Path(f"{database}-wal"))
+    needed = sum(path.stat().st_size for path in both if path.exists())
+    shares = folder.stat().st_dev == database.stat().st_dev
+    reserve = TIGHT_BYTES if shares else FULL_BYTES
+    free = free_bytes(str(folder))
+    if free < needed + reserve:
+        raise DiskFull(
+            f"the disk of {folder} has {free // 1_000_000} MB free; a copy needs {needed // 1_000_000 + 1} MB and "
+            f"{reserve // 1_000_000} MB must stay free" + (" for payments" if shares else "")
+        )
+
+
+def find(places: Places, name: str | None) -> Path:
+    """Return the file of a backup by id or path, or of the newest backup if `name` is None.
+
+    Raises:
+        NoBackup: There is no such backup.
+    """
+    known = backup.entries(places)
+    if name is None:
+        if not known:
+            raise NoBackup("there is no backup yet")
+        return Path(known[0].path)
+    if ours := [entry for entry in known if entry.id == name]:
+        return Path(ours[0].path)
+    if not Path(name).is_file():
+        raise NoBackup(f"there is no backup {name}")
+    return Path(name)
+
+
+def verify(places: Places, name: str | None) -> dict[str, Any]:
+    """Verify a whole backup.
+
+    Raises:
+        BackupBad: It is damaged, or does not exist.
+    """
+    path = find(places, name)
+    return {"id": backup.id_of(path), **_as_json(backup.verify_copy(path))}
+
+
+def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
+    """Restore a backup to a temporary folder, open it as the daemon would, verify it, and remove it.
+
+    `verify` checks the file; `drill` checks that a shop can be restored from it, including an upgrade to today's schema.
+    The shop and the backup are not changed.
+
+    Raises:
+        BackupBad: The restore failed.
+        NoRoom: The disk has too little space to try.
+    """
+    source = find(places, name)
+    backup.verify_copy(source)
+    beside = backup.folder(places)
+    _check_space(source, beside)
+    backup.remove_leftovers(beside)
+    with tempfile.TemporaryDirectory(prefix=backup.drill_prefix(), dir=beside) as folder:
+        tried = Path(folder) / Path(places.database).name
+        backup.copy(str(source), tried)
+        try:
+            backup.check_opens(tried, to_us(now))
+        except BackupBad as error:
+            raise BackupBad(f"{source} was restored for a test, but {error}") from error
+        copy = backup.verify_copy(tried)
+    result = _as_json(replace(copy, path=str(source), size=source.stat().st_size))
+    return {"id": backup.id_of(source), **result, "drilled": True}
+
+
+def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dict[str, Any]:
+    """Remove old backups, but never the newest one or one from before an upgrade.
+
+    Backups of this shop in the second place, if it is available, are treated the same: `also_removed`.
+
+    Raises:
+        backup_retention.KeepInvalid: `keep` has the wrong form.
+    """
+    wanted = backup_retention.parse_retention(keep)
+    kept, removed = _pruned(backup.entries(places), wanted, dry_run=dry_run)
+    there = backup.offsite_entries(places.database, also_to)
+    _, also_removed = _pruned(there, wanted, dry_run=dry_run)
+    return {"kept": kept, "removed": removed, "also_removed": also_removed, "dry_run": dry_run}
+
+
+def _pruned(
+    entries: list[backup.Entry], wanted: backup_retention.Retention, *, dry_run: bool
+) -> tuple[list[str], list[str]]:
+    known = [entry for entry in entries if not entry.before_upgrade]
+    staying = backup_retention.copies_to_keep([entry.made_at for entry in known], wanted)
+    going = [entry for entry in known if entry.made_at not in staying]
+    if not dry_run:
+        for entry in going:
+            Path(entry.path).unlink(missing_ok=True)
+    return [e.id for e in known if e.made_at in staying], [e.id for e in going]
+
+
+def restore(
+    places: Places, name: str | None, now: datetime, *, dry_run: bool, to: str | None = None
+) -> dict[str, Any]:
+    """Replace the database with a backup; the old database is kept beside it.
+
+    Args:
+        places: Paths of the shop.
+        name: An id, a path, or None for the newest backup.
+        now: Time for the name of the old file, and for the journal.
+        dry_run: Only verify the backup.
+        to: A file that does not exist yet: write a verified copy there, and do not change the shop.
+
+    Raises:
+        BackupBad: The backup is damaged, or cannot be written; the database is unchanged.
+        NoRoom: The disk has too little space; the database is unchanged.
+        Locked: The daemon runs.
+    """
+    source = find(places, name)
+    copy = backup.verify_copy(source)
+    result = {
+        "id": backup.id_of(source),
+        **_as_json(copy),
+        "dry_run": dry_run,
+        "kept": None,
+        "to": to,
+    }
+    if dry_run:
+        return result
+    if to is not None:
+        target = Path(to)
+        if target.exists():
+            raise BackupBad(f"{target} already exists")
+        backup.copy(str(source), target)
+        backup.verify_copy(target)
+        return result
+    return {**result, **_put_back(places, source, copy, now)}
+
+
+def _put_back(places: Places, source: Path, copy: Copy, now: datetime) -> dict[str, Any]:
+    database = Path(places.database)
+    kept = database.with_name(f"{database.name}.before-{backup.stamp(now)}")
+    result: dict[str, Any] = {"kept": None, "payments_since": 0, "webhooks_repeated": 0}
+    lock = HomeLock(places.lock)
+    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock.take()
+    fresh = database.with_name(f".{database.name}.restoring")
+    try:
+        fresh.unlink(missing_ok=True)
+        backup.copy(str(source), fresh)
+        backup.verify_copy(fresh)
+        if database.exists():
+            _keep(database, kept)
+            result["kept"] = str(kept)
+            result["payments_since"], result["webhooks_repeated"] = backup.count_losses(kept, fresh)
+            # Merge the log first: if this process is killed before the swap, the old database must not lose it.
+            backup.merge_wal(database)
+        for beside in ("-wal", "-shm"):
+            Path(f"{database}{beside}").unlink(missing_ok=True)
+        fresh.replace(database)
+        backup.sync(database.parent)
+        result |= asyncio.run(_record_restore(places, copy, now, result))
+    finally:
+        fresh.unlink(missing_ok=True)
+        lock.release()
+    return result
+
+
+def _keep(database: Path, kept: Path) -> None:
+    """Copy the old database to one file, including its WAL; copy a damaged one as it is, with its WAL beside it."""
+    try:
+        backup.copy(str(database), kept)
+    except DiskFull:
+        raise
+    except BackupBad:
+        for beside in ("", "-wal"):
+            found = Path(f"{database}{beside}")
+            if found.exists():
+                shutil.copy2(found, f"{kept}{beside}")
+        backup.sync(kept)
+
+
+async def _record_restore(
+    places: Places, copy: Copy, now: datetime, result: dict[str, Any]
+) -> dict[str, Any]:
+    """Record the restore in the journal, and return the number of webhooks that may be sent again."""
+    now_us = int(now.timestamp()) * 1_000_000
+    store = Store.open(places.database, now_us=now_us)
+    try:
+        data = {
+            "backup_from_us": copy.newest_us,
+            "payments_since": result["payments_since"],
+            "webhooks_repeated": result["webhooks_repeated"],
+        }
+        await store.write(
+            lambda tx: journal.add(tx, type="shop.restored", mode=Mode.LIVE, at=now_us, data=data)
+        )
+        waiting = await store.read(
+            lambda reader: reader.value(
+                "SELECT COUNT(*) FROM deliveries WHERE status IN ('pending', 'retrying')"
+            )
+        )
+    finally:
+        store.close()
+    return {"webhooks_that_may_repeat": int(waiting)}
+
+
+def _as_json(copy: Copy) -> dict[str, Any]:
+    result = asdict(copy)
+    newest = result.pop("newest_us")
+    return {
+        "path": result["path"],
+        "bytes": result["size"],
+        "schema": result["schema"],
+        "shop": result["shop"],
+        "rows": result["rows"],
+        "newest_at": None if newest is None else render(newest),
+        "verified": not copy.findings,
+        "findings": list(copy.findings),
+    }

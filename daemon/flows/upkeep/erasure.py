@@ -1,0 +1,184 @@
+"""Erase a payer's personal data on request (docs/decisions/0020), and delete old rows (decisions.md section 10).
+
+Old rows are deleted in small batches, so that no payment waits. The journal, payments, transactions and reviews are kept for
+ever. Nothing is deleted while our clock is in doubt: a machine that starts in the wrong year must not delete the records.
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal
+from daemon.core.limits import DAY_US, LATE_WINDOW_US, MINUTE_US, PRUNE_BATCH
+from daemon.core.upkeep.clock_check import Times
+from daemon.core.upkeep.self_check import DatabaseState
+from daemon.env import Env
+from daemon.runtime.config import Retention
+from daemon.store import journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.upkeep import payer_data, retention
+from daemon.store.upkeep.payer_data import Found
+from daemon.store.upkeep.retention import Kind
+from daemon.wire import ErrorCode, Mode
+
+MARK_CHARACTERS: Final = 16
+JOURNAL_AHEAD_US_MAX: Final = 10 * MINUTE_US
+"""Tolerance for a journal that is ahead of our clock: NTP may correct the clock by this much at a start."""
+NETWORK_TIME_AGE_US_MAX: Final = 7 * DAY_US
+"""Tolerance for our clock ahead of the newest network message. Without a newer message nothing is deleted, but a shop
+without payments also stores little."""
+NETWORK_TIMES_COMPARED: Final = 200
+"""Newest messages compared, so that one wrong network time does not confirm our clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Result of one round, or of a dry run.
+
+    Attributes:
+        counts: Number of rows by kind.
+        more: There is more to delete.
+        doubt: Why nothing was deleted: the clock is in doubt or the database is damaged. "" otherwise.
+    """
+
+    counts: dict[str, int]
+    more: bool
+    doubt: str
+
+
+async def prune(env: Env) -> Pruned:
+    """Delete one batch of each kind, each in its own database transaction.
+
+    Raises:
+        Unavailable: Nothing can be written.
+    """
+    times = env.times()
+    doubt = await env.store.read(lambda reader: _doubt(env, reader, times))
+    if doubt:
+        return Pruned({}, False, doubt)
+    counts = {}
+    for kind, before in limits(env.config.retention, times.lower_bound_us).items():
+
+        def job(tx: Tx, kind: Kind = kind, before: int = before) -> int:
+            return retention.prune(tx, kind, before, PRUNE_BATCH)
+
+        counts[kind.name] = await env.store.write(job)
+    return Pruned(counts, PRUNE_BATCH in counts.values(), "")
+
+
+async def preview_prune(env: Env) -> Pruned:
+    """Return the number of rows that are too old, without changing anything."""
+    times = env.times()
+    kinds = limits(env.config.retention, times.lower_bound_us)
+
+    def job(reader: Reader) -> Pruned:
+        counts = {kind.name: retention.count(reader, kind, at) for kind, at in kinds.items()}
+        return Pruned(counts, any(counts.values()), _doubt(env, reader, times))
+
+    return await env.store.read(job)
+
+
+def limits(settings: Retention, now: int) -> dict[Kind, int]:
+    """Return for each kind the time before which its rows are deleted, in the order of deletion."""
+    attempts = now - settings.attempts_days * DAY_US
+    messages = now - settings.messages_days * DAY_US
+    return {
+        retention.ATTEMPTS: attempts,
+        retention.RESPONSES: attempts,
+        retention.DEAD_LETTER_RESPONSES: attempts,
+        retention.NOTICES: attempts,
+        retention.DELIVERIES: now - settings.deliveries_days * DAY_US,
+        retention.MESSAGES: messages,
+        retention.SENT_MESSAGES: messages,
+        retention.CLAIMS: messages,
+    }
+
+
+def _doubt(env: Env, reader: Reader, times: Times) -> str:
+    """Return why nothing may be deleted: the clock is in doubt, or the database is damaged and all of it may be needed.
+
+    "" if deletion is allowed. It cannot be undone, so it needs more evidence for the clock than other work.
+    """
+    if env.self_check.found is DatabaseState.DAMAGED:
+        return "the database is damaged; nothing in it is deleted"
+    if times.doubt is not None:
+        return times.doubt.why
+    now = times.wall_us
+    newest = retention.newest_event_at(reader)
+    if newest is not None and newest > now + JOURNAL_AHEAD_US_MAX:
+        return "the clock of this machine has gone backwards"
+    heard = retention.newest_network_time(reader, NETWORK_TIMES_COMPARED)
+    if heard is not None and now > heard + NETWORK_TIME_AGE_US_MAX:
+        return "no message of the last seven days confirms the clock of this machine"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Rows that were, or would be, erased.
+
+    Attributes:
+        counts: Number of rows with data of the payer, by kind.
+        still_open: Number of those still in use, by kind; if there are any, nothing is erased.
+        mark: Keyed hash that stands for the number in the journal.
+    """
+
+    counts: dict[str, int]
+    still_open: dict[str, int]
+    mark: str
+
+
+async def preview_forget(env: Env, number: str) -> Forgotten:
+    """Return the rows that would be erased and those that prevent it, without changing anything."""
+    found = await _found(env, number)
+    late_since = env.times().lower_bound_us - LATE_WINDOW_US
+    return await env.store.read(
+        lambda reader: Forgotten(
+            payer_data.counts(reader, found),
+            payer_data.still_open(reader, found, late_since),
+            payer_hash(env, number),
+        )
+    )
+
+
+async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
+    """Erase a payer from all rows, in one database transaction, and record it in the journal.
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        number: E.164.
+
+    Raises:
+        Refusal: PAYER_STILL_OPEN, with `open`: the number of rows by kind. Nothing was changed.
+        Unavailable: Nothing could be written.
+    """
+    found, times = await _found(env, number), env.times()
+    now, late_since = times.wall_us, times.lower_bound_us - LATE_WINDOW_US
+
+    def job(tx: Tx) -> Forgotten:
+        if waiting := payer_data.still_open(tx, found, late_since):
+            raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=waiting)
+        counts = payer_data.counts(tx, found)
+        done = Forgotten(counts, {}, payer_hash(env, number))
+        if any(counts.values()):
+            payer_data.erase(tx, found)
+            data = {"payer": done.mark, **counts}
+            journal.add(
+                tx, type="payer.forgotten", mode=Mode.LIVE, at=now, actor=caller.name, data=data
+            )
+        return done
+
+    return await env.store.write(job)
+
+
+def payer_hash(env: Env, number: str) -> str:
+    """Return a keyed hash of a number: it can only be recognised with both the number and the shop's key."""
+    key = b"payer:" + env.account_key
+    return hmac.new(key, number.encode(), hashlib.sha256).hexdigest()[:MARK_CHARACTERS]
+
+
+async def _found(env: Env, number: str) -> Found:
+    return await env.store.read(lambda reader: payer_data.find(reader, number))

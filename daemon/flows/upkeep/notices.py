@@ -1,0 +1,296 @@
+"""Create notices to the owner from the journal, and queue them for e-mail and for SMS from the shop's own line.
+
+E-mail is retried while there is no connection; SMS work without the internet. The password of the mail account is stored
+sealed and unsealed for each sending.
+"""
+
+import asyncio
+import functools
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Unavailable
+from daemon.core.model import Event, NoticeRow, Shop
+from daemon.core.upkeep.notice_rules import OUTAGE_CAUSE, RULES, EventNotice, notice_for, retry_at
+from daemon.env import Env
+from daemon.runtime.secrets import SecretsLocked
+from daemon.sender.owner_notices import NotSent
+from daemon.store import journal, shop
+from daemon.store.access import passwords
+from daemon.store.engine import Reader, Tx
+from daemon.store.payments import texts
+from daemon.store.upkeep import notices
+from daemon.store.upkeep.notices import Send
+from daemon.wire import Mode
+from parsers.times import from_us
+
+NOTICE_SMS_CHARACTERS_MAX: Final = 300
+"""Two SMS; the CLI shows the rest."""
+BATCH = 500
+"""Journal events read at a time."""
+SENDS = 10
+"""Messages sent at a time."""
+SUBJECT_CHARACTERS_MAX = 120
+MAIL = "email"
+"""The channel with messages that are read elsewhere, perhaps with those of other shops, so they name shop and time."""
+SMTP_PURPOSE = "smtp-password"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Result of reading a part of the journal.
+
+    Attributes:
+        cursor: The last event read.
+        more: More events can be read at once.
+        news: Number of messages queued.
+    """
+
+    cursor: int
+    more: bool
+    news: int
+
+
+async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
+    """Read the journal after an event, record the notices and queue them for each channel.
+
+    Without a notice nothing is written, so that a busy shop's payments do not wait for it; the stored cursor then stays
+    behind, which only means a longer read after a restart.
+
+    Raises:
+        Unavailable: Nothing was written; the next call finds the same.
+    """
+    found = await env.store.read(lambda reader: _read(reader, after))
+    cursor = found[-1].seq if found else after
+    more = len(found) == BATCH
+    if not any(event.type in RULES for event in found):
+        return Gathered(cursor, more, 0)
+
+    def job(tx: Tx) -> int:
+        of_endpoint = functools.cache(lambda each: notices.endpoint_facts(tx, each))
+        news = sum(_note(tx, env, event, channels, of_endpoint) for event in found)
+        notices.move_cursor(tx, cursor)
+        return news
+
+    return Gathered(cursor, more, await env.store.write(job))
+
+
+def _read(reader: Reader, after: int) -> list[Event]:
+    return journal.after(reader, after, limit=BATCH)
+
+
+def _note(
+    tx: Tx,
+    env: Env,
+    event: Event,
+    channels: Sequence[str],
+    of_endpoint: Callable[[str], dict[str, Any]],
+) -> int:
+    facts = json.loads(event.data)
+    if event.endpoint_id is not None and event.type in RULES:
+        facts |= of_endpoint(event.endpoint_id)
+    notice = notice_for(event, facts)
+    if notice is None:
+        return 0
+    for cause in notice.closes:
+        notices.recover(tx, cause, event.at)
+    if notice.quiet:
+        return 0
+    if notice.ends:
+        fresh = notices.recover(tx, notice.cause, event.at)
+    else:
+        fresh = notices.add_occurrence(tx, env.new_id(), notice, event.at)
+    if fresh:
+        _queue(tx, env, channels, _Message(_line(notice.text), _first(notice), event.at))
+    return int(fresh)
+
+
+async def digest(env: Env, channels: Sequence[str]) -> int:
+    """Queue one message about all causes that were repeated since their notice; return the number of causes.
+
+    Without any nothing is written, so that no payment waits for it.
+    """
+    now = env.clock.now_us()
+    if not await env.store.read(lambda reader: notices.has_digest(reader, now)):
+        return 0
+
+    def job(tx: Tx) -> int:
+        rows = notices.take_digest(tx, now)
+        if rows:
+            owner = shop.get(tx)
+            body = "\n\n".join(_again(row, owner) for row in rows)
+            count = sum(row.count - 1 for row in rows)
+            line = f"{count} more notice{'s' if count > 1 else ''}"
+            _queue(tx, env, channels, _Message(line, body, now))
+        return len(rows)
+
+    return await env.store.write(job)
+
+
+async def queue_test(env: Env, channels: Sequence[str]) -> list[str]:
+    """Queue a test message; return the channels."""
+    body = "This arrived, so notices from your shop will too."
+    message = _Message("a test", body, env.clock.now_us())
+    await env.store.write(lambda tx: _queue(tx, env, channels, message))
+    return list(channels)
+
+
+async def due(env: Env) -> list[Send]:
+    """Return the messages that are due now."""
+    now = env.clock.now_us()
+    return await env.store.read(lambda reader: notices.due(reader, now, SENDS))
+
+
+async def record_try(env: Env, send: Send, error: str | None) -> None:
+    """Record the result of a try; `error` is None if the message was sent."""
+    now = env.clock.now_us()
+    again = None if error is None else retry_at(send.tries + 1, now)
+    await env.store.write(
+        lambda tx: notices.record_try(tx, send.id, due_at=again, error=error, now=now)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message to the owner: its subject line, its body and the time of the event."""
+
+    line: str
+    body: str
+    at: int
+
+
+def _queue(tx: Tx, env: Env, channels: Sequence[str], message: _Message) -> None:
+    now, owner = env.clock.now_us(), shop.get(tx)
+    for channel in channels:
+        subject, body = f"momo: {message.line}", message.body
+        if channel == MAIL and owner is not None:
+            subject = f"momo, {owner.name}: {message.line}"
+            body = f"{_local(message.at, owner, '%a %d %b %Y %H:%M')} · {owner.name}\n\n{body}"
+        notices.queue(tx, env.new_id(), channel=channel, subject=subject, body=body, now=now)
+
+
+def _local(at: int, owner: Shop | None, form: str) -> str:
+    """Return a time in the shop's time zone."""
+    return f"{from_us(at).astimezone(UTC if owner is None else ZoneInfo(owner.timezone)):{form}}"
+
+
+def _line(text: str) -> str:
+    """Return as many whole sentences as fit in one line. The cut is "...": with a "…" an SMS holds 70 characters, not 160."""
+    first, *others = re.split(r"(?<=\.) ", text)
+    line = first
+    if len(first) > SUBJECT_CHARACTERS_MAX:
+        line = f"{first[: SUBJECT_CHARACTERS_MAX - 3].rsplit(' ', 1)[0]}..."
+    for sentence in others:
+        if len(line) + 1 + len(sentence) > SUBJECT_CHARACTERS_MAX:
+            break
+        line = f"{line} {sentence}"
+    return line
+
+
+def _first(notice: EventNotice) -> str:
+    return f"{notice.text}\n\n{notice.next}" if notice.next else notice.text
+
+
+def _again(row: NoticeRow, owner: Shop | None) -> str:
+    times, since = row.count - 1, _local(row.first_at, owner, "%H:%M")
+    text = f"{row.text} ({times} more time{'s' if times > 1 else ''} since {since})"
+    return f"{text}\n{row.next}" if row.next else text
+
+
+async def queue_email(env: Env, subject: str, text: str) -> None:
+    """Queue one e-mail to the owner.
+
+    Raises:
+        Unavailable: It cannot be written now.
+    """
+    now, send_id = env.clock.now_us(), env.new_id()
+
+    def job(tx: Tx) -> None:
+        notices.queue(tx, send_id, channel="email", subject=subject, body=text, now=now)
+        # A new event in the journal wakes the loop that sends.
+        journal.add(tx, type="report.mailed", mode=Mode.LIVE, at=now, data={"subject": subject})
+
+    await env.store.write(job)
+
+
+class OwnerSms:
+    """Notice channel that queues SMS with those to payers, under the same limits."""
+
+    def __init__(self, env: Env, number: str) -> None:
+        """Create the channel for one number, E.164."""
+        self._env = env
+        self._number = number
+
+    async def send(self, message_id: str, subject: str, body: str) -> None:
+        """Queue one message; see `Channel`."""
+        env, now = self._env, self._env.clock.now_us()
+        command = body.rpartition("\n\n")[2] if "\n\n" in body else ""
+        text = f"{subject}\n{command}".strip()[:NOTICE_SMS_CHARACTERS_MAX]
+        queued = await env.store.write(
+            lambda tx: texts.queue_notice(tx, env.texting, message_id, self._number, text, now)
+        )
+        if not queued:
+            raise NotSent("no line can send an SMS now, or its limits are reached")
+
+
+async def record_outage(env: Env) -> None:
+    """Record an outage: for a long time neither a receiver nor another known host was reached."""
+    await _journal(env, "link.lost")
+
+
+async def record_outage_end(env: Env) -> None:
+    """Record the end of the outage; it gives a notice if the outage gave one."""
+    await _journal(env, "link.returned")
+
+
+async def is_outage_open(env: Env) -> bool:
+    """Return whether there was a notice of an outage without a recorded end, perhaps before a restart."""
+    return await env.store.read(lambda reader: notices.is_open(reader, OUTAGE_CAUSE))
+
+
+async def _journal(env: Env, kind: str) -> None:
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now))
+
+
+async def store_smtp_password(env: Env, caller: Caller, password: str | None) -> None:
+    """Store a new password, or with None delete the stored one.
+
+    Raises:
+        Unavailable: The master key is not available, so nothing can be sealed.
+    """
+    now = env.clock.now_us()
+    sealed = None
+    if password is not None:
+        try:
+            sealed = await asyncio.to_thread(env.vault.seal, password.encode(), SMTP_PURPOSE)
+        except SecretsLocked as error:
+            raise Unavailable(f"the password cannot be sealed: {error}") from error
+
+    def job(tx: Tx) -> None:
+        if sealed is None:
+            passwords.remove_secret(tx, passwords.SMTP)
+        else:
+            passwords.put_secret(tx, passwords.SMTP, sealed, now)
+        kind = "smtp.password_set" if sealed is not None else "smtp.password_removed"
+        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name)
+
+    await env.store.write(job)
+
+
+async def smtp_password(env: Env) -> str | None:
+    """Return the password, None if none is stored.
+
+    Raises:
+        SecretsLocked: The master key is not available now.
+    """
+    sealed = await env.store.read(lambda reader: passwords.sealed_secret(reader, passwords.SMTP))
+    if sealed is None:
+        return None
+    return (await asyncio.to_thread(env.vault.unseal, sealed, SMTP_PURPOSE)).decode()

@@ -1,0 +1,83 @@
+"""Check of the database once a day, and of all its indexes once a week, so that a long-running shop is checked too.
+
+A damaged database stores no payments until a backup is restored (docs/decisions/0023).
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from daemon.core.upkeep.self_check import CAUSE, DatabaseState
+from daemon.env import Env
+from daemon.store import journal
+from daemon.store.engine import Tx
+from daemon.store.upkeep import inspect, ledger_check, notices
+from daemon.wire import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Result of one check: `what` lists the findings, `whole` is True if all indexes were checked."""
+
+    found: DatabaseState
+    what: list[str] = field(default_factory=list)
+    whole: bool = False
+
+
+async def begin(env: Env) -> None:
+    """Run a full check at the start if the last check had findings.
+
+    The quick check of the start finds less than the weekly one, so a restart must not clear the findings of the weekly one.
+    """
+    if await env.store.read(lambda reader: notices.is_open(reader, CAUSE)):
+        env.self_check.found = (await _look(env, whole=True)).found
+
+
+async def watch(env: Env) -> DatabaseState | None:
+    """Run a check if it is due; return its result if the owner must get a notice, else None.
+
+    The result takes effect before anything is written.
+
+    Raises:
+        Unavailable: The result was not written; the next day's check writes it.
+    """
+    check = env.self_check
+    if not check.is_due(env.clock.boottime()):
+        return None
+    seen = await _look(env)
+    before, check.found = check.found, seen.found
+    notified = await env.store.read(lambda reader: notices.is_open(reader, CAUSE))
+    news = notified if seen.found is DatabaseState.OK else seen.found is not before or not notified
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        if seen.found is DatabaseState.OK and seen.whole:
+            journal.add(tx, type=inspect.FULL_CHECK_EVENT, mode=Mode.LIVE, at=now)
+        if news:
+            kind = "db.sound" if seen.found is DatabaseState.OK else f"db.{seen.found}"
+            journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data={"what": seen.what})
+
+    if news or seen.whole:
+        await env.store.write(job)
+    return seen.found if news else None
+
+
+async def _look(env: Env, *, whole: bool = False) -> _Seen:
+    """Run the check in its own thread and with its own connection, so that other work does not wait."""
+
+    # The cached pages of another connection could be intact where the file is damaged.
+    def look() -> _Seen:
+        try:
+            with inspect.open_readonly(env.store.path) as reader:
+                last = inspect.last_full_check(reader)
+                at_all = whole or env.self_check.is_full_check(env.clock.now_us(), last)
+                if damage := inspect.damage(reader, whole=at_all):
+                    return _Seen(DatabaseState.DAMAGED, [damage], at_all)
+                findings = [name for name, _, _ in inspect.findings(reader)]
+        except inspect.Unreadable as error:
+            return _Seen(DatabaseState.DAMAGED, [str(error)])
+        if set(findings) & ledger_check.SCHEMA_ENFORCED:
+            # The schema forbids these rows, so table and index disagree, even if SQLite reports intact pages.
+            return _Seen(DatabaseState.DAMAGED, findings, at_all)
+        return _Seen(DatabaseState.FINDINGS if findings else DatabaseState.OK, findings, at_all)
+
+    return await asyncio.to_thread(look)

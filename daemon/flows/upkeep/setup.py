@@ -1,0 +1,219 @@
+"""Create the shop with the owner's password, API keys and webhook secret (cli.md section 4.1). Safe to run again."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key, parse_key
+from daemon.core.errors import FieldError, invalid
+from daemon.core.ids import new_uuid
+from daemon.core.limits import SHOP_NAME_CHARACTERS_MAX
+from daemon.core.model import Shop
+from daemon.core.webhooks.signing import SECRET_BYTES, make_secret
+from daemon.runtime import secrets
+from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
+from daemon.runtime.system import Clock, Entropy
+from daemon.store import journal
+from daemon.store import shop as shops
+from daemon.store.access import api_keys
+from daemon.store.engine import Reader, Store, Tx
+from daemon.store.lines import devices
+from daemon.store.webhooks import secrets as store_secrets
+from daemon.wire import Mode
+
+ACCOUNT_KEY_BYTES: Final = 32
+SECRET_PURPOSE: Final = "webhook-secret"  # noqa: S105 -- the purpose of the sealed bytes, not a secret
+DEFAULT_TIMEZONE: Final = "Africa/Accra"
+
+
+@dataclass(frozen=True, slots=True)
+class SetupRequest:
+    """Data of the new shop; all of it is optional if the shop exists already.
+
+    Attributes:
+        check: Change nothing; only report the missing steps.
+    """
+
+    shop: str | None = None
+    timezone: str | None = None
+    password: str | None = None
+    owner_email: str | None = None
+    check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    shop: Shop | None
+    has_keys: bool
+    has_secret: bool
+    phones: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Made:
+    shop: Shop | None = None
+    api_key: str | None = None
+    test_api_key: str | None = None
+    webhook_secret: str | None = None
+    sealed: str | None = None
+    locked: str | None = None
+
+
+async def set_up(
+    store: Store, clock: Clock, entropy: Entropy, vault: Vault, request: SetupRequest
+) -> dict[str, Any]:
+    """Create the missing parts of the shop and report each step.
+
+    Args:
+        store: The database.
+        clock: Read once.
+        entropy: For keys and secrets.
+        vault: Seals the webhook secret; if it is locked, a later run does that step.
+        request: The owner's input.
+
+    Returns:
+        `shop`, `api_key`, `test_api_key` and `webhook_secret` (each only in the run that creates it, else None), and
+        `steps`: `{id, status: done|skipped|needs_action, detail, fix}`.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming `shop`, `tz` and `password` if they are wrong.
+        Unavailable: Nothing could be written.
+    """
+    standing = await store.read(_look)
+    if request.check:
+        return _result(standing, _Made(), check=True)
+    made = await _make(standing, entropy, vault, request, clock.now_us())
+
+    def job(tx: Tx) -> None:
+        now = clock.now_us()
+        if made.shop is not None:
+            shops.add(tx, made.shop)
+            journal.add(tx, type="shop.created", mode=Mode.LIVE, at=now)
+        for mode, key in ((Mode.LIVE, made.api_key), (Mode.TEST, made.test_api_key)):
+            if key is not None:
+                api_keys.add(tx, _key_row(key, mode, new_uuid(entropy.bytes(16)), now))
+        if made.sealed is not None:
+            store_secrets.add(tx, owner=store_secrets.ACCOUNT, sealed=made.sealed, now=now)
+
+    await store.write(job)
+    return _result(standing, made, check=False)
+
+
+def _look(reader: Reader) -> _Standing:
+    return _Standing(
+        shop=shops.get(reader),
+        has_keys=api_keys.exist(reader),
+        has_secret=store_secrets.exists(reader, store_secrets.ACCOUNT),
+        phones=tuple(device.name for device in devices.known(reader) if device.present),
+    )
+
+
+async def _make(
+    standing: _Standing, entropy: Entropy, vault: Vault, request: SetupRequest, now: int
+) -> _Made:
+    made = _Made()
+    if standing.shop is None:
+        made.shop = await _new_shop(request, entropy, now)
+    if not standing.has_keys:
+        made.api_key = make_key(Mode.LIVE, KeyKind.SECRET, entropy.below)
+        made.test_api_key = make_key(Mode.TEST, KeyKind.SECRET, entropy.below)
+    if not standing.has_secret:
+        secret = make_secret(entropy.bytes(SECRET_BYTES))
+        try:
+            # A keyring may be slow to answer.
+            made.sealed = await asyncio.to_thread(vault.seal, secret.encode(), SECRET_PURPOSE)
+            made.webhook_secret = secret
+        except (SecretsLocked, SecretsUnsafe) as error:
+            made.locked = str(error)
+    return made
+
+
+async def _new_shop(request: SetupRequest, entropy: Entropy, now: int) -> Shop:
+    wrong = []
+    name = (request.shop or "").strip()
+    if not 0 < len(name) <= SHOP_NAME_CHARACTERS_MAX or not name.isprintable():
+        text = f"the shop needs a name of 1 to {SHOP_NAME_CHARACTERS_MAX} characters"
+        wrong.append(FieldError("shop", "required" if not name else "invalid", text))
+    timezone = request.timezone or DEFAULT_TIMEZONE
+    if not _is_zone(timezone):
+        wrong.append(FieldError("tz", "invalid", f"{timezone!r} is not a time zone"))
+    problem = secrets.password_error("password", request.password)
+    if problem is not None:
+        wrong.append(problem)
+    if wrong:
+        raise invalid(wrong)
+    assert request.password is not None
+    hashed = await secrets.hash_password(request.password)
+    account_key = entropy.bytes(ACCOUNT_KEY_BYTES).hex()
+    return Shop(name, timezone, request.owner_email, hashed, account_key, now)
+
+
+def _is_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415 -- only here
+
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _key_row(key: str, mode: Mode, key_id: str, now: int) -> dict[str, Any]:
+    parts = parse_key(key)
+    assert parts is not None, "we have just made it"
+    return {
+        "id": key_id,
+        "name": "made by setup",
+        "mode": mode,
+        "kind": parts.kind,
+        "hint": parts.hint,
+        "sha256": hash_key(key),
+        "scopes": json.dumps(sorted(KEY_SCOPES)),
+        "created_at": now,
+        "expires_at": None,
+        "revoked_at": None,
+        "last_used_at": None,
+        "last_used_from": None,
+    }
+
+
+def _result(standing: _Standing, made: _Made, *, check: bool) -> dict[str, Any]:
+    shop = standing.shop or made.shop
+    steps = [
+        _step("shop", shop is not None, "" if shop is None else f'Shop "{shop.name}"', "no shop"),
+        _step("password", shop is not None, "The owner's password is set", "no password"),
+        _step("keys", standing.has_keys or made.api_key is not None, "API keys exist", "no keys"),
+        _step(
+            "webhook_secret",
+            standing.has_secret or made.webhook_secret is not None,
+            "The account's webhook secret exists",
+            made.locked or "no webhook secret",
+        ),
+        _modem(standing.phones, check=check),
+    ]
+    return {
+        "shop": None if shop is None else {"name": shop.name, "timezone": shop.timezone},
+        "api_key": made.api_key,
+        "test_api_key": made.test_api_key,
+        "webhook_secret": made.webhook_secret,
+        "steps": steps,
+    }
+
+
+def _step(name: str, done: bool, detail: str, missing: str) -> dict[str, str | None]:  # noqa: FBT001 -- a fact, not a switch
+    if done:
+        return {"id": name, "status": "done", "detail": detail, "fix": None}
+    return {"id": name, "status": "needs_action", "detail": missing, "fix": "momo setup"}
+
+
+def _modem(phones: tuple[str, ...], *, check: bool) -> dict[str, str | None]:
+    if phones:
+        detail = f"Modem {', '.join(phones)}"
+        return {"id": "modem", "status": "done", "detail": detail, "fix": None}
+    return {
+        "id": "modem",
+        "status": "needs_action" if check else "skipped",
+        "detail": "No modem yet: plug it in at any time",
+        "fix": "momo sims list --wait",
+    }

@@ -1,0 +1,343 @@
+"""Create, change, pause, resume, delete and test webhook endpoints (interface.md; decisions.md section 5).
+
+A test send posts one made-up payment at once, in the same way as real ones, without recording it.
+"""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core import ids, json_values
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.inputs import Answer, Idempotency
+from daemon.core.limits import ENDPOINTS_MAX, SECOND_US
+from daemon.core.lines import readiness
+from daemon.core.model import Delivery, Endpoint
+from daemon.core.webhooks import body as core_body
+from daemon.core.webhooks import endpoint_json, routing
+from daemon.core.webhooks.delivery import STREAK_MIN, DeadLetterReason, Outcome
+from daemon.core.webhooks.signing import (
+    SECRET_BYTES,
+    AttemptMetadata,
+    headers,
+    make_secret,
+    normalise_url,
+)
+from daemon.env import Env
+from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe
+from daemon.sender.targets import Target
+from daemon.store import idempotency, journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.lines import devices, payment_methods
+from daemon.store.webhooks import backlog, dead_letters, endpoints
+from daemon.store.webhooks import secrets as store_secrets
+from daemon.wire import ErrorCode, EventKind, Mode
+
+PROBE_US: Final = 30 * SECOND_US
+"""After a resume the first delivery is the probe; the others wait this long unless it is delivered sooner."""
+DELIVERIES_BATCH: Final = 100
+"""Deliveries of a deleted endpoint that are given up in one database transaction; payments wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewEndpoint:
+    """A valid `POST /v1/open-collections/endpoints`; its URL has been checked.
+
+    Attributes:
+        is_active: False to create it paused.
+    """
+
+    url: str
+    description: str
+    mode: Mode
+    events: tuple[str, ...]
+    catch_all: bool
+    include_raw: bool
+    is_active: bool = True
+
+
+async def create(
+    env: Env,
+    caller: Caller,
+    new: NewEndpoint,
+    *,
+    claim: Idempotency | None,
+    warnings: list[str],
+) -> Answer:
+    """Create an endpoint and its signing secret; return the 201 answer, the only one that shows the secret.
+
+    Raises:
+        Refusal: LINES_NOT_READY, ENDPOINT_LIMIT, IDEMPOTENCY_KEY_REUSED.
+        Unavailable: The secret cannot be sealed, or nothing can be written.
+    """
+    now = env.clock.now_us()
+    secret = make_secret(env.entropy.bytes(SECRET_BYTES))
+    try:
+        # A keyring may be slow to answer.
+        sealed = await asyncio.to_thread(env.vault.seal, secret.encode(), store_secrets.PURPOSE)
+    except (SecretsLocked, SecretsUnsafe) as error:
+        raise Unavailable(f"the signing secret cannot be stored: {error}") from error
+
+    def job(tx: Tx) -> Answer:
+        return idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
+
+    def add(tx: Tx) -> Answer:
+        _check_limits(tx, now)
+        endpoint = _add(tx, env.new_id(), new, now)
+        store_secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
+        journal.add(
+            tx,
+            type="endpoint.created",
+            mode=endpoint.mode,
+            at=now,
+            actor=caller.name,
+            endpoint_id=endpoint.id,
+        )
+        all_warnings = [
+            *warnings,
+            *routing.endpoint_warnings(endpoint, endpoints.in_use(tx, endpoint.mode)),
+        ]
+        body = json_values.success(
+            endpoint_json.endpoint(endpoint),
+            json_values.warnings_meta(all_warnings),
+            secret=secret,
+        )
+        return Answer(201, body)
+
+    return await env.store.write(job)
+
+
+def _check_limits(reader: Reader, now: int) -> None:
+    """Refuse while a SIM has no number, or if there are too many endpoints."""
+    missing = readiness.sims_without_number(
+        devices.known(reader), devices.sims_in_phones(reader), payment_methods.in_use(reader), now
+    )
+    if missing:
+        raise Refusal(ErrorCode.LINES_NOT_READY, sims_without_number=missing)
+    if endpoints.count(reader) >= ENDPOINTS_MAX:
+        raise Refusal(ErrorCode.ENDPOINT_LIMIT)
+
+
+def _add(tx: Tx, endpoint_id: str, new: NewEndpoint, now: int) -> Endpoint:
+    return endpoints.add(
+        tx,
+        {
+            "id": endpoint_id,
+            "kind": "endpoint",
+            "mode": new.mode,
+            "url": new.url,
+            "url_normalised": normalise_url(new.url),
+            "description": new.description,
+            "events": json.dumps(new.events),
+            "catch_all": new.catch_all,
+            "include_raw": new.include_raw,
+            "is_active": new.is_active,
+            "auto_paused_at": None,
+            "last_success_at": None,
+            "last_failure_at": None,
+            "consecutive_failures": 0,
+            "created_at": now,
+            "updated_at": now,
+            "deleted_at": None,
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A valid `PUT /v1/open-collections/endpoints/{id}`: None means unchanged. A new URL has been checked."""
+
+    url: str | None = None
+    description: str | None = None
+    is_active: bool | None = None
+    catch_all: bool | None = None
+    events: tuple[str, ...] | None = None
+    include_raw: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The changed endpoint.
+
+    Attributes:
+        endpoint: The row.
+        queued: Number of deliveries queued by a resume; None if it was not resumed.
+        warnings: Settings that are allowed but may be a mistake.
+    """
+
+    endpoint: Endpoint
+    queued: int | None
+    warnings: list[str]
+
+
+async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -> Changed:
+    """Change an endpoint. Its waiting deliveries go to a new address under their old ids.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> Changed:
+        before = _existing(tx, endpoint_id)
+        columns = _columns(changes)
+        queued = None
+        if changes.is_active and not before.is_active:
+            queued = backlog.resume(tx, endpoint_id, now=now, later=now + PROBE_US)
+            # The probe's 2xx ends an outage and brings the waiting deliveries forward. Without any there is no probe.
+            columns["link_failures"] = STREAK_MIN if queued else 0
+            backlog.mark_backlog(tx, endpoint_id)
+        elif changes.is_active and before.consecutive_failures >= STREAK_MIN:
+            # The failure count is reset but the outage goes on: the 2xx that ends it brings the deliveries forward.
+            columns["link_failures"] = max(before.link_failures, STREAK_MIN)
+            backlog.mark_backlog(tx, endpoint_id)
+        after = endpoints.change(tx, endpoint_id, {**columns, "updated_at": now})
+        journal.add(
+            tx,
+            type=_event(before, after),
+            mode=after.mode,
+            at=now,
+            actor=caller.name,
+            endpoint_id=endpoint_id,
+            data={"changed": [name for name in changes.__slots__ if _given(changes, name)]},
+        )
+        warnings = []
+        if any(_given(changes, name) for name in ("url", "catch_all", "events")):
+            warnings = routing.endpoint_warnings(after, endpoints.in_use(tx, after.mode))
+        return Changed(after, queued, warnings)
+
+    return await env.store.write(job)
+
+
+def _existing(tx: Tx, endpoint_id: str) -> Endpoint:
+    found = endpoints.get(tx, endpoint_id)
+    if found is None:
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    return found
+
+
+def _given(changes: Changes, name: str) -> bool:
+    return getattr(changes, name) is not None
+
+
+def _columns(changes: Changes) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        name: getattr(changes, name)
+        for name in ("url", "description", "is_active", "catch_all", "include_raw")
+        if _given(changes, name)
+    }
+    if changes.url is not None:
+        columns["url_normalised"] = normalise_url(changes.url)
+    if changes.events is not None:
+        columns["events"] = json.dumps(changes.events)
+    if changes.is_active:
+        columns |= {"auto_paused_at": None, "consecutive_failures": 0}
+    return columns
+
+
+def _event(before: Endpoint, after: Endpoint) -> str:
+    if before.is_active == after.is_active:
+        return "endpoint.updated"
+    return "endpoint.resumed" if after.is_active else "endpoint.paused"
+
+
+async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
+    """Delete an endpoint and return the number of its undelivered deliveries, which are given up. Its log stays.
+
+    After a crash `finish_deletions` gives up the rest of a long queue; nothing of it is sent meanwhile.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND, also if it was deleted before.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> int:
+        endpoint = _existing(tx, endpoint_id)
+        endpoints.change(
+            tx, endpoint_id, {"is_active": False, "deleted_at": now, "updated_at": now}
+        )
+        undelivered = backlog.count(tx, endpoint_id)
+        # Running attempts are due longest, so they are in this first piece; their end gives no second event.
+        _give_up(tx, env, endpoint_id, now)
+        journal.add(
+            tx,
+            type="endpoint.deleted",
+            mode=endpoint.mode,
+            at=now,
+            actor=caller.name,
+            endpoint_id=endpoint_id,
+            data={"undelivered": undelivered},
+        )
+        return undelivered
+
+    undelivered = await env.store.write(job)
+    await _give_up_all(env, endpoint_id)
+    return undelivered
+
+
+async def finish_deletions(env: Env) -> int:
+    """Give up the deliveries of deleted endpoints that a crash has left; return their number.
+
+    Raises:
+        Unavailable: Nothing can be written.
+    """
+    left = await env.store.read(backlog.deleted_with_pending)
+    return sum([await _give_up_all(env, endpoint_id) for endpoint_id in left])
+
+
+async def _give_up_all(env: Env, endpoint_id: str) -> int:
+    now = env.clock.now_us()
+    given_up = 0
+    while piece := await env.store.write(lambda tx: _give_up(tx, env, endpoint_id, now)):
+        given_up += piece
+    return given_up
+
+
+def _give_up(tx: Tx, env: Env, endpoint_id: str, now: int) -> int:
+    """Turn a piece of a deleted endpoint's queue into dead letters; return the number, 0 if the queue is empty."""
+    owed = backlog.fail_pending(tx, endpoint_id, now, DELIVERIES_BATCH)
+    letters = [(env.new_id(), delivery.id) for delivery in owed]
+    dead_letters.add_all(tx, letters, reason=DeadLetterReason.ENDPOINT_DELETED, now=now)
+    journal.add_all(tx, [_given_up(delivery, now) for delivery in owed])
+    return len(owed)
+
+
+def _given_up(delivery: Delivery, now: int) -> journal.Entry:
+    return journal.Entry(
+        type="delivery.failed",
+        mode=Mode.TEST if delivery.test else Mode.LIVE,
+        at=now,
+        transaction_id=delivery.transaction_id,
+        endpoint_id=delivery.endpoint_id,
+        data={"delivery_id": delivery.id, "event": delivery.event, "code": None},
+    )
+
+
+async def send_test(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
+    """Sign and send a `transaction.forwarded` with `test: true`, also to a paused endpoint. Nothing is recorded.
+
+    Raises:
+        Unavailable: The signing secret cannot be opened.
+    """
+    now = env.clock.now_us()
+    sealed = await env.store.read(
+        lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
+    )
+    try:
+        secrets = [env.vault.unseal(each, store_secrets.PURPOSE).decode() for each in sealed]
+    except SecretsLocked as error:
+        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
+    kind = EventKind.FORWARDED
+    # It belongs to no payment, so its id is one that no payment will ever have.
+    webhook_id = ids.webhook_id(
+        env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0
+    )
+    body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
+    sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
+    return await sender.post(
+        endpoint.url, headers(secrets, sent, timestamp=now // SECOND_US, body=body), body
+    )

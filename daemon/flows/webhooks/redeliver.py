@@ -1,0 +1,208 @@
+"""Send a delivery again in a new run of its row, replay dead letters, or sign a delivery for sending by hand.
+
+Up to a hundred dead letters are replayed at once (decisions.md section 7). Signing by hand sends and changes nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from daemon.core import json_values
+from daemon.core.access.callers import Caller
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.inputs import Answer, CallMeta
+from daemon.core.limits import SECOND_US
+from daemon.core.webhooks import endpoint_json
+from daemon.core.webhooks.delivery import DeliveryEvent, TransitionError, next_status
+from daemon.core.webhooks.signing import AttemptMetadata, headers
+from daemon.env import Env
+from daemon.runtime.secrets import SecretsLocked
+from daemon.store import idempotency, journal
+from daemon.store.engine import Tx
+from daemon.store.webhooks import dead_letters, delivery_log
+from daemon.store.webhooks import secrets as store_secrets
+from daemon.store.webhooks.delivery_log import Logged
+from daemon.wire import ErrorCode, Mode
+
+ENDPOINT_PAUSED = "An endpoint is paused: its deliveries wait until it is resumed."
+DELIVERY_PAUSED = "The endpoint is paused: the delivery waits until it is resumed."
+
+
+async def redeliver(env: Env, caller: Caller, delivery_id: str, meta: CallMeta) -> Answer:
+    """Queue a delivered or failed delivery again and return the 200 answer; it is sent with its old ids.
+
+    Raises:
+        Refusal: DELIVERY_NOT_FOUND; LIVE_KEY_REQUIRED; ENDPOINT_DELETED; DELIVERY_NOT_REDELIVERABLE with
+            `delivery_status` while it is still being tried; IDEMPOTENCY_KEY_REUSED.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def effect(tx: Tx) -> Answer:
+        found = delivery_log.one(tx, delivery_id)
+        if found is None:
+            raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
+        delivery, endpoint = found
+        if endpoint.mode is Mode.LIVE and caller.mode is Mode.TEST:
+            raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
+        if endpoint.deleted_at is not None:
+            raise Refusal(ErrorCode.ENDPOINT_DELETED)
+        try:
+            next_status(delivery.status, DeliveryEvent.REDELIVER)
+        except TransitionError:
+            raise Refusal(
+                ErrorCode.DELIVERY_NOT_REDELIVERABLE, delivery_status=delivery.status
+            ) from None
+        queued = dead_letters.requeue(tx, delivery, endpoint, caller.name, now)
+        warnings = () if endpoint.is_active else (DELIVERY_PAUSED,)
+        return Answer(
+            200,
+            json_values.success(endpoint_json.delivery(queued, endpoint), meta.as_json(*warnings)),
+        )
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
+    )
+
+
+async def replay_dead_letter(env: Env, caller: Caller, letter_id: str, meta: CallMeta) -> Answer:
+    """Queue the delivery of one dead letter again and return the 200 answer.
+
+    The body is sent unchanged, with its old ids and a new signature.
+
+    Raises:
+        Refusal: DEAD_LETTER_NOT_FOUND; LIVE_KEY_REQUIRED; DEAD_LETTER_ALREADY_REPLAYED if it is pending or delivered;
+            ENDPOINT_DELETED; IDEMPOTENCY_KEY_REUSED.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def effect(tx: Tx) -> Answer:
+        letter, delivery, endpoint = _requeue(tx, caller, letter_id, now, bulk=False)
+        warnings = () if endpoint.is_active else (ENDPOINT_PAUSED,)
+        body = json_values.success(
+            endpoint_json.dead_letter(letter, delivery, endpoint),
+            meta.as_json(*warnings),
+            delivery=endpoint_json.delivery(delivery, endpoint),
+        )
+        return Answer(200, body)
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
+    )
+
+
+async def replay_dead_letters(
+    env: Env, caller: Caller, letter_ids: Sequence[tuple[str, str | None]], meta: CallMeta
+) -> Answer:
+    """Queue the deliveries of many dead letters again, in the order given, and return the 200 answer.
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        letter_ids: Each id once: as written, and as UUID, None if it is not a UUID.
+        meta: Metadata of the call.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED. Refusals of single dead letters are in the answer.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def effect(tx: Tx) -> Answer:
+        done: list[str] = []
+        failed: list[json_values.Json] = []
+        paused = False
+        for written, letter_id in letter_ids:
+            try:
+                letter, _delivery, endpoint = _requeue(tx, caller, letter_id, now, bulk=True)
+            except Refusal as refusal:
+                failed.append({"id": written, "code": refusal.code, "message": refusal.message})
+            else:
+                done.append(letter.id)
+                paused = paused or not endpoint.is_active
+        body = json_values.success(
+            {"replayed": done, "failed": failed},
+            meta.as_json(*((ENDPOINT_PAUSED,) if paused else ())),
+            replayed=len(done),
+        )
+        return Answer(200, body)
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
+    )
+
+
+def _requeue(
+    tx: Tx, caller: Caller, letter_id: str | None, now: int, *, bulk: bool
+) -> dead_letters.Found:
+    """Queue one delivery again, or refuse it before any change."""
+    found = None if letter_id is None else dead_letters.one(tx, letter_id)
+    if found is None:
+        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    letter, delivery, endpoint = found
+    if endpoint.mode is Mode.LIVE and caller.mode is Mode.TEST:
+        raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
+    try:
+        next_status(delivery.status, DeliveryEvent.REPLAY)
+    except TransitionError:
+        raise Refusal(ErrorCode.DEAD_LETTER_ALREADY_REPLAYED) from None
+    if endpoint.deleted_at is not None:
+        raise Refusal(ErrorCode.ENDPOINT_DELETED)
+    dead_letters.requeue(tx, delivery, endpoint, caller.name, now, bulk=bulk)
+    after = dead_letters.one(tx, letter.id)
+    assert after is not None
+    return after
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A delivery with signatures that receivers accept for five minutes."""
+
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
+    """Sign it with the secrets that are valid now, and journal the caller.
+
+    Raises:
+        Refusal: DELIVERY_NOT_FOUND.
+        Unavailable: The signing secret cannot be opened.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> tuple[Logged, list[str]]:
+        found = delivery_log.one(tx, delivery_id)
+        if found is None:
+            raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
+        delivery, endpoint = found
+        journal.add(
+            tx,
+            type="delivery.signed",
+            mode=endpoint.mode,
+            at=now,
+            actor=caller.name,
+            transaction_id=delivery.transaction_id,
+            endpoint_id=endpoint.id,
+            data={"delivery_id": delivery.id, "event": delivery.event},
+        )
+        return found, store_secrets.valid_at(tx, store_secrets.owner_of(endpoint), now)
+
+    (delivery, endpoint), sealed = await env.store.write(job)
+    try:
+        secrets = [env.vault.unseal(each, store_secrets.PURPOSE).decode() for each in sealed]
+    except SecretsLocked as error:
+        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
+    sent = AttemptMetadata(
+        webhook_id=delivery.webhook_id,
+        event=delivery.event,
+        delivery_id=delivery.id,
+        attempt=max(delivery.attempt_count, 1),
+        sequence=delivery.seq,
+        replay=True,
+        test=delivery.test,
+    )
+    body = delivery.body.encode()
+    signed = headers(secrets, sent, timestamp=now // SECOND_US, body=body)
+    return Signed(endpoint.url, signed, delivery.body)

@@ -1,0 +1,158 @@
+"""Create, change and delete the routing rules of endpoints (decisions.md section 5)."""
+
+from dataclasses import dataclass
+
+from daemon.core import json_values
+from daemon.core.access.callers import Caller
+from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.inputs import Answer, CallMeta
+from daemon.core.limits import RULES_MAX
+from daemon.core.model import Endpoint, Rule
+from daemon.core.webhooks import rule_json
+from daemon.core.webhooks.routing import Receiver, rule_warnings
+from daemon.env import Env
+from daemon.store import idempotency, journal
+from daemon.store.engine import Tx
+from daemon.store.webhooks import endpoints, routing
+from daemon.wire import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """Values of a new or changed rule; None means the present value, or the default of a new rule.
+
+    Attributes:
+        filter: Compact JSON, checked by `core.webhooks.rules`.
+    """
+
+    name: str | None = None
+    position: int | None = None
+    enabled: bool | None = None
+    filter: str | None = None
+
+
+async def create(
+    env: Env, caller: Caller, endpoint_id: str, new: RuleChange, meta: CallMeta
+) -> Answer:
+    """Create a rule and return the 201 answer. It applies from the next payment on.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND; VALIDATION_ERROR if the endpoint has 20; IDEMPOTENCY_KEY_REUSED.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+    assert new.filter is not None, "the API requires it"
+    filter_text = new.filter
+
+    def effect(tx: Tx) -> Answer:
+        endpoint = _endpoint(tx, endpoint_id)
+        there = routing.rules_of_endpoint(tx, endpoint_id)
+        if len(there) >= RULES_MAX:
+            text = f"an endpoint has at most {RULES_MAX} rules"
+            raise invalid([FieldError("rules", "too_many", text)])
+        last = max((rule.position for rule in there), default=0)
+        rule = routing.add_rule(
+            tx,
+            {
+                "id": env.new_id(),
+                "endpoint_id": endpoint_id,
+                "name": new.name or "",
+                "position": last + 1 if new.position is None else new.position,
+                "enabled": new.enabled is not False,
+                "filter": filter_text,
+                "created_at": now,
+                "updated_at": now,
+                "replaced_at": None,
+            },
+        )
+        _journal(tx, caller, endpoint, rule, "rule.created", now)
+        warnings = _warnings(tx, endpoint)
+        return Answer(201, json_values.success(rule_json.rule(rule), meta.as_json(*warnings)))
+
+    return await env.store.write(
+        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
+    )
+
+
+async def update(
+    env: Env, caller: Caller, endpoint_id: str, rule_id: str, change: RuleChange
+) -> tuple[Rule, list[str]]:
+    """Change a rule; return the new version and warnings.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> tuple[Rule, list[str]]:
+        endpoint = _endpoint(tx, endpoint_id)
+        before = _rule(tx, endpoint_id, rule_id)
+        routing.end_rule(tx, rule_id, now)
+        after = routing.add_rule(
+            tx,
+            {
+                "id": rule_id,
+                "endpoint_id": endpoint_id,
+                "name": before.name if change.name is None else change.name,
+                "position": before.position if change.position is None else change.position,
+                "enabled": before.enabled if change.enabled is None else change.enabled,
+                "filter": before.filter if change.filter is None else change.filter,
+                "created_at": before.created_at,
+                "updated_at": now,
+                "replaced_at": None,
+            },
+        )
+        _journal(tx, caller, endpoint, after, "rule.updated", now)
+        return after, _warnings(tx, endpoint)
+
+    return await env.store.write(job)
+
+
+async def delete(env: Env, caller: Caller, endpoint_id: str, rule_id: str) -> list[str]:
+    """Delete a rule and return warnings. Payments that it claimed stay with the endpoint.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
+        Unavailable: Nothing can be written.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> list[str]:
+        endpoint = _endpoint(tx, endpoint_id)
+        rule = _rule(tx, endpoint_id, rule_id)
+        routing.end_rule(tx, rule_id, now)
+        _journal(tx, caller, endpoint, rule, "rule.deleted", now)
+        return _warnings(tx, endpoint)
+
+    return await env.store.write(job)
+
+
+def _endpoint(tx: Tx, endpoint_id: str) -> Endpoint:
+    found = endpoints.get(tx, endpoint_id)
+    if found is None:
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    return found
+
+
+def _rule(tx: Tx, endpoint_id: str, rule_id: str) -> Rule:
+    found = routing.get_rule(tx, endpoint_id, rule_id)
+    if found is None:
+        raise Refusal(ErrorCode.RULE_NOT_FOUND)
+    return found
+
+
+def _warnings(tx: Tx, endpoint: Endpoint) -> list[str]:
+    return rule_warnings(Receiver(endpoint, tuple(routing.rules_of_endpoint(tx, endpoint.id))))
+
+
+def _journal(tx: Tx, caller: Caller, endpoint: Endpoint, rule: Rule, kind: str, now: int) -> None:
+    journal.add(
+        tx,
+        type=kind,
+        mode=endpoint.mode,
+        at=now,
+        actor=caller.name,
+        endpoint_id=endpoint.id,
+        data={"rule_id": rule.id, "version": rule.seq},
+    )

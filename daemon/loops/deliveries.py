@@ -1,0 +1,408 @@
+"""Worker pool over the outbox: sends due deliveries, and new ones at once.
+
+The loop works in turns. A turn records the attempts that ended since the last turn and leases the next due deliveries,
+in one commit; then the new attempts start, and only then the results are logged. A worker sends the leased deliveries
+of its endpoint's queue (`delivery_lanes`), so a fast receiver does not wait for a commit between two posts.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.errors import Unavailable
+from daemon.core.limits import SECOND_US
+from daemon.core.webhooks.delivery import AttemptResult, Decision, RetryPolicy, classify
+from daemon.core.webhooks.fair_queue import QueueKey, bulk_worker_limit, mark_served
+from daemon.env import Env
+from daemon.flows.upkeep import notices
+from daemon.flows.webhooks import deliver
+from daemon.loops.connectivity import Connectivity, connection_probe
+from daemon.loops.delivery_lanes import EndpointQueues
+from daemon.runtime.log import Log
+from daemon.sender.connect import HostProbe
+from daemon.sender.targets import Target
+from daemon.store.webhooks import deliveries, endpoints
+from daemon.store.webhooks.attempts import EndedAttempt, Leased
+from daemon.store.webhooks.leasing import NO_PREFETCH, Due, Prefetch
+from daemon.wire import DeliveryStatus
+from parsers.masking import describe_error
+
+REREAD_S: Final = 30.0
+"""Longest time between two reads of the outbox; timers may be late after a sleep of the machine."""
+
+WORKER: Final = "deliver"
+
+KEY_CHECK_S: Final = 1.0
+"""Interval of checks whether an unavailable master key is available again."""
+
+RECORD_S: Final = 0.1
+"""Longest delay until the result of an attempt is recorded, even while its worker has more to send."""
+
+FAULT_S: Final = 1.0
+"""Pause after an unexpected exception in a turn."""
+
+WORKER_SLICE_S: Final = 0.1
+"""When all workers are busy, a worker changes to another endpoint after this time (fair queue)."""
+
+STOP_S: Final = 16.0
+"""How long a graceful stop waits for attempts in flight; longer than the time limit of an attempt."""
+
+
+@dataclass(slots=True)
+class WorkerState:
+    """The queue that one worker serves.
+
+    Attributes:
+        key: Key of the queue.
+        is_behind: The current delivery has lower priority than live ones.
+    """
+
+    key: QueueKey
+    is_behind: bool
+
+
+class DeliverLoop:
+    """Leases and attempts due deliveries, at most `workers` at a time and `per_endpoint` for each endpoint."""
+
+    def __init__(
+        self,
+        env: Env,
+        make_sender: Callable[[], Target],
+        log: Log,
+        reach: HostProbe | None = None,
+        *,
+        make_bulk_sender: Callable[[], Target] | None = None,
+    ) -> None:
+        """Create the loop.
+
+        Args:
+            env: The daemon's environment.
+            make_sender: Creates the sender of a worker.
+            log: The log.
+            reach: Probes hosts while our own connection is down; made from the settings if not given.
+            make_bulk_sender: Creates the sender for bulk resends, if it is a different one.
+        """
+        settings = env.config.webhooks
+        self._env = env
+        self._makers = {False: make_sender, True: make_bulk_sender or make_sender}
+        self._log = log
+        self._workers = settings.workers
+        self._per_endpoint = settings.per_endpoint
+        self._policy = RetryPolicy(
+            tuple(settings.retry_schedule_s), settings.jitter, frozenset(settings.retry_4xx)
+        )
+        self._wake = asyncio.Event()
+        self._running: dict[asyncio.Task[None], WorkerState] = {}
+        self._served: dict[QueueKey, int] = {}
+        self._queues = EndpointQueues()
+        self._ended: list[EndedAttempt] = []
+        self._unsent: list[Leased] = []
+        self._unlogged: list[tuple[EndedAttempt, Decision]] = []
+        self._recording: asyncio.TimerHandle | None = None
+        self._idle: list[tuple[QueueKey, Target]] = []
+        self._link = Connectivity(
+            env.clock,
+            reach or connection_probe(env.config),
+            on_return=self._link_is_back,
+            on_long=self._link_is_lost,
+        )
+        self._returned = False
+        self._stopping = False
+        self._looking = asyncio.Event()
+        self._over = asyncio.Event()
+        self._locked = False
+
+    async def run(self) -> None:
+        """Run until cancelled or stopped."""
+        self._looking.set()
+        unsubscribe = self._env.store.subscribe(deliveries.TOPIC, self._wake.set)
+        forget = self._env.store.subscribe(endpoints.TOPIC, self._endpoints_changed)
+        minding = asyncio.create_task(self._link.watch_outage())
+        try:
+            await self._env.store.write(deliveries.release_leases)
+            self._link.know(await deliver.receiver_addresses(self._env))
+            if await notices.is_outage_open(self._env):
+                self._link.was_down()
+            while not self._stopping:
+                self._wake.clear()
+                self._env.heartbeat(WORKER)
+                wait_s = await self._turn()
+                self._env.heartbeat(WORKER, wait_s)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await self._wake.wait()
+        finally:
+            unsubscribe()
+            forget()
+            minding.cancel()
+            self._over.set()
+
+    async def stop(self) -> None:
+        """Let attempts in flight finish; return the leases of the others without counting an attempt."""
+        self._stopping = True
+        self._wake.set()
+        if self._looking.is_set():
+            # Deliveries leased at this moment must be returned before the database closes.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_S):
+                    await self._over.wait()
+        if self._running:
+            _done, late = await asyncio.wait(self._running, timeout=STOP_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        self._unsent += self._queues.drop_all()
+        if self._recording is not None:
+            self._recording.cancel()
+        with contextlib.suppress(Unavailable):
+            await self._write(0, NO_PREFETCH)
+        for _served, sender in self._idle:
+            await sender.aclose()
+
+    async def _turn(self) -> float:
+        """Record ended attempts, start due ones, and return the time to sleep in seconds."""
+        try:
+            if self._returned:
+                await deliver.link_returned(self._env)
+                await notices.record_outage_end(self._env)
+                self._returned = False
+                self._log.info("deliver.link_is_back")
+            free = self._workers - len(self._running)
+            ahead = self._queues.ahead(self._busy())
+            # Without the key no attempt can be made, so nothing is leased.
+            if self._stopping or await self._still_locked():
+                free, ahead = 0, NO_PREFETCH
+            due = await self._write(free, ahead)
+        except Unavailable as error:
+            self._log.warning("deliver.unavailable", why=error.why)
+            return float(error.retry_after_s)
+        if due is None:
+            return FAULT_S
+        if self._stopping:
+            self._unsent += due.leased  # `stop` returns the leases
+            return 0.0
+        self._start(due)
+        if self._locked:
+            return KEY_CHECK_S
+        if due.next_at is None or len(self._running) >= self._workers:
+            return REREAD_S  # the next worker that finishes wakes the loop
+        wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
+        return min(max(wait_s, 0.05), REREAD_S)
+
+    async def _still_locked(self) -> bool:
+        if self._locked and not await self._is_locked():
+            await deliver.release_locked(self._env)
+            self._locked = False
+        return self._locked
+
+    async def _write(self, free: int, ahead: Prefetch) -> Due | None:
+        """Record ended attempts and lease due deliveries, in one commit; None after an unexpected exception.
+
+        Raises:
+            Unavailable: The database cannot be written now; the ended attempts are kept for the next turn.
+        """
+        ended, self._ended = self._ended, []
+        unsent, self._unsent = self._unsent, []
+        try:
+            written = await deliver.turn(
+                self._env,
+                ended=ended,
+                unsent=unsent,
+                limit=free,
+                per_endpoint=self._per_endpoint,
+                running=self._busy(),
+                backlog=self._behind(in_bulk=False),
+                served=self._served,
+                held=self._link.is_held(),
+                ahead=ahead,
+            )
+        except Unavailable:
+            self._ended[:0] = ended
+            self._unsent[:0] = unsent
+            raise
+        except Exception as error:  # noqa: BLE001 -- one delivery that fails here must not hold up the others
+            self._log.error("deliver.fault", error=describe_error(error))
+            await self._write_singly(ended, unsent)
+            return None
+        self._unlogged += zip(ended, written.decisions, strict=True)
+        asyncio.get_running_loop().call_soon(self._log_attempts)
+        return written.due
+
+    async def _write_singly(self, ended: list[EndedAttempt], unsent: list[Leased]) -> None:
+        """Record attempts one by one after the common commit failed; the leases of the rest expire."""
+        for leased in unsent:
+            try:
+                await deliver.turn(self._env, unsent=[leased])
+            except Unavailable:
+                self._unsent.append(leased)
+            except Exception as error:  # noqa: BLE001 -- as above
+                self._log.error(
+                    "deliver.fault", delivery=leased.delivery.id, error=describe_error(error)
+                )
+        for one in ended:
+            try:
+                written = await deliver.turn(self._env, ended=[one])
+            except Unavailable:
+                self._ended.append(one)
+            except Exception as error:  # noqa: BLE001 -- as above
+                self._log.error(
+                    "deliver.fault", delivery=one.leased.delivery.id, error=describe_error(error)
+                )
+            else:
+                self._unlogged += zip([one], written.decisions, strict=True)
+        self._log_attempts()
+
+    def _start(self, due: Due) -> None:
+        self._queues.add(due.leased, self._env.clock.monotonic())
+        for key in due.places:
+            self._begin(key)
+        # A worker may have finished its queue while more was leased for it: start a new worker.
+        busy = self._busy()
+        for key in self._queues.waiting():
+            if key not in busy:
+                self._begin(key)
+
+    def _begin(self, key: QueueKey) -> None:
+        place = WorkerState(key, self._queues.is_behind(key))
+        task = asyncio.create_task(self._work(place))
+        self._running[task] = place
+        mark_served(self._served, key)
+        task.add_done_callback(self._finished)
+
+    def _log_attempts(self) -> None:
+        unlogged, self._unlogged = self._unlogged, []
+        again: Counter[str] = Counter()
+        for one, decision in unlogged:
+            if one.leased.delivery.bulk and decision.status is DeliveryStatus.DELIVERED:
+                again[one.leased.endpoint.id] += 1
+                continue
+            self._log.info(
+                "deliver.attempted",
+                delivery=one.leased.delivery.id,
+                status=decision.status.value,
+                code=one.outcome.status_code,
+                error=one.outcome.error_code,
+                ms=round(one.outcome.duration_us / 1000),
+            )
+        for endpoint_id, count in again.items():
+            self._log.info("deliver.sent_again", endpoint=endpoint_id, delivered=count)
+
+    async def _is_locked(self) -> bool:
+        """Return whether the master key is unavailable; asked in a thread, since a keyring may be slow."""
+        return await asyncio.to_thread(self._env.vault.locked)
+
+    async def _link_is_lost(self) -> None:
+        self._log.warning("deliver.link_is_lost")
+        with contextlib.suppress(Unavailable):
+            await notices.record_outage(self._env)
+
+    def _link_is_back(self) -> None:
+        self._returned = True
+        self._wake.set()
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("deliver.fault", error=describe_error(error))
+
+    def _endpoints_changed(self) -> None:
+        """Return all unstarted leases: an endpoint may be paused, or have a new address."""
+        self._unsent += self._queues.drop_all()
+        self._wake.set()
+
+    def _record_soon(self) -> None:
+        if self._recording is None:
+            self._recording = asyncio.get_running_loop().call_later(RECORD_S, self._record_now)
+
+    def _record_now(self) -> None:
+        self._recording = None
+        self._wake.set()
+
+    async def _work(self, place: WorkerState) -> None:
+        """Send the deliveries of one queue, one after the other."""
+        key = place.key
+        sender = self._take_sender(key)
+        opened: dict[str, str] = {}
+        clock = self._env.clock
+        place_began = clock.monotonic()
+        try:
+            while (leased := await self._next(key)) is not None:
+                place.is_behind = leased.is_behind
+                if not await self._attempt(sender, leased, opened):
+                    self._queues.failed(key[0])
+                    self._unsent += self._queues.drop(key)
+                    return
+                if self._queues.needs_prefetch(key):
+                    self._wake.set()
+                had_its_turn = clock.monotonic() - place_began > WORKER_SLICE_S
+                if self._stopping or (had_its_turn and self._is_crowded(place)):
+                    break
+            if self._busy()[key] == 1:
+                self._unsent += self._queues.drop(key)
+        finally:
+            self._idle.append((key, sender))
+
+    def _busy(self) -> Counter[QueueKey]:
+        """Count the workers of each queue."""
+        return Counter(place.key for place in self._running.values())
+
+    def _behind(self, *, in_bulk: bool) -> int:
+        """Count the workers that send with lower priority than live: bulk resends, or a backlog."""
+        places = self._running.values()
+        return sum(place.is_behind and place.key[1] == in_bulk for place in places)
+
+    def _is_crowded(self, place: WorkerState) -> bool:
+        """Return whether all workers allowed for this priority are busy; below live there are fewer (`core.pacing`)."""
+        behind = self._behind(in_bulk=True) + self._behind(in_bulk=False)
+        full_up = place.is_behind and behind >= bulk_worker_limit(self._workers)
+        return full_up or len(self._running) >= self._workers
+
+    async def _next(self, key: QueueKey) -> Leased | None:
+        """Return the next delivery: a live one at once, others when no live one is in progress."""
+        if self._queues.is_behind(key):
+            await self._env.yield_to_live()
+        if self._stopping:
+            return None
+        now = self._env.clock.monotonic()
+        leased = self._queues.take(key, now)
+        if leased is not None and not leased.is_behind:
+            self._env.live_priority.step(now)
+        return leased
+
+    async def _attempt(self, sender: Target, leased: Leased, opened: dict[str, str]) -> bool:
+        """Make one attempt; False when the queue must not continue at once."""
+        began = self._env.clock.monotonic()
+        try:
+            outcome = await deliver.attempt(self._env, sender, leased, opened)
+            if outcome is None:
+                self._log.warning("deliver.secrets_locked", delivery=leased.delivery.id)
+                # A key that is available but wrong does not hold up other deliveries.
+                self._locked = self._locked or await self._is_locked()
+                return False
+            link = await self._link.judge(leased.endpoint.url, outcome, began)
+        except asyncio.CancelledError:
+            await deliver.release_interrupted(self._env, leased)
+            raise
+        arrived = classify(outcome) is AttemptResult.DELIVERED
+        unit = 0.0 if arrived else self._env.entropy.unit()  # no retry after a 2xx, so no jitter
+        now = self._env.clock.now_us()
+        self._ended.append(EndedAttempt(leased, outcome, link, self._policy, now, unit))
+        self._record_soon()
+        if not arrived:
+            return False
+        self._queues.answered(leased.endpoint.id, outcome.duration_us)
+        return True
+
+    def _take_sender(self, key: QueueKey) -> Target:
+        """Return an idle sender, preferably the last one of this endpoint, which has a warm connection."""
+        bulk = key[1]
+        alike = [place for place, (served, _) in enumerate(self._idle) if served[1] == bulk]
+        warm = [place for place in alike if self._idle[place][0] == key]
+        busy = sum(place.key[1] == bulk for place in self._running.values())
+        if warm or (alike and len(alike) + busy >= self._workers):
+            return self._idle.pop((warm or alike)[0])[1]
+        return self._makers[bulk]()

@@ -1,0 +1,58 @@
+"""One command of an AT session and its answer."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.modem.session import at
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    Attributes:
+        text: The command without its line end.
+        prefix: Prefix of the answer lines; empty accepts every line that is not a known notice.
+        timeout_s: Time limit; None uses the one of the settings.
+        needed: The start cannot continue without an answer.
+        last: Prefix of the last answer line, for a make that ends the answer without OK.
+    """
+
+    text: str
+    prefix: str = ""
+    timeout_s: float | None = None
+    needed: bool = False
+    last: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the command without its arguments."""
+        return self.text.partition("=")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Lines and result of an answer; neither `ok` nor an error means that no answer came."""
+
+    ok: bool
+    error: at.Error | None = None
+    lines: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> str:
+        """Return the first line, empty when there is none."""
+        return self.lines[0] if self.lines else ""
+
+    @property
+    def code(self) -> int | None:
+        """Return the number of the error, if it has one."""
+        return None if self.error is None else self.error.code
+
+    @property
+    def why(self) -> str:
+        """Return the error text of the phone."""
+        return "no answer" if self.error is None else str(self.error)
+
+
+DONE: Final = Answer(ok=True)
+NO_ANSWER: Final = Answer(ok=False)

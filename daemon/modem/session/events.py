@@ -1,0 +1,268 @@
+"""Value types of an AT session: settings, stored parts and events.
+
+Plain data without logic. The terms are those of 3GPP TS 27.005 and 27.007.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from daemon.modem.quirks import PortRole
+from daemon.modem.session.send import SmsEnded, SmsPartSent
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Settings of a session.
+
+    Attributes:
+        poll_s: Interval between counts of the messages on the phone; a count above the known number
+            triggers a list at once.
+        sweep_s: Interval between lists of every storage, whatever the counts are.
+        heartbeat_s: The longest silence before a health check, and the longest time that health
+            questions wait behind messages.
+        command_timeout_s: Time limit of a plain command. Listing, deleting and switching the radio
+            on may take a multiple of it.
+        delete: False leaves messages on the phone after they are stored.
+        role: Role of the port, as far as the kernel knows it.
+        restart: Begin with `AT+CFUN=1,1`, for a hung phone.
+    """
+
+    poll_s: float = 30.0
+    sweep_s: float = 300.0
+    heartbeat_s: float = 30.0
+    command_timeout_s: float = 5.0
+    delete: bool = True
+    role: PortRole = PortRole.UNKNOWN
+    restart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """One received SMS, or one part of it, in a slot of the phone.
+
+    Attributes:
+        storage: `SM`, `ME` and so on; empty for a message that the phone forwarded without storing it.
+        index: The slot's number within its storage; -1 for a message in no slot.
+        status: 0 received unread, 1 received read (27.005 clause 3.1).
+        tpdu_length: Octets of the TPDU as the phone counts them, without the SMSC's address. It
+            may disagree with the PDU when the phone holds a damaged one.
+        pdu: Hex of whole octets as the phone wrote it, with the SMSC's address.
+    """
+
+    storage: str
+    index: int
+    status: int
+    tpdu_length: int
+    pdu: str
+
+
+class Registration(StrEnum):
+    """Network registration of the phone (27.007 clause 7.2, `<stat>`)."""
+
+    HOME = "home"
+    ROAMING = "roaming"
+    SEARCHING = "searching"
+    DENIED = "denied"
+    NONE = "none"
+    EMERGENCY_ONLY = "emergency_only"
+    UNKNOWN = "unknown"
+
+    @property
+    def receives(self) -> bool:
+        """Return whether SMS can arrive."""
+        return self in {Registration.HOME, Registration.ROAMING}
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """Identity of the phone and its SIM; comes before any `PartsRead`, and again after a restart.
+
+    Unknown values are None. `own_number` is present on few SIMs.
+    """
+
+    imei: str | None
+    iccid: str | None
+    imsi: str | None
+    manufacturer: str | None
+    model: str | None
+    firmware: str | None
+    smsc: str | None
+    own_number: str | None
+    slot: int = 0
+    """SIM slot in use; the messages are from that SIM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The phone is set up: notices are enabled if possible, and the first sweep follows.
+
+    Attributes:
+        notices: False when the phone accepted no form of `AT+CNMI`; then only polling finds messages.
+        storages: The storages that are swept.
+    """
+
+    notices: bool = True
+    storages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartsRead:
+    """Messages that were read and are still on the phone: store them, then call `stored`."""
+
+    parts: tuple[StoredPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """The slot of a stored part is empty now."""
+
+    part: StoredPart
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOnPhone:
+    """A slot was not emptied; its content is handed out again by a later sweep.
+
+    For a message that could not be read at all `part.pdu` is empty.
+    """
+
+    part: StoredPart
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Health of the phone.
+
+    Attributes:
+        signal: 0 to 31 of `AT+CSQ` (-113 dBm + 2 dB each), None when unknown.
+        registration: Whether SMS can arrive.
+        operator: The network's name or number, None when there is none.
+        used: Messages in the storage that receives, None when unknown.
+        total: Capacity of that storage, None when unknown.
+        storages: Name, used and total of each storage that was counted.
+    """
+
+    signal: int | None
+    registration: Registration
+    operator: str | None
+    used: int | None
+    total: int | None
+    storages: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """A storage has become nearly full, or is no longer nearly full.
+
+    A full storage accepts no more messages: the network keeps them for a while and then drops them.
+    """
+
+    storage: str
+    used: int
+    total: int
+    high: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PinNeeded:
+    """The SIM asks for `state`, such as `SIM PIN` or `SIM PUK`.
+
+    The session enters a PIN only after `offer_pin`, and then once.
+
+    Attributes:
+        state: The phone's answer to `AT+CPIN?`.
+        iccid: The SIM; None when the phone does not give it before the SIM is unlocked.
+        imei: The phone.
+        tries: Number of PIN tries left, None when unknown.
+        manufacturer: Manufacturer of the phone, for a readable name.
+        model: Model of the phone, for a readable name.
+    """
+
+    state: str
+    iccid: str | None = None
+    imei: str | None = None
+    tries: int | None = None
+    manufacturer: str | None = field(default=None, compare=False)
+    model: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PinRefused:
+    """The offered PIN was entered and refused; `why` is the phone's error text."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimAbsent:
+    """There is no SIM, or it does not work; the session retries until there is one."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HiLink:
+    """Messages go to the stick's web page, out of reach of AT commands; `why` is the evidence.
+
+    If a message is read afterwards, this was wrong.
+    """
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """The session is over: close the port and open it again.
+
+    Attributes:
+        why: The reason as a readable sentence.
+        silent: The phone did not answer; a restart of the phone may help.
+        answered: The phone has answered before; if not, this may not be a command port.
+    """
+
+    why: str
+    silent: bool = True
+    answered: bool = True
+
+    def __str__(self) -> str:
+        """Return the reason as a readable sentence."""
+        return self.why
+
+
+class Note(StrEnum):
+    """Kind of an unknown item."""
+
+    LINE = "line"
+    ERROR = "error"
+    MODEM = "modem"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A line, error or modem that is in no table, reported once each; the session continues.
+
+    An unsolicited line may contain a message's text, so it must not be logged as it is.
+    """
+
+    line: str
+    what: Note = Note.LINE
+
+
+Event = (
+    Identified
+    | Ready
+    | PartsRead
+    | Freed
+    | KeptOnPhone
+    | Health
+    | Watermark
+    | PinNeeded
+    | PinRefused
+    | SimAbsent
+    | HiLink
+    | Hung
+    | Noted
+    | SmsPartSent
+    | SmsEnded
+)

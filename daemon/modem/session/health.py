@@ -1,0 +1,203 @@
+"""Periodic questions of an AT session (counts, lists, health) and the last answers to them.
+
+Sends nothing: `PeriodicCommands` decides which question is due, in which order, and keeps the answers.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from daemon.modem.session import at
+from daemon.modem.session.command import Answer, Command
+from daemon.modem.session.events import Health, Registration, SessionSettings
+
+CHECK_S: Final = 60.0
+"""Between two checks for an unannounced reboot of the phone."""
+RETRY_S: Final = 5.0
+"""A storage that could not be read is counted again after so long."""
+_REGISTRATIONS: Final = {  # 27.007 clause 7.2; 6, 7 are SMS only, 9, 10 are CSFB not preferred
+    0: Registration.NONE,
+    1: Registration.HOME,
+    2: Registration.SEARCHING,
+    3: Registration.DENIED,
+    5: Registration.ROAMING,
+    6: Registration.HOME,
+    7: Registration.ROAMING,
+    8: Registration.EMERGENCY_ONLY,
+    9: Registration.HOME,
+    10: Registration.ROAMING,
+    11: Registration.EMERGENCY_ONLY,
+}
+
+
+class Kind(StrEnum):
+    """Purpose of a command."""
+
+    READ = "read"
+    VERIFY = "verify"
+    DELETE = "delete"
+    SELECT = "select"
+    LIST = "list"
+    COUNT = "count"
+    SIGNAL = "signal"
+    REGISTRATION = "registration"
+    REGISTRATION_PACKET = "registration_packet"
+    REGISTRATION_LTE = "registration_lte"
+    OPERATOR = "operator"
+    CHECK = "check"
+    MODE = "mode"
+    NOTIFY = "notify"
+    ACKNOWLEDGE = "acknowledge"
+    SIM = "sim"
+
+
+STORAGE_FREE_COMMANDS: Final = {
+    Kind.SIGNAL: Command("AT+CSQ", "+CSQ:"),
+    Kind.REGISTRATION: Command("AT+CREG?", "+CREG:"),
+    Kind.REGISTRATION_PACKET: Command("AT+CGREG?", "+CGREG:"),
+    Kind.REGISTRATION_LTE: Command("AT+CEREG?", "+CEREG:"),
+    Kind.OPERATOR: Command("AT+COPS?", "+COPS:"),
+    Kind.CHECK: Command("AT+CNMI?", "+CNMI:"),
+    Kind.MODE: Command("AT+CMGF=0", "+CMGF:"),
+}
+"""Commands that do not depend on the selected storage."""
+_ELSEWHERE: Final = {
+    Kind.REGISTRATION: Kind.REGISTRATION_LTE,
+    Kind.REGISTRATION_LTE: Kind.REGISTRATION_PACKET,
+}
+"""Next register to ask while no network is found: on LTE alone `+CREG` is 0 (27.007 clause 10.1.22)."""
+_REGISTERS: Final = frozenset({*_ELSEWHERE, *_ELSEWHERE.values()})
+
+
+class PeriodicCommands:
+    """A queue of questions that wait behind messages, up to a limit."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        """Start with nothing due."""
+        self.rebooted = False
+        """The phone has lost its settings."""
+        self.notify: Command | None = None
+        """Enables notices again: some phones send none after a storage was full."""
+        self._settings = settings
+        self._baseline = ""
+        self._queue: dict[tuple[Kind, str], None] = {}
+        self._since = 0.0
+        self._due = {Kind.COUNT: 0.0, Kind.LIST: 0.0, Kind.SIGNAL: 0.0, Kind.CHECK: 0.0}
+        self._signal: int | None = None
+        self._registration = Registration.UNKNOWN
+        self._found = Registration.UNKNOWN
+        """Interim result while the registers are being asked."""
+        self._operator: str | None = None
+
+    def begin(self, notices: str, notify: Command | None, now: float) -> None:
+        """Start over on a phone that was just set up.
+
+        Args:
+            notices: The answer to `AT+CNMI?` after the start; later answers are compared with it.
+            notify: The command that enabled notices, None when the phone accepted none.
+            now: Seconds of the caller's clock.
+        """
+        self._baseline = notices
+        self.notify = notify
+        self.rebooted = False
+        self._due = {
+            Kind.COUNT: now + self._settings.poll_s,
+            Kind.LIST: now + self._settings.sweep_s,
+            Kind.SIGNAL: now,
+            Kind.CHECK: now + CHECK_S,
+        }
+        self._queue.clear()
+        self.add(Kind.OPERATOR, now)
+
+    def __bool__(self) -> bool:
+        """Return whether any question is queued."""
+        return bool(self._queue)
+
+    def add(self, kind: Kind, now: float, storage: str = "") -> None:
+        """Append a question, unless it is already queued."""
+        if not self._queue:
+            self._since = now
+        self._queue[kind, storage] = None
+
+    def first(self) -> tuple[Kind, str]:
+        """Return the oldest question and its storage."""
+        return next(iter(self._queue))
+
+    def drop(self, kind: Kind, storage: str = "") -> None:
+        """Remove a question from the queue, if present."""
+        self._queue.pop((kind, storage), None)
+
+    @property
+    def counts(self) -> bool:
+        """Return whether a count is still queued: the fullest storage is then not known yet."""
+        return any(kind is Kind.COUNT for kind, _ in self._queue)
+
+    def overdue(self, now: float) -> bool:
+        """Return whether the questions have waited behind messages up to the limit."""
+        return bool(self._queue) and now >= self._since + self._settings.heartbeat_s
+
+    def deadline(self) -> float:
+        """Return the time at which the next question is due."""
+        return min(self._due.values())
+
+    def tick(self, now: float) -> frozenset[Kind]:
+        """Queue the questions that are due; return the kinds that are due, lists and counts included."""
+        due, settings = self._due, self._settings
+        if now < min(due.values()):
+            return frozenset()
+        reached = frozenset(kind for kind, at_s in due.items() if now >= at_s)
+        if Kind.LIST in reached:
+            due[Kind.LIST] = now + settings.sweep_s
+            self.add(Kind.OPERATOR, now)
+        if Kind.COUNT in reached:
+            due[Kind.COUNT] = now + settings.poll_s
+        if Kind.SIGNAL in reached:
+            due[Kind.SIGNAL] = now + settings.heartbeat_s
+            self.add(Kind.SIGNAL, now)
+            self.add(Kind.REGISTRATION, now)
+        if Kind.CHECK in reached:
+            due[Kind.CHECK] = now + CHECK_S
+            if self._baseline:
+                self.add(Kind.CHECK, now)
+        return reached
+
+    def count_soon(self, now: float) -> None:
+        """Count the storages soon: a message on the phone was not read."""
+        self._due[Kind.COUNT] = min(self._due[Kind.COUNT], now + RETRY_S)
+
+    def list_at(self, at_s: float) -> None:
+        """Schedule the listing of every storage for that time at the latest."""
+        self._due[Kind.LIST] = min(self._due[Kind.LIST], at_s)
+
+    def count_late(self, now: float) -> None:
+        """Postpone the counts: everything was just listed."""
+        self._due[Kind.COUNT] = max(self._due[Kind.COUNT], now + self._settings.poll_s)
+
+    def done(self, kind: Kind, answer: Answer, line: str, fill: at.Fill | None) -> Health | None:
+        """Process an answer; return the `Health` when this was the last health question."""
+        self.drop(kind)
+        if kind is Kind.SIGNAL:
+            self._signal = at.csq_signal(line)
+        elif kind is Kind.OPERATOR:
+            self._operator = at.operator_name(line)
+        elif kind is Kind.CHECK:
+            self.rebooted = answer.ok and line != self._baseline and bool(self._baseline)
+        elif kind in _REGISTERS:
+            return self._registered(kind, line, fill)
+        return None
+
+    def _registered(self, kind: Kind, line: str, fill: at.Fill | None) -> Health | None:
+        """Process one registration answer; queue the next register while none reports service."""
+        stat = at.registration_stat(line)
+        found = _REGISTRATIONS.get(-1 if stat is None else stat, Registration.UNKNOWN)
+        if kind is Kind.REGISTRATION or found.receives:
+            self._found = found
+        elsewhere = _ELSEWHERE.get(kind)
+        if elsewhere is not None and not found.receives:
+            self._queue[elsewhere, ""] = None
+            return None
+        self._registration = self._found
+        return self._health(fill)
+
+    def _health(self, fill: at.Fill | None) -> Health:
+        used, total = (None, None) if fill is None else (fill.used, fill.total)
+        return Health(self._signal, self._registration, self._operator, used, total)

@@ -1,0 +1,212 @@
+"""The routes under /pay/: the page, its state for a script, the stream of its changes, and the form.
+
+    GET  /pay/{slug}          the page; ?net= chooses the network, ?lang= the language, ?paid= shows the form
+    GET  /pay/{slug}/status   its state as JSON, for scripts that cannot keep a stream open
+    GET  /pay/{slug}/events   its state on every change, as server-sent events (HTML standard, section 9.2)
+    POST /pay/{slug}          "I have paid": a transaction ID, stored as a hint for the operator
+
+A missing name, a malformed one and one with a receipt that is too old get the same response.
+"""
+
+import asyncio
+from typing import Final
+from urllib.parse import parse_qsl, quote
+
+from starlette.types import Receive, Scope, Send
+
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.json_values import dump
+from daemon.core.payments.checkout import ROOT
+from daemon.env import Env
+from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
+from daemon.pages.assets import Assets
+from daemon.pages.render import PageRenderer, PageRequest, PageStream, RenderedPage
+from daemon.pages.response import JSON, PRIVATE, STRICT_TRANSPORT, Answer, header, read_form
+from daemon.pages.visitor_limits import Visitors
+from daemon.wire import ErrorCode
+from parsers.reading import valid_for_any
+
+_READ: Final = frozenset({"GET", "HEAD"})
+_METHODS: Final = {"": _READ | {"POST"}, "events": frozenset({"GET"})}
+
+
+class PayRoutes:
+    """The ASGI application of everything under `/pay/`."""
+
+    def __init__(self, env: Env) -> None:
+        """Prepare; templates are read with the first visitor."""
+        self._env = env
+        self._visitors = Visitors(env.config.pages.per_min, env.config.pages.client_header)
+        self._stopping = asyncio.Event()
+        self._loading = asyncio.Lock()
+        self._assets: Assets | None = None
+
+    def close_streams(self) -> None:
+        """End all open streams, before the listeners close."""
+        self._stopping.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        assets = await self._ready()
+        slug, _, part = scope["path"].removeprefix(ROOT).partition("/")
+        # The name is written into links, so it is escaped here, once.
+        query = scope["query_string"].decode("latin-1")
+        asked = PageRequest(
+            quote(slug, safe=""),
+            dict(parse_qsl(query, errors="replace")),
+            header(scope, b"accept-language"),
+        )
+        pages = PageRenderer(self._env, assets)
+        allowed = _METHODS.get(part, _READ)
+        if scope["method"] not in allowed:
+            raise Refusal(
+                ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(allowed))}
+            )
+        wait_s = self._visitors.may_look(scope, self._env.clock.now_us())
+        if wait_s:
+            answer = self._plain(pages, assets, asked, 429, "too_fast", wait_s)
+        else:
+            try:
+                if part == "events":
+                    await self._events(pages, assets, asked, scope, receive, send)
+                    return
+                answer = await self._answer(pages, assets, asked, part, scope, receive)
+            except Unavailable as error:
+                answer = self._plain(pages, assets, asked, 503, "unavailable", error.retry_after_s)
+        await answer.send(scope, send)
+
+    async def _ready(self) -> Assets:
+        if self._assets is None:
+            async with self._loading:
+                if self._assets is None:
+                    self._assets = await asyncio.to_thread(
+                        Assets.load, self._env.config.pages.languages
+                    )
+        return self._assets
+
+    async def _answer(
+        self,
+        pages: PageRenderer,
+        assets: Assets,
+        asked: PageRequest,
+        part: str,
+        scope: Scope,
+        receive: Receive,
+    ) -> Answer:
+        if scope["method"] == "POST":
+            return await self._claim(pages, assets, asked, scope, receive)
+        shown = await pages.show(asked) if part in {"", "status"} else None
+        if shown is None:
+            return self._plain(pages, assets, asked, 404, "not_found")
+        if part == "status":
+            tag = f'W/"{shown.version}"'
+            if header(scope, b"if-none-match") == tag:
+                return Answer(304, b"", ((b"etag", tag.encode()),), JSON)
+            return Answer(200, state_json(shown), ((b"etag", tag.encode()),), JSON)
+        return self._page(assets, shown, 200)
+
+    async def _claim(
+        self,
+        pages: PageRenderer,
+        assets: Assets,
+        asked: PageRequest,
+        scope: Scope,
+        receive: Receive,
+    ) -> Answer:
+        wait_s = self._visitors.may_claim(scope, self._env.clock.now_us())
+        if wait_s:
+            return self._plain(pages, assets, asked, 429, "too_fast", wait_s)
+        body = await read_form(receive) or b""
+        fields = dict(parse_qsl(body.decode("latin-1"), errors="replace"))
+        telco_id = "".join(fields.get("transaction_id", "").split())
+        if not valid_for_any(telco_id):
+            # Safe to report, because the form of IDs is public and says nothing about any payment.
+            return await self._again(pages, assets, asked, 422, "claim_bad")
+        heard = await claim_payment(self._env, asked.slug, telco_id)
+        if heard is ClaimResult.TOO_MANY:
+            return await self._again(pages, assets, asked, 429, "claim_many")
+        if heard is ClaimResult.NO_PAGE:
+            return self._plain(pages, assets, asked, 404, "not_found")
+        location = f"{ROOT}{asked.slug}?sent=1"
+        if asked.query.get("lang") in assets.words:
+            location += f"&lang={asked.query['lang']}"
+        return Answer(303, b"", ((b"location", location.encode()),))
+
+    async def _again(
+        self, pages: PageRenderer, assets: Assets, asked: PageRequest, status: int, problem: str
+    ) -> Answer:
+        """Show the form again, with the error."""
+        shown = await pages.show(asked, problem)
+        if shown is None:
+            return self._plain(pages, assets, asked, 404, "not_found")
+        return self._page(assets, shown, status)
+
+    async def _events(
+        self,
+        pages: PageRenderer,
+        assets: Assets,
+        asked: PageRequest,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        if await pages.show(asked) is None:
+            await self._plain(pages, assets, asked, 404, "not_found").send(scope, send)
+            return
+        with self._visitors.stream(asked.slug) as allowed:
+            if allowed:
+                stream = PageStream(
+                    self._env, lambda: pages.show(asked), state_json, self._stopping
+                )
+                await stream.run(receive, send, self._headers(assets))
+                return
+        answer = self._plain(pages, assets, asked, 503, "unavailable", 60)
+        await answer.send(scope, send)
+
+    def _page(self, assets: Assets, shown: RenderedPage, status: int) -> Answer:
+        body = assets.page(
+            shown.html,
+            lang=shown.language,
+            title=shown.title,
+            refresh=shown.refresh_s,
+            live=True,
+            version=shown.version,
+            seconds=shown.seconds,
+            ended=shown.ended,
+        )
+        return Answer(status, body, self._headers(assets)[len(PRIVATE) :])
+
+    def _plain(
+        self,
+        pages: PageRenderer,
+        assets: Assets,
+        asked: PageRequest,
+        status: int,
+        key: str,
+        wait_s: int = 0,
+    ) -> Answer:
+        """Return a page with a single message."""
+        language = pages.language(asked)
+        t = assets.words[language]
+        body = assets.fill("plain.html", headline=t[key], more=t[f"{key}_more"])
+        html = assets.page(body, lang=language, title=t[key], refresh=0, live=False)
+        more = ((b"retry-after", b"%d" % wait_s),) if wait_s else ()
+        return Answer(status, html, (*self._headers(assets)[len(PRIVATE) :], *more))
+
+    def _headers(self, assets: Assets) -> tuple[tuple[bytes, bytes], ...]:
+        own_tls = (STRICT_TRANSPORT,) if self._env.config.http.tls_cert else ()
+        return (*PRIVATE, (b"content-security-policy", assets.policy), *own_tls)
+
+
+def state_json(shown: RenderedPage) -> bytes:
+    """Return the state for the script; it contains only data that the page shows."""
+    return dump(
+        {
+            "version": shown.version,
+            "title": shown.title,
+            "headline": shown.headline,
+            "html": shown.html,
+            "seconds": shown.seconds,
+            "ended": shown.ended,
+        }
+    )

@@ -1,0 +1,582 @@
+"""The settings in `config.toml`, loaded and checked once, at start. An unknown key is an error, not a silent default.
+
+The dataclasses define all settings and their defaults; a test compares them with `docs/configuration.md`. `_RULES` has the
+conditions on values beyond their types.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
+
+from daemon.core.errors import MomoError
+from daemon.core.payments.checkout import LANGUAGES, MENUS
+from daemon.core.payments.payer_texts import (
+    CODE_TEXT,
+    RECEIPT_TEXT,
+    STEPS,
+    TextKind,
+    template_error,
+)
+from daemon.core.upkeep.keep_awake import CHOICES, OFF
+from daemon.core.webhooks.delivery import SCHEDULE_S
+from daemon.wire import DEFAULT_HTTP, HOME_VARIABLE
+from parsers.phone import read_phone
+
+SYSTEM_PATH: Final = "/etc/momo/momo.toml"
+"""Settings for all shops of a machine; ignored if `MOMO_HOME` is set (cli.md section 1.6)."""
+
+_SECONDS_MAX: Final = 30 * 24 * 3600.0
+"""Maximum of a waiting time: more than a month is a mistake, because retries end after days."""
+
+
+class ConfigError(MomoError):
+    """`config.toml` is not valid; the text names the file, the line and the nearest known key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """Addresses and TLS of the API and the checkout page."""
+
+    bind: str = DEFAULT_HTTP
+    public_base_url: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    insecure_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """Sending of webhooks (decisions.md section 7)."""
+
+    allow_private_hosts: tuple[str, ...] = ()
+    allow_private_cidrs: tuple[str, ...] = ()
+    ca_file: str = ""
+    retry_schedule_s: tuple[float, ...] = tuple(float(step) for step in SCHEDULE_S)
+    jitter: float = 0.2
+    connect_timeout_s: float = 5.0
+    timeout_s: float = 15.0
+    workers: int = 10
+    per_endpoint: int = 2
+    retry_4xx: tuple[int, ...] = ()
+    default_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Modems:
+    """Reading of modems."""
+
+    poll_s: float = 30.0
+    sweep_s: float = 300.0
+    heartbeat_s: float = 30.0
+    command_timeout_s: float = 30.0
+    delete: bool = True
+    ports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rate and connection limits. 0 switches a rate limit off."""
+
+    live_per_min: int = 600
+    test_per_min: int = 300
+    burst: int = 60
+    sms_per_number_hour: int = 3
+    reconcile_misses_15min: int = 10
+    connections: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Smtp:
+    """The mail server for notices by e-mail; its password is in the secret store."""
+
+    host: str = ""
+    port: int = 587
+    from_: str = ""
+    to: str = ""
+    user: str = ""
+    starttls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """Notices to the owner other than e-mail."""
+
+    desktop: bool = False
+    sms_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCollections:
+    """Webhooks for every payment, with or without a transaction of the shop."""
+
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """Rules of transactions (decisions.md section 2)."""
+
+    late_policy: str = "accept"
+    code_sms_at: str = "both"
+    public_sms: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sms:
+    """Texts of the SMS to customers."""
+
+    code_text: str = CODE_TEXT
+    receipt_text: str = RECEIPT_TEXT
+    steps_mtn: str = STEPS["mtn"]
+    steps_telecel: str = STEPS["telecel"]
+    steps_at: str = STEPS["at"]
+    reports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The checkout page (docs/checkout.md)."""
+
+    languages: tuple[str, ...] = ("en",)
+    contact: str = ""
+    redirect_hosts: tuple[str, ...] = ()
+    client_header: str = ""
+    per_min: int = 60
+    menu_mtn: str = MENUS["mtn"]
+    menu_telecel: str = MENUS["telecel"]
+    menu_at: str = MENUS["at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Strictness of the checks of messages (decisions.md section 4)."""
+
+    balance_check: str = "review"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Days to keep data other than payments (decisions.md section 10)."""
+
+    attempts_days: int = 60
+    deliveries_days: int = 400
+    messages_days: int = 396
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """Second place for backups besides the shop's own folder."""
+
+    also_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Keep the machine awake while the daemon runs: `off` (it may sleep), `plugged`, `always` (on battery too)."""
+
+    keep_awake: str = OFF
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Other users of this machine who may use the socket."""
+
+    socket_users: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Hosts that are contacted to test the Internet connection."""
+
+    probe_hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Place of a new master key: `auto`, `keyring` or `file`. An existing key stays where it is."""
+
+    store: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings, with the defaults specified in cli.md."""
+
+    http: Http = field(default_factory=Http)
+    webhooks: Webhooks = field(default_factory=Webhooks)
+    modems: Modems = field(default_factory=Modems)
+    limits: Limits = field(default_factory=Limits)
+    smtp: Smtp = field(default_factory=Smtp)
+    notices: Notices = field(default_factory=Notices)
+    open_collections: OpenCollections = field(default_factory=OpenCollections)
+    transactions: Transactions = field(default_factory=Transactions)
+    sms: Sms = field(default_factory=Sms)
+    pages: Pages = field(default_factory=Pages)
+    trust: Trust = field(default_factory=Trust)
+    retention: Retention = field(default_factory=Retention)
+    backup: Backup = field(default_factory=Backup)
+    power: Power = field(default_factory=Power)
+    access: Access = field(default_factory=Access)
+    network: Network = field(default_factory=Network)
+    secrets: Secrets = field(default_factory=Secrets)
+
+
+Rule = Callable[[Any], str]
+"""Returns the error of a value of the right type, "" if it is valid. For a list it gets each item."""
+
+
+def _between(low: float, high: float) -> Rule:
+    return lambda value: "" if low <= value <= high else f"takes {low:g} to {high:g}"
+
+
+def _seconds(value: float) -> str:
+    return "" if 0 < value <= _SECONDS_MAX else f"takes more than 0 and at most {_SECONDS_MAX:.0f}"
+
+
+def _one_of(*choices: str) -> Rule:
+    return lambda value: "" if value in choices else f"takes one of: {', '.join(choices)}"
+
+
+def _address(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    good = host and port.isascii() and port.isdigit() and int(port) <= 65535
+    return "" if good or value == "off" else "takes HOST:PORT, such as 127.0.0.1:8420, or off"
+
+
+def _url(*schemes: str) -> Rule:
+    def check(value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            good = parts.scheme in schemes and parts.hostname and (parts.port or 1)
+        except ValueError:
+            good = False
+        plain = good and "@" not in parts.netloc and not parts.fragment
+        return "" if plain or not value else f"takes an address that starts with {schemes[-1]}://"
+
+    return check
+
+
+def _template(kind: TextKind) -> Rule:
+    return lambda value: template_error(kind, value)
+
+
+def _steps(value: str) -> str:
+    good = 0 < len(value) <= 120 and value.isprintable() and not set("{}") & set(value)
+    return "" if good else "takes 1 to 120 plain characters, such as Dial *170#"
+
+
+def _header(value: str) -> str:
+    good = re.fullmatch(r"[A-Za-z0-9-]*", value, re.ASCII)
+    return "" if good else "takes the name of a header, such as X-Forwarded-For"
+
+
+def _contact(value: str) -> str:
+    good = len(value) <= 80 and (value.isprintable() or not value)
+    return "" if good else "takes one line of at most 80 characters, such as 024 412 4567"
+
+
+def _host(value: str) -> str:
+    try:
+        ip_address(value)
+    except ValueError:
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", value, re.ASCII):
+            return "takes host names or IP addresses, without https://, port or path"
+    return ""
+
+
+def _network(value: str) -> str:
+    try:
+        ip_network(value)
+    except ValueError as error:
+        return f"takes networks such as 192.168.1.0/24 ({error})"
+    return ""
+
+
+def _file(value: str) -> str:
+    if not value:
+        return ""
+    if not value.startswith("/"):
+        return "takes a path from the root, such as /etc/momo/ca.pem"
+    return "" if Path(value).is_file() else "takes a file that exists"
+
+
+def _folder(value: str) -> str:
+    # The folder need not exist now: it may be on a removable drive.
+    return (
+        ""
+        if not value or value.startswith("/")
+        else "takes a path from the root, such as /media/stick/momo"
+    )
+
+
+def _port(value: str) -> str:
+    # The port need not exist now: the modem may be unplugged.
+    return "" if value.startswith("/") else "takes paths from the root, such as /dev/ttyUSB1"
+
+
+def _phone(value: str) -> str:
+    good = not value or read_phone(value) is not None
+    return "" if good else "takes a phone number, such as 0244124567"
+
+
+_RULES: Final[dict[str, Rule]] = {
+    "http.bind": _address,
+    "http.public_base_url": _url("http", "https"),
+    "http.tls_cert": _file,
+    "http.tls_key": _file,
+    "webhooks.allow_private_hosts": _host,
+    "webhooks.allow_private_cidrs": _network,
+    "webhooks.ca_file": _file,
+    "webhooks.retry_schedule_s": _seconds,
+    "webhooks.jitter": _between(0, 0.99),
+    "webhooks.connect_timeout_s": _seconds,
+    "webhooks.timeout_s": _seconds,
+    "webhooks.workers": _between(1, 100),
+    "webhooks.per_endpoint": _between(1, 100),
+    "webhooks.retry_4xx": _between(400, 499),
+    "webhooks.default_url": _url("https"),
+    "modems.poll_s": _seconds,
+    "modems.sweep_s": _seconds,
+    "modems.heartbeat_s": _seconds,
+    "modems.command_timeout_s": _seconds,
+    "modems.ports": _port,
+    "limits.live_per_min": _between(0, 1_000_000),
+    "limits.test_per_min": _between(0, 1_000_000),
+    "limits.burst": _between(0, 1_000_000),
+    "limits.sms_per_number_hour": _between(0, 1_000),
+    "limits.reconcile_misses_15min": _between(1, 1_000),
+    "limits.connections": _between(1, 65_535),
+    "smtp.port": _between(1, 65_535),
+    "notices.sms_to": _phone,
+    "transactions.late_policy": _one_of("accept", "review", "reject"),
+    "transactions.code_sms_at": _one_of("both", "request", "verified", "never"),
+    "sms.code_text": _template(TextKind.CODE),
+    "sms.receipt_text": _template(TextKind.RECEIPT),
+    "sms.steps_mtn": _steps,
+    "sms.steps_telecel": _steps,
+    "sms.steps_at": _steps,
+    "pages.languages": _one_of(*LANGUAGES),
+    "pages.contact": _contact,
+    "pages.redirect_hosts": _host,
+    "pages.client_header": _header,
+    "pages.per_min": _between(0, 1_000_000),
+    "pages.menu_mtn": _steps,
+    "pages.menu_telecel": _steps,
+    "pages.menu_at": _steps,
+    "trust.balance_check": _one_of("review", "warn", "off"),
+    # Replay and the check for missing payments go back 31 days.
+    "retention.attempts_days": _between(1, 36_500),
+    "retention.deliveries_days": _between(35, 36_500),
+    "retention.messages_days": _between(35, 36_500),
+    "backup.also_to": _folder,
+    "power.keep_awake": _one_of(*CHOICES),
+    "network.probe_hosts": _host,
+    "secrets.store": _one_of("auto", "keyring", "file"),
+}
+_NEVER_EMPTY: Final = frozenset({"webhooks.retry_schedule_s", "pages.languages"})
+
+Values = dict[str, dict[str, Any]]
+"""Section -> field -> value, for the values that a file sets."""
+
+
+def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> Config:
+    """Load the settings; without a file, return the defaults.
+
+    Args:
+        path: The shop's `config.toml`.
+        environ: Environment; if it has `MOMO_HOME`, the machine's settings are ignored.
+        system_path: The machine's settings; the shop's settings override them, key by key.
+
+    Raises:
+        ConfigError: A file cannot be read, is not TOML, or has an unknown key or invalid value.
+    """
+    merged: Values = {}
+    for file in _files(path, environ, system_path):
+        for section, values in file.values().items():
+            merged.setdefault(section, {}).update(values)
+    return _config(merged)
+
+
+def config_sources(
+    path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH
+) -> dict[str, str]:
+    """Return `section.key` -> `FILE, line N` for each value set in the files, of the file that counts.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    found = {}
+    for file in _files(path, environ, system_path):
+        for section, values in file.values().items():
+            for name in values:
+                key = f"{section}.{name.removesuffix('_')}"
+                found[key] = file.place(key)
+    return found
+
+
+def place_of(text: str, name: str) -> int | None:
+    """Return the line, from 1, of a section or `section.key`; None if it is written in an unusual form."""
+    return _File(text, "").line_of(name)
+
+
+def _files(path: str, environ: Mapping[str, str], system_path: str) -> "list[_File]":
+    found = []
+    for each in [path] if environ.get(HOME_VARIABLE) else [system_path, path]:
+        try:
+            text = Path(each).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{each}: cannot be read: {error}") from error
+        found.append(_File(text, each))
+    return found
+
+
+def parse_config(text: str, path: str = "config.toml") -> Config:
+    """Load settings from a text; `path` is used in error messages.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    return _config(_File(text, path).values())
+
+
+def _config(values: Values) -> Config:
+    kinds = get_type_hints(Config)
+    config = Config(**{section: kinds[section](**values[section]) for section in values})
+    check_exposure(config.http, config.http.bind)
+    return config
+
+
+def check_exposure(http: Http, address: str) -> None:
+    """Reject plain HTTP on a network address: keys and payers' data would be sent unencrypted.
+
+    Args:
+        http: The section `[http]`.
+        address: `HOST:PORT` to listen on, or `off`.
+
+    Raises:
+        ConfigError: Other machines can reach the address, and `insecure_http` is not set.
+    """
+    if address == "off" or http.tls_cert or http.insecure_http or is_inside(address):
+        return
+    raise ConfigError(
+        f"{address} can be reached from other machines, without encryption: set tls_cert and tls_key under [http], "
+        "listen on 127.0.0.1 behind a TLS proxy, or allow it with insecure_http = true under [http], or --insecure-http "
+        "beside --http"
+    )
+
+
+def is_inside(address: str) -> bool:
+    """Return whether only this machine can reach `HOST:PORT`."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _File:
+    """One settings file: checked values, and errors with line numbers."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self._text = text
+        self._path = path
+
+    def values(self) -> Values:
+        """Return the values that the file sets."""
+        try:
+            raw = tomllib.loads(self._text)
+        except tomllib.TOMLDecodeError as error:
+            line = re.search(r"at line (\d+)", str(error))
+            where = f"{self._path}, line {line.group(1)}" if line else self._path
+            raise ConfigError(f"{where}: not valid TOML: {error}") from error
+        kinds = get_type_hints(Config)
+        found: Values = {}
+        for section, table in raw.items():
+            if section not in kinds:
+                raise self._unknown("section", section, section, list(kinds))
+            if not isinstance(table, dict):
+                raise self._error(
+                    section, f"{section} is a section: write its keys below a line [{section}]"
+                )
+            found[section] = self._section(kinds[section], section, table)
+        return found
+
+    def _section(self, kind: type, section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+        hints = get_type_hints(kind)
+        # `from` is a Python keyword, so its field is `from_`.
+        known = {entry.name.removesuffix("_"): entry.name for entry in fields(kind)}
+        found = {}
+        for key, value in table.items():
+            name = f"{section}.{key}"
+            if key not in known:
+                raise self._unknown("key", key, name, list(known))
+            found[known[key]] = self._value(hints[known[key]], name, value)
+        return found
+
+    def _value(self, hint: Any, name: str, value: Any) -> Any:
+        if get_origin(hint) is tuple:
+            if not isinstance(value, list):
+                raise self._wrong(name, "takes a list, in square brackets")
+            if not value and name in _NEVER_EMPTY:
+                raise self._wrong(name, "takes at least one value")
+            return tuple(self._value(get_args(hint)[0], name, item) for item in value)
+        if hint is float and type(value) is int:
+            value = float(value)
+        if type(value) is not hint:
+            raise self._wrong(name, f"takes {_TYPE_NAMES[hint]}, not {value!r}")
+        why = _RULES[name](value) if name in _RULES else ""
+        if why:
+            raise self._wrong(name, f"{why}, not {value!r}" if value != "" else why)
+        return value
+
+    def _unknown(self, what: str, key: str, name: str, known: list[str]) -> ConfigError:
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        return self._error(name, f"unknown {what} {key}; {hint}")
+
+    def _wrong(self, name: str, why: str) -> ConfigError:
+        return self._error(name, f"{name.partition('.')[2]} {why}")
+
+    def _error(self, name: str, what: str) -> ConfigError:
+        return ConfigError(f"{self.place(name)}: {what}")
+
+    def place(self, name: str) -> str:
+        """Return `FILE, line N` of a key, or of its section."""
+        line = self.line_of(name) or self.line_of(name.partition(".")[0])
+        return f"{self._path}, line {line}" if line else self._path
+
+    def line_of(self, name: str) -> int | None:
+        """Return the line of a section or `section.key`, None if it is written in an unusual form."""
+        inside = ""
+        for number, line in enumerate(self._text.splitlines(), 1):
+            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)
+            entry = re.match(r"\s*([\w.\"' -]+?)\s*=", line)
+            if header:
+                inside = re.sub(r"[\s\"']", "", header.group(1))
+                here = inside
+            elif entry:
+                here = f"{inside}.{entry.group(1)}".lstrip(".")
+                here = re.sub(r"[\s\"']", "", here)
+            else:
+                continue
+            if here == name:
+                return number
+        return None
+
+
+_TYPE_NAMES: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}

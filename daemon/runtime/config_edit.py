@@ -1,0 +1,223 @@
+"""Editing of the settings for `momo config`: show them with their origin, change one at a time, validate.
+
+A change edits only the lines of its key; comments and order stay. The edited text is loaded again and saved only if
+exactly that key has changed. The daemon loads its settings at start, so a change takes effect at the next start.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from daemon import wire
+from daemon.core.errors import MomoError
+from daemon.runtime.config import (
+    Config,
+    ConfigError,
+    config_sources,
+    load_config,
+    parse_config,
+    place_of,
+)
+
+
+class NoSuchKey(MomoError):
+    """There is no setting of this name; the text names the nearest one."""
+
+
+class CannotEdit(MomoError):
+    """The file is written in a form that this program does not edit; it must be edited by hand."""
+
+
+def show_settings(places: wire.Places, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return all settings as `{key, value, default, origin}`; `origin` is `default` or `FILE, line N`.
+
+    Raises:
+        ConfigError: A file is invalid.
+    """
+    config, defaults = load_config(places.config, environ), Config()
+    set_in = config_sources(places.config, environ)
+    return [
+        {
+            "key": key,
+            "value": _value(config, key),
+            "default": _value(defaults, key),
+            "origin": set_in.get(key, "default"),
+        }
+        for key in _kinds()
+    ]
+
+
+def get_setting(places: wire.Places, environ: Mapping[str, str], key: str) -> dict[str, Any]:
+    """Return one setting.
+
+    Raises:
+        NoSuchKey: There is no such setting.
+        ConfigError: A file is invalid.
+    """
+    _known(key)
+    return next(row for row in show_settings(places, environ) if row["key"] == key)
+
+
+def change_setting(places: wire.Places, key: str, value: str | None) -> dict[str, Any]:
+    """Set one setting in the shop's own file, or remove it from the file if `value` is None.
+
+    Args:
+        places: Paths of the shop; a missing file is created.
+        key: `section.key`.
+        value: As typed: a text, a number, true or false, a list as TOML or separated by commas.
+
+    Returns:
+        `{key, value, old, path, changed}`.
+
+    Raises:
+        NoSuchKey: There is no such setting.
+        ConfigError: The value is invalid, or the file has another error.
+        CannotEdit: The file must be edited by hand.
+    """
+    kind = _known(key)
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = _old_value(text, key)
+    new = _without(text, key) if value is None else _with(text, key, _literal(kind, value))
+    after = _value(parse_config(new, str(path)), key)
+    _same_but_for(text, new, key)
+    if new != text:
+        _write(path, new)
+    return {"key": key, "value": after, "old": before, "path": str(path), "changed": new != text}
+
+
+def validate_settings(
+    places: wire.Places, environ: Mapping[str, str], file: str | None
+) -> dict[str, Any]:
+    """Validate the settings, or another settings file; return `{path, valid: true}`.
+
+    Raises:
+        ConfigError: The settings are invalid; the text names file, line and the nearest known key.
+    """
+    if file is None:
+        load_config(places.config, environ)
+        return {"path": places.config, "valid": True}
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    parse_config(text, file)
+    return {"path": file, "valid": True}
+
+
+def _kinds() -> dict[str, Any]:
+    """Return `section.key` -> its type, in the order of docs/configuration.md."""
+    sections = get_type_hints(Config)
+    found = {}
+    for section in fields(Config):
+        hints = get_type_hints(sections[section.name])
+        for name, hint in hints.items():
+            found[f"{section.name}.{name.removesuffix('_')}"] = hint
+    return found
+
+
+def _known(key: str) -> Any:
+    kinds = _kinds()
+    if key not in kinds:
+        import difflib  # noqa: PLC0415 -- only for a misspelled key
+
+        near = difflib.get_close_matches(key, kinds, n=1)
+        hint = f"did you mean {near[0]}?" if near else "momo config show lists all settings"
+        raise NoSuchKey(f"there is no setting {key!r}; {hint}")
+    return kinds[key]
+
+
+def _value(config: Config, key: str) -> Any:
+    section, _, name = key.partition(".")
+    values = getattr(config, section)
+    value = getattr(values, name if hasattr(values, name) else f"{name}_")
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _old_value(text: str, key: str) -> Any:
+    """Return the old value of a setting, None if the file is invalid: this change may correct it."""
+    try:
+        return _value(parse_config(text), key)
+    except ConfigError:
+        return None
+
+
+def _literal(kind: Any, text: str) -> str:
+    """Return the value in TOML syntax, without checking it."""
+    if kind is str:
+        return _text(text)
+    if get_origin(kind) is tuple and not text.lstrip().startswith("["):
+        item = get_args(kind)[0]
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return f"[{', '.join(_literal(item, part) for part in parts)}]"
+    try:
+        tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return _text(text)  # refused later, with the expected type
+    return text.strip()
+
+
+def _text(text: str) -> str:
+    # TOML's basic strings are JSON strings, except for DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _with(text: str, key: str, literal: str) -> str:
+    section, _, name = key.partition(".")
+    lines = text.splitlines(keepends=True)
+    if (found := _lines_of(text, lines, key)) is not None:
+        first, last = found
+        return "".join([*lines[:first], f"{name} = {literal}\n", *lines[last:]])
+    header = place_of(text, section)
+    if header is not None:
+        if not lines[header - 1].endswith("\n"):
+            lines[header - 1] += "\n"
+        return "".join([*lines[:header], f"{name} = {literal}\n", *lines[header:]])
+    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    return f"{text}{gap}[{section}]\n{name} = {literal}\n"
+
+
+def _without(text: str, key: str) -> str:
+    lines = text.splitlines(keepends=True)
+    found = _lines_of(text, lines, key)
+    return text if found is None else "".join([*lines[: found[0]], *lines[found[1] :]])
+
+
+def _lines_of(text: str, lines: list[str], key: str) -> tuple[int, int] | None:
+    """Return the index of the first line of a key and of the line after its last; a list may span several lines."""
+    number = place_of(text, key)
+    if number is None:
+        return None
+    for last in range(number, len(lines) + 1):
+        try:
+            tomllib.loads("".join(lines[number - 1 : last]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return number - 1, last
+    raise CannotEdit(f"{key} is written in a form that momo cannot edit; edit the file by hand")
+
+
+def _same_but_for(old: str, new: str, key: str) -> None:
+    before, after = tomllib.loads(old), tomllib.loads(new)
+    section, _, name = key.partition(".")
+    for values in (before, after):
+        values.get(section, {}).pop(name, None)
+        if not values.get(section):
+            values.pop(section, None)
+    if before != after:
+        raise CannotEdit(f"changing {key} would change other settings too; edit the file by hand")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    draft.replace(path)

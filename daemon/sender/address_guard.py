@@ -1,0 +1,318 @@
+"""Guard against webhook URLs with private addresses, also known as SSRF protection (decisions.md section 7).
+
+Two checks: of the URL's text (`check_url`), and of every address that its name resolves to (`check_addresses`).
+Python's `is_global` is not sufficient: it differs between versions, and ranges that carry or translate other
+addresses are refused too; an IPv4 address inside an IPv6 address is checked on its own. This module opens no
+connections, and the resolver is passed in.
+"""
+
+import ipaddress
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from daemon.core.webhooks.signing import LOCAL_SCHEMES
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""`await resolver(host, port)` returns every address of a name, as text; raises OSError on failure."""
+
+URL_CHARACTERS_MAX: Final = 2048
+"""Common limit of receivers and proxies for a request line."""
+HOST_CHARACTERS_MAX: Final = 253
+"""RFC 1035 section 2.3.4, without the trailing dot."""
+
+
+class Reason(StrEnum):
+    """Reason why a URL is refused: the `reason` of URL_NOT_ALLOWED, and part of a `blocked_address` message."""
+
+    NOT_HTTPS = "not_https"
+    MALFORMED = "malformed"
+    TOO_LONG = "too_long"
+    USERINFO = "userinfo"
+    FRAGMENT = "fragment"
+    INVALID_HOST = "invalid_host"
+    INVALID_PORT = "invalid_port"
+    UNRESOLVABLE = "unresolvable"
+    PRIVATE_ADDRESS = "private_address"
+    METADATA_ADDRESS = "metadata_address"
+    LOCAL_TARGET = "local_target"
+    UNTRUSTED_TARGET = "untrusted_target"
+
+
+EXPLANATIONS: Final[dict[Reason, str]] = {
+    Reason.NOT_HTTPS: "a webhook URL starts with https://",
+    Reason.MALFORMED: "the URL holds spaces, control or non-ASCII characters, or is not complete; "
+    "write such characters as %XX, and a name in another script as xn--...",
+    Reason.TOO_LONG: f"the URL is longer than {URL_CHARACTERS_MAX} characters",
+    Reason.USERINFO: "a webhook URL may not hold a user name or password",
+    Reason.FRAGMENT: "a webhook URL may not hold a #fragment: it would never be sent",
+    Reason.INVALID_HOST: "the host is neither a name nor an address in its usual form",
+    Reason.INVALID_PORT: "the port is not a number from 1 to 65535",
+    Reason.UNRESOLVABLE: "the host's address could not be found",
+    Reason.PRIVATE_ADDRESS: "the host resolves to an address that is not on the public internet; "
+    "`[webhooks] allow_private_hosts` in config.toml can allow it by name",
+    Reason.LOCAL_TARGET: "a command or folder of this machine can only be added by the owner, on the machine itself: "
+    "momo endpoints add exec:/path/command",
+    Reason.UNTRUSTED_TARGET: "the command or folder does not exist, or other users could have created or changed it",
+    Reason.METADATA_ADDRESS: "the host resolves to a cloud's metadata address, which is never called",
+}
+"""One readable sentence per reason."""
+
+
+def _networks(*texts: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(text) for text in texts)
+
+
+_DENIED: Final = _networks(
+    # IANA IPv4 special-purpose registry, and the additions of decisions.md section 7. `is_global` covers
+    # most of them, but not in every version of Python.
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    # IANA IPv6 special-purpose registry, translation and tunnels, retired site-local, documentation, SRv6.
+    "::/96",
+    "64:ff9b::/96",
+    "64:ff9b:1::/48",
+    "100::/64",
+    "2001::/23",
+    "2001:db8::/32",
+    "2002::/16",
+    "3fff::/20",
+    "5f00::/16",
+    "fc00::/7",
+    "fe80::/10",
+    "fec0::/10",
+    "ff00::/8",
+)
+
+_METADATA: Final = _networks(
+    "169.254.169.0/24",  # AWS, Google, Azure, DigitalOcean, Oracle: metadata, time and DNS
+    "169.254.170.0/24",  # AWS container credentials
+    "169.254.0.23/32",  # Tencent
+    "100.100.100.200/32",  # Alibaba
+    "168.63.129.16/32",  # Azure's host: a public address with a private service
+    "192.0.0.192/32",  # Oracle Cloud, classic
+    "fd00:ec2::/32",  # AWS over IPv6
+    "fd20:ce::/32",  # Google over IPv6
+)
+
+_NEVER_A_HOST: Final = _networks("0.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "::/128", "ff00::/8")
+"""No machine can have these addresses, so no setting allows them."""
+
+_NAT64: Final = _networks("64:ff9b::/96", "64:ff9b:1::/48")
+_ISATAP: Final = (0x00005EFE, 0x02005EFE)
+_URL: Final = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)"
+    r"(?P<query>\?[^#]*)?(?P<fragment>#.*)?"
+)
+_PRINTABLE: Final = re.compile(r"[!-~]+")
+_NOT_IN_URLS: Final = re.compile(r'[\\"<>^`{|}]|%(?![0-9A-Fa-f]{2})')
+_LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_NUMERIC: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+def parse_address(text: str) -> Address | None:
+    """Parse an IP address (brackets and scope are dropped), None if it is not one."""
+    try:
+        return ipaddress.ip_address(text.removeprefix("[").removesuffix("]").partition("%")[0])
+    except ValueError:
+        return None
+
+
+def canonical_host(host: str) -> str:
+    """Return the canonical spelling of a host: lower case, an address in its shortest form without brackets."""
+    address = parse_address(host)
+    return host.lower() if address is None else str(address)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPolicy:
+    """`[webhooks] allow_private_hosts, allow_private_cidrs`: settings of the daemon, not changeable by the API."""
+
+    allow_private_hosts: frozenset[str] = frozenset()
+    """Names and addresses in the spelling of `canonical_host`, which `from_settings` applies."""
+    allow_private_cidrs: tuple[Network, ...] = ()
+
+    @classmethod
+    def from_settings(cls, hosts: Iterable[str] = (), cidrs: Iterable[str] = ()) -> "AddressPolicy":
+        """Read the two settings.
+
+        Raises:
+            ValueError: A network is invalid, for example has host bits set.
+        """
+        return cls(
+            frozenset(canonical_host(host) for host in hosts),
+            tuple(ipaddress.ip_network(cidr) for cidr in cidrs),
+        )
+
+
+PUBLIC_ONLY: Final = AddressPolicy()
+
+
+def embedded_addresses(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
+    """Return the IPv4 addresses that an IPv6 address carries: mapped, compatible, 6to4, NAT64, Teredo, ISATAP."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return ()
+    low = int(address) & 0xFFFF_FFFF
+    found: list[ipaddress.IPv4Address] = []
+    if address.ipv4_mapped is not None:
+        found.append(address.ipv4_mapped)
+    if address.sixtofour is not None:
+        found.append(address.sixtofour)
+    if address.teredo is not None:
+        found.extend(address.teredo)
+    isatap = (int(address) >> 32) & 0xFFFF_FFFF in _ISATAP
+    compatible = int(address) >> 32 == 0 and low > 1
+    if isatap or compatible or any(address in network for network in _NAT64):
+        found.append(ipaddress.IPv4Address(low))
+    return tuple(found)
+
+
+def is_public(address: Address) -> bool:
+    """Return whether an address and all addresses it carries are on the public internet."""
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return is_public(address.ipv4_mapped)  # the same IPv4 address in another spelling
+    if not address.is_global or _in(address, _DENIED):
+        return False
+    return all(is_public(inner) for inner in embedded_addresses(address))
+
+
+def check_address(host: str, address: Address, policy: AddressPolicy) -> Reason | None:
+    """Return the reason why an address of `host` is refused, None when it is allowed."""
+    every = (address, *embedded_addresses(address))
+    if any(_in(one, _METADATA) for one in every):
+        return Reason.METADATA_ADDRESS
+    if is_public(address):
+        return None
+    if any(_in(one, _NEVER_A_HOST) for one in every):
+        return Reason.PRIVATE_ADDRESS
+    if canonical_host(host) in policy.allow_private_hosts:
+        return None
+    if all(is_public(one) or _in(one, policy.allow_private_cidrs) for one in _judged(address)):
+        return None
+    return Reason.PRIVATE_ADDRESS
+
+
+def check_addresses(
+    host: str, addresses: Sequence[str], policy: AddressPolicy = PUBLIC_ONLY
+) -> Reason | None:
+    """Return the reason why `host` is refused, None when all of its addresses are allowed.
+
+    One refused address refuses the host, because the owner of the name could choose which one is used.
+    """
+    if not addresses:
+        return Reason.UNRESOLVABLE
+    for text in addresses:
+        address = parse_address(text)
+        if address is None:
+            return Reason.INVALID_HOST
+        reason = check_address(host, address, policy)
+        if reason is not None:
+            return reason
+    return None
+
+
+def check_url(url: str) -> Reason | None:  # noqa: PLR0911 - one return per reason
+    """Return the reason why the text of a URL is refused, None when it is allowed. Does not use DNS."""
+    if len(url) > URL_CHARACTERS_MAX:
+        return Reason.TOO_LONG
+    if url.startswith(LOCAL_SCHEMES):
+        return Reason.LOCAL_TARGET
+    match = _URL.fullmatch(url)
+    if not _PRINTABLE.fullmatch(url) or match is None:
+        return Reason.MALFORMED
+    if match["scheme"].lower() != "https":
+        return Reason.NOT_HTTPS
+    if "@" in match["authority"]:
+        return Reason.USERINFO
+    if match["fragment"] is not None:
+        return Reason.FRAGMENT
+    host, port = split_authority(match["authority"])
+    if not _is_host(host):
+        return Reason.INVALID_HOST
+    if port is not None and not (port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65_536):
+        return Reason.INVALID_PORT
+    return Reason.MALFORMED if _NOT_IN_URLS.search(url) else None
+
+
+def split_authority(authority: str) -> tuple[str, str | None]:
+    """Split `host[:port]`; an IPv6 address keeps its brackets. The port is None when there is no colon."""
+    if authority.startswith("["):
+        host, bracket, rest = authority.partition("]")
+        return host + bracket + rest.partition(":")[0], rest[1:] if ":" in rest else None
+    host, colon, port = authority.partition(":")
+    return host, port if colon else None
+
+
+async def check_destination(
+    url: str, policy: AddressPolicy, resolver: Resolver
+) -> tuple[Reason | None, str]:
+    """Check a URL before an endpoint is saved: its text, then every address of its name.
+
+    Args:
+        url: The URL from the caller.
+        policy: The settings of the daemon.
+        resolver: Resolves the name; not called for an address. It has its own time limit.
+
+    Returns:
+        The reason (None: allowed) and a readable sentence. `UNRESOLVABLE` may only mean that the shop is
+        offline; the caller decides whether to refuse the URL then.
+    """
+    reason = check_url(url)
+    if reason is None:
+        match = _URL.fullmatch(url)
+        assert match is not None, "check_url has matched it"
+        host, port = split_authority(match["authority"])
+        literal = parse_address(host)
+        try:
+            found = [str(literal)] if literal else await resolver(host.lower(), int(port or 443))
+        except OSError:
+            found = ()
+        reason = check_addresses(host, found, policy)
+    return reason, "" if reason is None else EXPLANATIONS[reason]
+
+
+def _in(address: Address, networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks)
+
+
+def _judged(address: Address) -> tuple[Address, ...]:
+    """Return the addresses that a setting must allow: this one and those it carries; of a mapped one only the latter."""
+    inner = embedded_addresses(address)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return inner
+    return (address, *inner)
+
+
+def _is_host(host: str) -> bool:
+    """Return whether the host is a name, or an address with only one interpretation."""
+    if host.startswith("["):
+        return (
+            host.endswith("]")
+            and "%" not in host
+            and ":" in host
+            and parse_address(host) is not None
+        )
+    lowered = host.lower()
+    labels = lowered.split(".")
+    if _NUMERIC.fullmatch(labels[-1]):
+        # 127.1, 2130706433, 0x7f.1 and 0177.0.0.1 are loopback for some programs and names for others.
+        address = parse_address(lowered)
+        return address is not None and str(address) == lowered
+    return len(lowered) <= HOST_CHARACTERS_MAX and all(map(_LABEL.fullmatch, labels))

@@ -1,0 +1,241 @@
+"""Connections for webhooks: resolve the name, check every address, connect to a checked one.
+
+`Dialer` implements httpcore's network backend without importing it. The address is checked whenever a connection is made,
+and the connection keeps that address, so a changed DNS answer (DNS rebinding) has no effect. `HostProbe` tests by a TCP
+connect without data whether a host answers; the delivery loop detects by it that our connection is back.
+"""
+
+import asyncio
+import contextlib
+import errno
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from daemon.core.webhooks.delivery import DeliveryError
+from daemon.sender.address_guard import (
+    EXPLANATIONS,
+    AddressPolicy,
+    Resolver,
+    check_addresses,
+    check_url,
+    parse_address,
+)
+from daemon.sender.tls_streams import TRACE, NetworkError, PlainStream, Trace
+
+Connector = Callable[[str, int], Awaitable[socket.socket]]
+"""`await connector(address, port)` returns a connected, non-blocking TCP socket; raises OSError."""
+RESOLVE_S: Final = 5.0
+ADDRESSES_MAX: Final = 4
+"""Number of addresses of one name that are tried; the connect timeout is shared among them."""
+LOOKUPS_MAX: Final = 8
+"""Maximum number of hanging look-ups: they cannot be cancelled, and each uses a thread."""
+HTTPS_PORT: Final = 443
+
+
+class Dialer:
+    """httpcore's network backend with the address check."""
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        resolver: Resolver,
+        connector: Connector,
+        connect_timeout_s: float,
+    ) -> None:
+        self._policy = policy
+        self._resolver = resolver
+        self._connector = connector
+        self._connect_timeout_s = connect_timeout_s
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - ours is given once
+        local_address: str | None = None,  # noqa: ARG002 -- httpcore's own signature
+        socket_options: Iterable[Any] | None = None,  # noqa: ARG002 -- httpcore's own signature
+    ) -> PlainStream:
+        """Connect to a checked address of `host`.
+
+        Raises:
+            NetworkError: DNS, the address check or TCP failed.
+        """
+        addresses = await self._resolve(host, port)
+        reason = check_addresses(host, addresses, self._policy)
+        if reason is not None:
+            raise NetworkError(DeliveryError.BLOCKED_ADDRESS, f"{host}: {EXPLANATIONS[reason]}")
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._connect_timeout_s
+        tried = addresses[:ADDRESSES_MAX]
+        failures: list[NetworkError] = []
+        for index, address in enumerate(tried):
+            try:
+                async with asyncio.timeout((deadline - loop.time()) / (len(tried) - index)):
+                    connected = await self._connector(address, port)
+            except OSError as error:
+                failures.append(connect_error(host, error))
+            else:
+                TRACE.get().connected = True
+                return PlainStream(connected, self._connect_timeout_s)
+        # A missing IPv6 route is less informative than the failures of the other addresses.
+        failures.sort(key=lambda failure: failure.code is DeliveryError.NETWORK_UNREACHABLE)
+        raise failures[0]
+
+    async def connect_unix_socket(self, *_: object, **__: object) -> PlainStream:
+        """Refuse: webhooks are sent over TCP only."""
+        raise NetworkError(DeliveryError.BLOCKED_ADDRESS, "webhooks go over TCP only")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, for httpcore's own retries, which are off."""
+        await asyncio.sleep(seconds)
+
+    async def _resolve(self, host: str, port: int) -> Sequence[str]:
+        literal = parse_address(host)
+        if literal is not None:
+            return (str(literal),)
+        try:
+            async with asyncio.timeout(RESOLVE_S):
+                return await self._resolver(host, port)
+        except TimeoutError as error:
+            message = f"the look-up of {host} took longer than {RESOLVE_S:g} s"
+            raise NetworkError(DeliveryError.DNS_ERROR, message) from error
+        except OSError as error:
+            message = f"the address of {host} could not be found ({error.strerror or error})"
+            raise NetworkError(DeliveryError.DNS_ERROR, message) from error
+
+
+def connect_error(host: str, error: OSError) -> NetworkError:
+    """Convert the error of a failed TCP connect."""
+    match error:
+        case TimeoutError():
+            return NetworkError(DeliveryError.TIMEOUT, f"{host} did not answer the connect in time")
+        case ConnectionRefusedError():
+            return NetworkError(DeliveryError.CONNECTION_REFUSED, f"{host} refused the connection")
+        case ConnectionResetError() | ConnectionAbortedError():
+            return NetworkError(DeliveryError.CONNECTION_RESET, f"{host} reset the connection")
+    # No route, no network, a local firewall, or no file handles left: not caused by the receiver.
+    message = f"{host} could not be reached ({error.strerror or error})"
+    return NetworkError(DeliveryError.NETWORK_UNREACHABLE, message)
+
+
+async def connect_socket(address: str, port: int) -> socket.socket:
+    """Open a TCP connection to an address (never a name)."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    # The protocol is given because asyncio sets TCP_NODELAY only if it is.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        opened.setblocking(False)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await asyncio.get_running_loop().sock_connect(opened, (address, port))
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+class SystemResolver:
+    """The system's resolver, with one thread per look-up.
+
+    Not the event loop's thread pool: a dead DNS server blocks each call for up to half a minute, and with the few threads
+    of a pool every other name would wait. Callers that look up the same name at the same time share the answer.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[str, asyncio.Future[Sequence[str] | OSError]] = {}
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        """Return the addresses of `host`, in the order in which they should be tried."""
+        if host == "localhost" or host.endswith(".localhost"):
+            return ("127.0.0.1", "::1")  # RFC 6761 section 6.3: never sent to a DNS server
+        future = self._running.get(host)
+        if future is None:
+            if len(self._running) >= LOOKUPS_MAX:
+                raise OSError(errno.EAGAIN, "too many look-ups are hanging")
+            loop = asyncio.get_running_loop()
+            future = self._running[host] = loop.create_future()
+            future.add_done_callback(lambda _: self._running.pop(host, None))
+            threading.Thread(
+                target=self._look_up, args=(loop, future, host, port), name="dns", daemon=True
+            ).start()
+        found = await asyncio.shield(future)
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    @staticmethod
+    def _look_up(
+        loop: asyncio.AbstractEventLoop,
+        future: asyncio.Future[Sequence[str] | OSError],
+        host: str,
+        port: int,
+    ) -> None:
+        answer: Sequence[str] | OSError
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answer = tuple(dict.fromkeys(str(row[4][0]) for row in rows))
+        except OSError as error:
+            answer = error
+        except UnicodeError:  # a label that IDNA cannot encode
+            answer = OSError(errno.EINVAL, "not a name")
+
+        def finish() -> None:
+            if not future.done():
+                future.set_result(answer)
+
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(finish)
+
+
+class HostProbe:
+    """Probes receivers, with the same address check as deliveries, and the hosts of `[network] probe_hosts`."""
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        probe_hosts: Sequence[str] = (),
+        *,
+        connect_timeout_s: float = 5.0,
+        resolver: Resolver | None = None,
+        connector: Connector = connect_socket,
+    ) -> None:
+        """Create the dialers.
+
+        Args:
+            policy: Address policy for receivers.
+            probe_hosts: Hosts of the settings, which may have private addresses (but not a metadata address).
+            connect_timeout_s: Time limit of each probe.
+            resolver: Resolves names; the system's by default.
+            connector: Opens the connections.
+        """
+        self.probe_hosts = tuple(probe_hosts)
+        looked_up = resolver or SystemResolver()
+        inside = AddressPolicy.from_settings(hosts=self.probe_hosts)
+        self._receivers = Dialer(policy, looked_up, connector, connect_timeout_s)
+        self._probes = Dialer(inside, looked_up, connector, connect_timeout_s)
+
+    async def receiver(self, url: str) -> bool:
+        """Return whether the host of a webhook URL answers; a refused connection counts as an answer."""
+        if check_url(url) is not None:
+            return False
+        parts = urlsplit(url)
+        return await _answers(self._receivers, parts.hostname or "", parts.port or HTTPS_PORT)
+
+    async def probe_host(self, host: str) -> bool:
+        """Return whether a host of the settings answers at the HTTPS port."""
+        return await _answers(self._probes, host, HTTPS_PORT)
+
+
+async def _answers(dialer: Dialer, host: str, port: int) -> bool:
+    token = TRACE.set(Trace())
+    try:
+        stream = await dialer.connect_tcp(host, port)
+    except NetworkError as error:
+        # A host that refuses the connection was reached.
+        return error.code is DeliveryError.CONNECTION_REFUSED
+    finally:
+        TRACE.reset(token)
+    await stream.aclose()
+    return True

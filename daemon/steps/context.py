@@ -1,0 +1,202 @@
+"""The state of one intake: its database transaction, time, SIM and line; a complete message; the result of processing it."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Self
+
+from daemon.core.inputs import Source
+from daemon.core.messages import sandbox
+from daemon.core.model import Message, PaymentMethod, Sim
+from daemon.core.names import network_of
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
+from daemon.modem.codec.pdu_fields import Deliver
+from daemon.store.engine import Tx
+from daemon.store.lines import devices, payment_methods
+from daemon.store.messages.balances import Chain
+from daemon.wire import MessageState, Mode
+from parsers.times import to_us
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The state of one intake.
+
+    Attributes:
+        times: The time at the start of the intake.
+        sim: The SIM that received the messages.
+        line: The merchant number on the SIM; None if it has none yet.
+        imported: The messages come from a file, not from a phone. They are history, whatever their time (`steps.imported_message`).
+    """
+
+    env: Env
+    tx: Tx
+    source: Source
+    times: Times
+    sim: Sim
+    line: PaymentMethod | None
+    imported: bool = False
+
+    @classmethod
+    def open(cls, env: Env, tx: Tx, source: Source, times: Times) -> Self:
+        """Look up the SIM and its number.
+
+        Raises:
+            Unavailable: The database is damaged. Nothing is stored, and the message stays where it is.
+        """
+        env.refuse_if_damaged()
+        provider = sandbox.provider_of(source.sim_key) if source.test else None
+        if provider is not None:
+            # A simulated SIM gets no row, so that no list of SIMs shows it. Its number is a real one of the shop.
+            line = payment_methods.of_provider(tx, provider)
+            return cls(env, tx, source, times, _sandbox_sim(source, provider, times.wall_us), line)
+        sim = devices.sim_by_key(tx, source.sim_key)
+        assert sim is not None, "the loop stores the SIM before it hands over its messages"
+        return cls(env, tx, source, times, sim, payment_methods.on_sim(tx, sim.seq))
+
+    @classmethod
+    def for_message(cls, env: Env, tx: Tx, row: Message, times: Times) -> Self:
+        """Return the context of a stored message: its SIM, and the number that the SIM had when the message came."""
+        test = row.mode is Mode.TEST
+        context = cls.open(
+            env, tx, Source(row.sim_key, row.device_id, row.slot_index, test=test), times
+        )
+        line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id)
+        return replace(context, line=line or None, imported=row.imported)
+
+    @property
+    def now(self) -> int:
+        """The wall clock, in microseconds."""
+        return self.times.wall_us
+
+    @property
+    def mode(self) -> Mode:
+        """The mode: test for a simulated phone, else live."""
+        return Mode.TEST if self.source.test else Mode.LIVE
+
+    @property
+    def line_id(self) -> str | None:
+        """The id of the payment method, for the rows; None without one."""
+        return None if self.line is None else self.line.id
+
+
+def _sandbox_sim(source: Source, provider: str, now: int) -> Sim:
+    return Sim(
+        seq=0,
+        sim_key=source.sim_key,
+        iccid=None,
+        imsi=None,
+        network=network_of(provider),
+        device_id=source.device_id,
+        slot_index=source.slot_index,
+        present=True,
+        first_seen_at=now,
+        last_seen_at=now,
+        read_payment_at=None,
+    )
+
+
+INTERNAL_ERRORS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
+"""Exceptions that a bug in momo raises. Disk errors are not among them: they say nothing about the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedMessage:
+    """A complete message.
+
+    Attributes:
+        last: The part that completed it, decoded; all parts share sender and SMSC type.
+        sent_at: SMSC time of its first part, None when that cannot be read.
+    """
+
+    message_id: str
+    last: Deliver
+    body: str
+    sent_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    """A complete message, either new or held earlier and judged again.
+
+    Attributes:
+        payment_method_id: The merchant number on its SIM when it came; None when unplaced.
+        provider: The provider of the SIM's network; None if it is not known.
+        sent_at: SMSC time, None when unknown.
+    """
+
+    id: str
+    sim_key: str
+    device_id: str
+    slot_index: int
+    payment_method_id: str | None
+    provider: str | None
+    sender: str | None
+    smsc: str | None
+    sent_at: int | None
+    stored_at: int
+    body: str
+
+    @classmethod
+    def now(cls, context: Context, whole: JoinedMessage, provider: str | None) -> Self:
+        """Return the message that its last part has just completed."""
+        return cls(
+            id=whole.message_id,
+            sim_key=context.source.sim_key,
+            device_id=context.source.device_id,
+            slot_index=context.source.slot_index,
+            payment_method_id=context.line_id,
+            provider=provider,
+            sender=whole.last.sender,
+            smsc=whole.last.smsc,
+            sent_at=whole.sent_at,
+            stored_at=context.now,
+            body=whole.body,
+        )
+
+    @classmethod
+    def before(cls, row: Message) -> Self:
+        """Return a message that came in earlier and was processed then."""
+        return cls(
+            id=row.id,
+            sim_key=row.sim_key,
+            device_id=row.device_id,
+            slot_index=row.slot_index,
+            payment_method_id=row.payment_method_id,
+            provider=row.provider,
+            sender=row.sender,
+            smsc=row.smsc,
+            sent_at=row.sent_at,
+            stored_at=row.received_at,
+            body=row.body or "",
+        )
+
+    @property
+    def chain(self) -> Chain:
+        """The balance chain of the message's line."""
+        assert self.provider is not None, "a trusted message is of a network that we know"
+        return Chain(self.sim_key, self.provider)
+
+    @property
+    def at(self) -> int:
+        """Time sent, or time stored if that is unknown; microseconds."""
+        return self.stored_at if self.sent_at is None else self.sent_at
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result of processing a message, filled in step by step."""
+
+    state: MessageState
+    kind: str | None = None
+    provider: str | None = None
+    wording: str | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+    trusted: bool | None = None
+    reasons: list[str] = field(default_factory=list)
+    payment_id: str | None = None
+
+
+def microseconds(at: datetime | None) -> int | None:
+    """Return an aware time as microseconds since 1970 in UTC."""
+    return None if at is None else to_us(at)

@@ -1,0 +1,337 @@
+"""Record the payment of a trusted message and match it, or apply a reversal.
+
+A reversal does not change the status of a verified payment: the money was there and the goods may be gone. The webhooks are
+sent, and the owner decides about the consequences (decisions.md section 2, the last row of the table).
+"""
+
+from typing import Any
+
+from daemon.core.ids import time_ordered
+from daemon.core.limits import TELCO_CLOCK_AHEAD_US
+from daemon.core.messages import trust
+from daemon.core.model import Payment, Reversal, Transaction
+from daemon.core.payments import matching
+from daemon.steps import settle
+from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
+from daemon.steps.suggest import suggest
+from daemon.store.engine import Reader, Tx
+from daemon.store.journal import Notice, add_notice
+from daemon.store.messages import messages
+from daemon.store.payments import payments, reviews, transactions
+from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus
+from parsers import reading as readings
+from parsers import svc_code
+from parsers.reading import normalize_telco_id
+
+
+def pay(
+    context: Context, arrived: StoredMessage, outcome: Outcome, read_as: readings.Payment
+) -> None:
+    """Record the payment of a trusted message, match it, and fill in `outcome`."""
+    if context.mode is Mode.LIVE and not context.imported:
+        payments.record_line_activity(
+            context.tx, arrived.payment_method_id, arrived.sim_key, context.now
+        )
+    if read_as.telco_id is None:
+        outcome.state = MessageState.HELD
+        outcome.reasons = [ReviewReason.NO_TELCO_ID]
+        open_message_review(context, arrived.id, ReviewReason.NO_TELCO_ID, {})
+        return
+    row = _row(context, arrived, read_as, read_as.telco_id)
+    payment = payments.add(context.tx, row)
+    if payment is None:
+        _handle_known_id(context, arrived, outcome, row)
+        return
+    outcome.payment_id = payment.id
+    outcome.state = MessageState.PAYMENT
+    if payment.reversed_at is not None:
+        _keep_reversed(context, payment)
+        return
+    if payment.historical:
+        outcome.state = MessageState.HISTORICAL
+        settle.add_holder(context.tx, context.env.outbox, payment, rejected=False, now=context.now)
+        return
+    _match(context, outcome, payment)
+
+
+def _row(
+    context: Context, arrived: StoredMessage, read_as: readings.Payment, telco_id: str
+) -> dict[str, Any]:
+    """Return the row of a message's payment, with every column but `seq`."""
+    since = context.sim.first_seen_at
+    if context.line is not None and context.line.line_created_at is not None:
+        since = context.line.line_created_at
+    printed_at = microseconds(read_as.printed_at)
+    return {
+        "id": time_ordered(context.env.new_id(), context.now),
+        "mode": context.mode,
+        "provider": arrived.provider,
+        "telco_transaction_id": normalize_telco_id(telco_id),
+        "telco_id_as_read": telco_id,
+        "message_id": arrived.id,
+        "payment_method_id": arrived.payment_method_id,
+        "sim_key": arrived.sim_key,
+        "device_id": arrived.device_id,
+        "slot_index": arrived.slot_index,
+        "kind": read_as.kind,
+        "amount_minor": read_as.amount.minor,
+        "currency": read_as.amount.currency,
+        "fee_minor": None if read_as.fee is None else read_as.fee.minor,
+        "balance_minor": None if read_as.balance is None else read_as.balance.minor,
+        "payer_name": read_as.payer_name,
+        "payer_phone": read_as.payer_phone,
+        "payer_proven": not read_as.payer_phone_typed,
+        "reference_text": read_as.reference,
+        "telco_at": arrived.at if printed_at is None else printed_at,
+        "stored_at": arrived.stored_at,
+        # A clock that was ahead may have dated the line in the future; it was not created later than now.
+        "historical": context.imported
+        or trust.is_history(arrived.sent_at, min(since, context.now)),
+        "standing": "open",
+        "reversed_at": None,
+    }
+
+
+def _match(context: Context, outcome: Outcome, payment: Payment) -> None:
+    """Match a payment and carry out the decision."""
+    tx, now, outbox = context.tx, context.now, context.env.outbox
+    decision = _decide(context, payment)
+    if isinstance(decision, matching.Verify):
+        how = settle.Settlement(
+            decision.verdict,
+            decision.matched_by,
+            decision.late,
+            payer_known_by=decision.payer_known_by,
+        )
+        settle.verify(tx, outbox, decision.transaction, payment, how, now)
+    elif isinstance(decision, matching.Hold):
+        outcome.state = MessageState.HELD
+        outcome.reasons = [*outcome.reasons, decision.reason]
+        _hold_payment(context, payment)
+        settle.open_payment_review(tx, outbox, payment, decision, now)
+    else:
+        holder = settle.add_holder(tx, outbox, payment, rejected=decision.rejected, now=now)
+        if not decision.rejected:
+            suggest(context, payment, holder)
+
+
+def _decide(context: Context, payment: Payment) -> matching.Decision:
+    codes = svc_code.candidates(payment.reference_text or "")
+    coded = transactions.by_codes_in_use(
+        context.tx, payment.mode, codes, context.times.lower_bound_us
+    )
+    expecting = transactions.expecting(context.tx, payment.mode, payment.telco_transaction_id)
+    return matching.match(
+        payment,
+        coded,
+        expecting,
+        late_policy=context.env.config.transactions.late_policy,
+        approved=payments.approved_numbers(context.tx, payment, [*coded, expecting]),
+        dated=context.times.confirmed,
+    )
+
+
+def _hold_payment(context: Context, payment: Payment) -> None:
+    """Hold a payment for review; one that already has a holder (from an import) counts as history until the decision."""
+    if transactions.paid_by(context.tx, payment.id) is None:
+        payments.set_standing(context.tx, payment.id, "review")
+    else:
+        payments.set_historical(context.tx, payment, historical=True)
+
+
+def _handle_known_id(
+    context: Context, arrived: StoredMessage, outcome: Outcome, row: dict[str, Any]
+) -> None:
+    """Handle a second trusted message with one ID: make an imported payment live, record a duplicate, or open a review."""
+    others = payments.with_telco_id(context.tx, context.mode, row["telco_transaction_id"])
+    first = next(other for other in others if other.provider == row["provider"])
+    payment = make_live(context.tx, first, row)
+    if payment is not None:
+        outcome.payment_id = payment.id
+        outcome.state = MessageState.PAYMENT
+        _match(context, outcome, payment)
+        return
+    same = (
+        first.amount_minor == row["amount_minor"]
+        and first.currency == row["currency"]
+        and first.payment_method_id == row["payment_method_id"]
+    )
+    if same:
+        outcome.state = MessageState.DUPLICATE
+        outcome.payment_id = first.id
+        outcome.reasons = [f"duplicate_of:{first.id}"]
+        return
+    outcome.state = MessageState.HELD
+    outcome.reasons = [ReviewReason.ID_CONFLICT]
+    open_message_review(context, arrived.id, ReviewReason.ID_CONFLICT, {"payment_id": first.id})
+
+
+def is_imported(reader: Reader, payment: Payment) -> bool:
+    """Return whether a payment was made by an imported message."""
+    if not payment.historical:
+        return False
+    row = messages.get(reader, payment.message_id)
+    assert row is not None, "a payment belongs to a message"
+    return row.imported
+
+
+def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
+    """Replace an imported payment's values by those that a phone read, and return it; None if that is no longer allowed.
+
+    Args:
+        tx: The database transaction.
+        first: The payment with the message's transaction ID.
+        row: The payment that the phone's message would make, with every column but `seq`.
+    """
+    same = all(
+        getattr(first, name) == row[name]
+        for name in ("amount_minor", "currency", "payment_method_id")
+    )
+    free = first.standing == "open" and first.reversed_at is None
+    if not (same and free and not row["historical"] and is_imported(tx, first)):
+        return None
+    messages.record_release(
+        tx,
+        first.message_id,
+        MessageState.DUPLICATE,
+        [f"duplicate_of:{first.id}"],
+        first.id,
+    )
+    return payments.overwrite_imported(tx, first.id, row)
+
+
+def _keep_reversed(context: Context, payment: Payment) -> None:
+    """Keep a payment that was reversed before it came. It pays no transaction and is not forwarded."""
+    holder = settle.add_holder(
+        context.tx, context.env.outbox, payment, rejected=True, now=context.now
+    )
+    payments.record_reversal(
+        context.tx,
+        payment,
+        transaction_id=holder.id,
+        message_id=payment.message_id,
+        now=context.now,
+    )
+
+
+def transaction_for(
+    context: Context, arrived: StoredMessage, read_as: readings.Payment
+) -> tuple[Transaction | None, bool]:
+    """Return the transaction that a held receipt would pay, and whether it waits for the receipt from now on.
+
+    Only an open transaction waits, in MANUAL_REVIEW (decisions.md section 2, `balance_break`).
+    """
+    if read_as.telco_id is None:
+        return None, False
+    payment = Payment(seq=0, **_row(context, arrived, read_as, read_as.telco_id))
+    if payment.historical:
+        return None, False
+    decision = _decide(context, payment)
+    if isinstance(decision, matching.Unmatched):
+        return None, False
+    transaction = decision.transaction
+    waits = transaction is not None and transaction.status is TransactionStatus.PENDING
+    if isinstance(decision, matching.Verify):
+        return transaction, waits and not decision.late
+    return transaction, waits and decision.moves
+
+
+def open_message_review(
+    context: Context,
+    message_id: str,
+    reason: ReviewReason,
+    details: dict[str, Any],
+    transaction_id: str | None = None,
+) -> None:
+    """Open a review for a message without a payment.
+
+    Args:
+        context: The state of the intake.
+        message_id: The message.
+        reason: Why it is held.
+        details: Facts for the operator.
+        transaction_id: The transaction that the message would pay, if any.
+    """
+    review_id = context.env.new_id()
+    reviews.open_review(
+        context.tx,
+        review_id=review_id,
+        mode=context.mode,
+        reason=reason,
+        message_id=message_id,
+        transaction_id=transaction_id,
+        details=details,
+        now=context.now,
+    )
+    about = None if transaction_id is None else transactions.get(context.tx, transaction_id)
+    if about is not None:
+        context.env.outbox.review(
+            context.tx, about, None, review_id=review_id, reason=reason, now=context.now
+        )
+
+
+def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal) -> Payment | None:
+    """Attach a trusted reversal to its payment by the original transaction ID, and return that payment.
+
+    The payment may be matched, unmatched or in review. If it has not come yet, return None; it is reversed when it comes.
+    """
+    if read_as.original_telco_id is None:
+        _notify_unmatched(context, arrived, read_as)
+        return None
+    telco_id = normalize_telco_id(read_as.original_telco_id)
+    at = arrived.at if arrived.at <= context.now + TELCO_CLOCK_AHEAD_US else arrived.stored_at
+    assert arrived.provider is not None, "a trusted message is of a network that we know"
+    reversal = payments.add_reversal(
+        context.tx,
+        {
+            "message_id": arrived.id,
+            "mode": context.mode,
+            "provider": arrived.provider,
+            "original_telco_id": telco_id,
+            "amount_minor": None if read_as.amount is None else read_as.amount.minor,
+            "at": at,
+            "created_at": context.now,
+        },
+    )
+    found = payments.with_telco_id(context.tx, context.mode, telco_id)
+    payment = next((one for one in found if one.provider == arrived.provider), None)
+    if reversal is None:
+        return payment
+    if payment is None and context.imported:
+        return None  # what an old file takes back may come further down in it
+    if payment is None:
+        _notify_unmatched(context, arrived, read_as)
+    elif payments.reverse(context.tx, payment.id, at):
+        _attach(context, payment, reversal)
+    return payment
+
+
+def _attach(context: Context, payment: Payment, reversal: Reversal) -> None:
+    transaction = transactions.reverse(context.tx, payment.id, reversal.at)
+    if transaction is not None and not context.imported:
+        context.env.outbox.reverse(context.tx, transaction, payment, reversal, context.now)
+    about = None if transaction is None else transaction.id
+    payments.record_reversal(
+        context.tx,
+        payment,
+        transaction_id=about,
+        message_id=reversal.message_id,
+        now=context.now,
+        taken_back_minor=reversal.amount_minor,
+    )
+
+
+def _notify_unmatched(context: Context, arrived: StoredMessage, read_as: readings.Reversal) -> None:
+    amount = read_as.amount
+    add_notice(
+        context.tx,
+        Notice.REVERSAL_UNMATCHED,
+        mode=context.mode,
+        now=context.now,
+        message_id=arrived.id,
+        data={
+            "original_telco_id": read_as.original_telco_id,
+            "amount_minor": None if amount is None else amount.minor,
+            "currency": None if amount is None else amount.currency,
+        },
+    )

@@ -1,0 +1,83 @@
+"""Judge held messages again after a genuine message has confirmed their wording (docs/templates.md).
+
+A message without a chain entry had an untrusted sender then. It is processed as if it came in now, by all rules. A message
+with a chain entry had a known sender: only the doubt about its wording is removed, and it is accepted if no doubt is left.
+"""
+
+import json
+from typing import Final
+
+from daemon.core.messages.balance_chain import Standing
+from daemon.core.model import Message, Review
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
+from daemon.steps.context import Context, Outcome, StoredMessage
+from daemon.steps.judge import UNVERIFIED, accept_message, read_again
+from daemon.steps.process_message import process_message, reload_joined
+from daemon.store.engine import Tx
+from daemon.store.messages import balances, messages
+from daemon.store.messages.confirmations import Confirmed
+from daemon.store.payments import reviews
+from daemon.wire import MessageState, ReviewReason
+from parsers.read import provider_of_network
+from parsers.reading import Payment, Reversal
+
+BATCH: Final = 50
+"""Messages per database transaction. Small, because other writers wait for it."""
+
+
+def rejudge_held(tx: Tx, env: Env, row: Confirmed, times: Times, after: int = 0) -> int | None:
+    """Judge a batch of held messages from the confirmed sender, oldest first.
+
+    Returns:
+        The position at which the next batch starts; None when all are done.
+    """
+    provider = provider_of_network(row.network)
+    assert provider is not None, "a wording is of a network that we know"
+    waiting = reviews.doubtful_of_sender(
+        tx, mode=row.mode, provider=provider, sender=row.sender, after=after, limit=BATCH
+    )
+    for review in waiting:
+        message = messages.get(tx, review.message_id)
+        assert message is not None, "a review belongs to a message"
+        context = Context.for_message(env, tx, message, times)
+        if balances.of_message(tx, message.id) is None:
+            _process_again(context, message, review)
+        else:
+            _drop_doubt(context, message, review)
+    return waiting[-1].seq if len(waiting) == BATCH else None
+
+
+def _process_again(context: Context, message: Message, review: Review) -> None:
+    """Process a message again that came from an untrusted sender before."""
+    whole = reload_joined(context, message)
+    reading = read_again(context, message)
+    if whole is None or not isinstance(reading, Payment | Reversal) or reading.unverified:
+        return
+    reviews.close(context.tx, review.id, "superseded", by="momo", now=context.now)
+    process_message(context, whole)
+    messages.keep_received_at(context.tx, message.id, message.received_at)
+
+
+def _drop_doubt(context: Context, message: Message, review: Review) -> None:
+    """Remove the doubt about the wording. The message stays held if other doubts are left."""
+    reading, details = read_again(context, message), json.loads(review.details)
+    if (
+        UNVERIFIED not in details.get("doubts", ())
+        or not isinstance(reading, Payment | Reversal)
+        or reading.unverified
+    ):
+        return
+    left = [doubt for doubt in details.pop("doubts") if doubt != UNVERIFIED]
+    known = balances.of_message(context.tx, message.id)
+    sound = known is not None and known.entry.standing in {Standing.ACCEPTED, Standing.NOTED}
+    if sound and not left and review.reason == ReviewReason.UNTRUSTED_SENDER:
+        reviews.close(context.tx, review.id, "superseded", by="momo", now=context.now)
+        outcome = Outcome(MessageState.NOT_PAYMENT)
+        accept_message(context, StoredMessage.before(message), outcome, reading)
+        messages.record_release(
+            context.tx, message.id, outcome.state, outcome.reasons, outcome.payment_id
+        )
+    elif left or review.reason == ReviewReason.BALANCE_BREAK:
+        # With the balance as the only doubt, the next message of the line may end the hold (`daemon.steps.judge`).
+        reviews.set_details(context.tx, review.id, {**details, "doubts": left} if left else details)

@@ -1,0 +1,382 @@
+"""Change a transaction's state: a payment verifies it, is held for review or gets a holder; it expires or its clock changes.
+
+Each function runs inside the caller's write transaction, so that the state, the payment's use, the journal and the outbox
+rows are one commit (decisions.md section 2).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core import ids, limits
+from daemon.core.errors import Refusal
+from daemon.core.model import Payment, Transaction
+from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
+from daemon.store import journal
+from daemon.store.engine import Tx
+from daemon.store.messages import messages
+from daemon.store.payments import payments, reviews, texts, transactions
+from daemon.store.webhooks import routing
+from daemon.store.webhooks.outbox import Outbox
+from daemon.wire import ErrorCode, Mode, ReviewReason
+
+_SCHEDULED: Final = (
+    ("deliveries", "next_attempt_at"),
+    ("flushes", "next_at"),
+    ("sms_outbox", "next_try_at"),
+    ("notice_sends", "due_at"),
+)
+"""The tables and columns with the time of a next try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a transaction was verified.
+
+    Attributes:
+        reconciliation_id: Set if an operator reconciled it.
+        payer_known_by: How the expected payer was recognised, from `daemon.core.payments.matching.Verify`.
+    """
+
+    verdict: Verdict
+    matched_by: str
+    late: bool
+    actor: str = "momo"
+    reconciliation_id: str | None = None
+    payer_known_by: str | None = None
+
+
+def verify(
+    tx: Tx, outbox: Outbox, transaction: Transaction, payment: Payment, how: Settlement, now: int
+) -> Transaction:
+    """Verify a transaction with a payment, with all consequences, and return the verified transaction.
+
+    A holder loses the payment; another transaction that was held for the payment is released; another payment for which
+    this transaction was held becomes an extra one; the webhooks are queued and the journal is written.
+    """
+    holder = _detach(tx, transaction, payment, actor=how.actor, now=now)
+    verified = transactions.verify(
+        tx,
+        transaction.id,
+        payment_id=payment.id,
+        status=how.verdict.status,
+        matched_by=how.matched_by,
+        late=how.late,
+        processing_at=payment.stored_at,
+        now=now,
+        supersedes=None if holder is None else holder.id,
+    )
+    assert verified is not None, "the caller has just read the transaction inside this transaction"
+    transactions.reserve_code_until(tx, transaction, now + limits.CODE_REST_US)
+    transactions.unindex_names(tx, transaction.id)
+    payments.set_standing(tx, payment.id, "used")
+    messages.mark_paid(tx, payment.message_id)
+    if holder is not None:
+        outbox.update(tx, verified, payment, now, before=(holder, payment))
+    # Webhooks sent under the holder's reference are not sent again: UNIQUE (target, kind, payment) prevents it.
+    claiming = outbox.forward(tx, verified, payment, now)
+    outbox.complete(
+        tx,
+        verified,
+        payment,
+        now,
+        claiming=claiming,
+        reconciliation_id=how.reconciliation_id,
+        supersedes_reference=None if holder is None else holder.reference,
+    )
+    texts.queue_receipt(
+        tx, outbox.texting, outbox.new_id(), verified, payment, verdict=how.verdict, now=now
+    )
+    journal.add(
+        tx,
+        type="transaction.verified",
+        mode=verified.mode,
+        at=now,
+        actor=how.actor,
+        transaction_id=verified.id,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+        data={
+            "status": verified.status,
+            "matched_by": how.matched_by,
+            "late": how.late,
+            "difference_minor": how.verdict.difference_minor,
+            **({"payer_known_by": how.payer_known_by} if how.payer_known_by else {}),
+        },
+    )
+    return verified
+
+
+def _detach(
+    tx: Tx, transaction: Transaction, payment: Payment, *, actor: str, now: int
+) -> Transaction | None:
+    """Free a payment from its holder, a transaction held for it and its reviews; return the holder, if any."""
+    holder = transactions.paid_by(tx, payment.id)
+    if holder is not None:
+        transactions.merge_holder(tx, holder.id, transaction.id)
+    elsewhere = transactions.holding(tx, payment.id)
+    if elsewhere is not None and elsewhere.id != transaction.id:
+        release(tx, elsewhere, payment.message_id, payment.id, actor=actor, now=now)
+    if transaction.held_payment_id is not None and transaction.held_payment_id != payment.id:
+        reviews.change_reason(tx, transaction.held_payment_id, ReviewReason.EXTRA_PAYMENT)
+    for review in reviews.open_for_payment(tx, payment.id):
+        state = "approved" if review.transaction_id == transaction.id else "used_elsewhere"
+        reviews.close(tx, review.id, state, by=actor, now=now)
+    return holder
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDecision:
+    """An operator's decision that a payment pays a transaction.
+
+    Attributes:
+        reconciliation_id: `rec_...`.
+        actor: The operator.
+        matched_by: `reconcile` or `review`.
+        claimed_minor: The amount that the operator entered, if any.
+        notes: For the audit.
+    """
+
+    reconciliation_id: str
+    actor: str
+    matched_by: str
+    claimed_minor: int | None = None
+    notes: str | None = None
+
+
+def verify_by_operator(
+    tx: Tx,
+    outbox: Outbox,
+    transaction: Transaction,
+    payment: Payment,
+    decision: OperatorDecision,
+    now: int,
+) -> tuple[Transaction, Verdict]:
+    """Verify a transaction by an operator's decision, store the decision, and return the verified transaction."""
+    assert transaction.expected_minor is not None
+    verdict = compare_amounts(payment.amount_minor, transaction.expected_minor)
+    how = Settlement(
+        verdict,
+        decision.matched_by,
+        late=is_late(payment, transaction),
+        actor=decision.actor,
+        reconciliation_id=decision.reconciliation_id,
+    )
+    verified = verify(tx, outbox, transaction, payment, how, now)
+    transactions.add_reconciliation(
+        tx,
+        {
+            "id": decision.reconciliation_id,
+            "transaction_id": transaction.id,
+            "payment_id": payment.id,
+            "claimed_minor": decision.claimed_minor,
+            "notes": decision.notes,
+            "actor": decision.actor,
+            "created_at": now,
+        },
+    )
+    journal.add(
+        tx,
+        type="transaction.reconciled",
+        mode=transaction.mode,
+        at=now,
+        actor=decision.actor,
+        transaction_id=transaction.id,
+        payment_id=payment.id,
+        data={"reconciliation_id": decision.reconciliation_id},
+    )
+    return verified, verdict
+
+
+def payable_transaction(tx: Tx, reference: str, mode: Mode | None) -> Transaction:
+    """Return the transaction that an operator may match to a payment.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND or ALREADY_VERIFIED.
+    """
+    transaction_id = ids.split_reference(reference)
+    transaction = None if transaction_id is None else transactions.get(tx, transaction_id, mode)
+    if transaction is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    if transaction.origin == "open" or transaction.status in VERIFIED:
+        payment = None
+        if transaction.payment_id is not None:
+            payment = payments.get(tx, transaction.payment_id)
+        raise Refusal(
+            ErrorCode.ALREADY_VERIFIED,
+            transaction_status=transaction.status,
+            verified_by_transaction_id=None if payment is None else payment.telco_id_as_read,
+        )
+    return transaction
+
+
+def open_payment_review(tx: Tx, outbox: Outbox, payment: Payment, hold: Hold, now: int) -> None:
+    """Open a review of a trusted payment; a hold that `moves` also puts its transaction into MANUAL_REVIEW."""
+    transaction_id = None if hold.transaction is None else hold.transaction.id
+    if hold.moves:
+        assert transaction_id is not None
+        moved = transactions.hold(tx, transaction_id, payment.id)
+        assert moved, "the caller has just read the transaction as PENDING"
+    review_id = outbox.new_id()
+    reviews.open_review(
+        tx,
+        review_id=review_id,
+        mode=payment.mode,
+        reason=hold.reason,
+        message_id=payment.message_id,
+        payment_id=payment.id,
+        transaction_id=transaction_id,
+        now=now,
+    )
+    if transaction_id is not None:
+        about = transactions.get(tx, transaction_id)
+        assert about is not None, "the caller has just read it"
+        outbox.review(tx, about, payment, review_id=review_id, reason=hold.reason, now=now)
+
+
+def release(
+    tx: Tx,
+    transaction: Transaction,
+    message_id: str,
+    payment_id: str | None,
+    *,
+    actor: str,
+    now: int,
+) -> None:
+    """Return a held transaction to PENDING; the next sweep expires it if it is overdue.
+
+    `payment_id` is None if it was held for a receipt that has made no payment.
+    """
+    transactions.release(tx, transaction.id)
+    journal.add(
+        tx,
+        type="transaction.released",
+        mode=transaction.mode,
+        at=now,
+        actor=actor,
+        transaction_id=transaction.id,
+        payment_id=payment_id,
+        message_id=message_id,
+    )
+
+
+def add_holder(
+    tx: Tx,
+    outbox: Outbox,
+    payment: Payment,
+    *,
+    rejected: bool,
+    now: int,
+    matched_by: str = "none",
+) -> Transaction:
+    """Give an unmatched payment a holder, and forward it unless it is history or rejected.
+
+    `matched_by` is `review` if an operator approved the payment. An existing holder is kept, and is forwarded now if it
+    never was because it was history.
+    """
+    known = transactions.paid_by(tx, payment.id)
+    if known is not None and rejected:
+        return transactions.reject_holder(tx, known)
+    if known is not None:
+        if (
+            not payment.historical
+            and not known.rejected
+            and not routing.stored_decisions(tx, payment)
+        ):
+            outbox.forward(tx, known, payment, now)
+        return known
+    row = _holder(ids.time_ordered(outbox.new_id(), now), payment, rejected=rejected, now=now)
+    holder = transactions.add(tx, {**row, "matched_by": matched_by})
+    if not rejected and not payment.historical:
+        outbox.forward(tx, holder, payment, now)
+    journal.add(
+        tx,
+        type="payment.walk_in",
+        mode=payment.mode,
+        at=now,
+        transaction_id=holder.id,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+        data={"historical": payment.historical, "rejected": rejected},
+    )
+    return holder
+
+
+def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> dict[str, Any]:
+    """Return the row of a holder (decisions.md section 1: `origin: "open"`, status SUCCESS)."""
+    return {
+        "id": holder_id,
+        "mode": payment.mode,
+        "origin": "open",
+        "status": "SUCCESS",
+        "currency": payment.currency,
+        "meta": "{}",
+        "send_sms_to_payer": False,
+        "created_with": "sms",
+        "created_at": now,
+        "payment_id": payment.id,
+        "processing_at": payment.stored_at,
+        "completed_at": now,
+        "late": False,
+        "rejected": rejected,
+        "reversed_at": payment.reversed_at,
+    }
+
+
+def record_expiry(tx: Tx, outbox: Outbox, transaction: Transaction, now: int) -> None:
+    """Record an expiry, in the database transaction that marks the transaction EXPIRED."""
+    journal.add(
+        tx,
+        type="transaction.expired",
+        mode=transaction.mode,
+        at=now,
+        transaction_id=transaction.id,
+    )
+    outbox.expire(tx, transaction, now)
+
+
+def shift_times(tx: Tx, transaction_id: str, by: int) -> int:
+    """Correct the times of a transaction that was made by a wrong clock; return 1 if it is still unpaid.
+
+    Its payment code, the names in it and its SMS stay valid for as long as intended.
+
+    Args:
+        tx: The database transaction.
+        transaction_id: The transaction.
+        by: Microseconds from the wrong clock to the right one.
+    """
+    values = {"id": transaction_id, "by": by}
+    # `created_at` is corrected too, because money that is older than a transaction does not pay it.
+    moved = tx.run(
+        "UPDATE transactions SET expires_at = expires_at + :by, created_at = created_at + :by "
+        "WHERE id = :id AND status IN ('PENDING', 'MANUAL_REVIEW') AND expires_at IS NOT NULL",
+        values,
+    )
+    tx.run(
+        "UPDATE svc_codes SET free_at = free_at + :by WHERE transaction_id = :id "
+        "AND (mode, code) = (SELECT mode, svc_code FROM transactions WHERE id = :id)",
+        values,
+    )
+    tx.run(
+        "UPDATE request_names SET expires_at = expires_at + :by WHERE transaction_id = :id", values
+    )
+    tx.run(
+        "UPDATE sms_outbox SET expires_at = expires_at + :by WHERE transaction_id = :id AND status = 'queued'",
+        values,
+    )
+    return moved
+
+
+def shorten_waits(tx: Tx, by: int, now: int) -> int:
+    """Shorten waits that became longer because the clock was set back; return how many.
+
+    Args:
+        tx: The database transaction.
+        by: Microseconds by which the clock was set; below zero.
+        now: By the clock as it is now.
+    """
+    values = {"by": by, "now": now}
+    later = "CASE WHEN {0} + :by > :now THEN {0} + :by ELSE :now END"
+    return sum(
+        tx.run(f"UPDATE {table} SET {at} = {later.format(at)} WHERE {at} > :now", values)
+        for table, at in _SCHEDULED
+    )

@@ -1,0 +1,122 @@
+"""Attempts with a password, the session key, and sealed passwords of other services.
+
+Attempts, right or wrong, are stored, so that a restart does not reset their limit. The one sealed session key signs
+dashboard sessions until a new password replaces it.
+"""
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.limits import PASSWORD_ATTEMPTS_MAX, PASSWORD_WINDOW_US
+from daemon.store.engine import Reader, Tx
+
+ACCOUNT: Final = "account"
+"""Reveal, rotate and reviews share one count for all callers."""
+SOCKET: Final = "socket"
+"""Logins over the Unix socket."""
+SMTP: Final = "smtp"
+"""Of the mail account that sends notices."""
+TOPIC = "session_keys"
+"""Woken by every commit that changed the key, so that caches drop the old one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Whether the password may be checked.
+
+    Attributes:
+        remaining: The number of further attempts after this one.
+        wait_us: Until the next attempt is allowed; 0 if this one is.
+    """
+
+    remaining: int
+    wait_us: int = 0
+
+
+def client_name(address: str) -> str:
+    """Return the name under which logins from an address are counted; for IPv6 the /64 network."""
+    if ":" in address:
+        # An IPv6 client has 2**64 addresses.
+        packed = ipaddress.IPv6Address(address.partition("%")[0]).packed
+        return f"client:{packed[:8].hex()}"
+    return f"client:{address}"
+
+
+def count_attempt(tx: Tx, now: int, who: str = ACCOUNT) -> Attempt:
+    """Count an attempt before the password is checked, so that parallel attempts cannot exceed five either.
+
+    A time in the future was written before the clock was set back and no longer counts.
+    """
+    tx.run(
+        "DELETE FROM password_attempts WHERE at <= :since OR at > :now",
+        {"since": now - PASSWORD_WINDOW_US, "now": now},
+    )
+    taken = [
+        row[0]
+        for row in tx.all(
+            "SELECT at FROM password_attempts WHERE who = :who ORDER BY at", {"who": who}
+        )
+    ]
+    if len(taken) >= PASSWORD_ATTEMPTS_MAX:
+        return Attempt(0, taken[-PASSWORD_ATTEMPTS_MAX] + PASSWORD_WINDOW_US - now)
+    tx.run("INSERT INTO password_attempts (at, who) VALUES (:now, :who)", {"now": now, "who": who})
+    return Attempt(PASSWORD_ATTEMPTS_MAX - len(taken) - 1)
+
+
+def remaining(reader: Reader, now: int, who: str = ACCOUNT) -> int:
+    """Return how many attempts are left now."""
+    taken = reader.value(
+        "SELECT COUNT(*) FROM password_attempts WHERE who = :who AND at > :since AND at <= :now",
+        {"who": who, "since": now - PASSWORD_WINDOW_US, "now": now},
+    )
+    return max(0, PASSWORD_ATTEMPTS_MAX - int(taken))
+
+
+def forget_attempts(tx: Tx) -> None:
+    """Reset all counts: the password is a new one."""
+    tx.run("DELETE FROM password_attempts")
+
+
+def session_key(reader: Reader) -> str | None:
+    """Return the sealed key, None before the first login."""
+    sealed: str | None = reader.value("SELECT sealed FROM session_keys WHERE id = 1")
+    return sealed
+
+
+def add_session_key(tx: Tx, sealed: str, now: int) -> None:
+    """Store the first key; if another one was stored before, that one stays."""
+    tx.run(
+        "INSERT INTO session_keys (id, sealed, made_at) VALUES (1, :sealed, :now) "
+        "ON CONFLICT (id) DO NOTHING",
+        {"sealed": sealed, "now": now},
+    )
+    tx.wake(TOPIC)
+
+
+def forget_session_key(tx: Tx) -> None:
+    """Delete the key, which ends all sessions that it signed."""
+    tx.run("DELETE FROM session_keys")
+    tx.wake(TOPIC)
+
+
+def sealed_secret(reader: Reader, name: str) -> str | None:
+    """Return a sealed secret, None if it was never set."""
+    sealed: str | None = reader.value(
+        "SELECT sealed FROM sealed_secrets WHERE name = :name", {"name": name}
+    )
+    return sealed
+
+
+def put_secret(tx: Tx, name: str, sealed: str, now: int) -> None:
+    """Store a secret and replace the previous one."""
+    tx.run(
+        "INSERT INTO sealed_secrets (name, sealed, set_at) VALUES (:name, :sealed, :now) "
+        "ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, set_at = excluded.set_at",
+        {"name": name, "sealed": sealed, "now": now},
+    )
+
+
+def remove_secret(tx: Tx, name: str) -> bool:
+    """Delete a secret; return False if there is none."""
+    return tx.run("DELETE FROM sealed_secrets WHERE name = :name", {"name": name}) == 1

@@ -1,0 +1,252 @@
+"""Totals of a period, added up by the database: payments by wallet, by hour or day, by payer; wallet balances.
+
+The time of a payment is that of its message at the network (`line_balances.at`), so that payments and balances have the
+same order; a message in no chain uses the payment's own time. A wallet is a SIM and a provider, as in
+`daemon.store.messages.balances`: the number may move to another SIM, the money does not.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.books.day_sheet import Bucket, Kind, Line, Sums, Wallet
+from daemon.core.model import Payment, Transaction
+from daemon.core.names import canonical_names
+from daemon.store.engine import Reader
+from daemon.store.rows import columns, load, load_optional
+from daemon.wire import Mode
+
+_PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
+_MONEY: Final = f"""
+WITH money AS (
+    SELECT b.at AS at, p.seq AS payment_seq, b.standing AS standing
+    FROM sims s
+    CROSS JOIN line_balances b
+    CROSS JOIN messages m
+    CROSS JOIN payments p
+    WHERE b.sim_key = s.sim_key AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
+      AND m.id = b.message_id AND p.id = m.payment_id AND p.message_id = b.message_id AND p.mode = :mode
+    UNION ALL
+    SELECT p.telco_at, p.seq, 'accepted' FROM payments p
+    WHERE p.mode = :mode AND p.telco_at >= :since AND p.telco_at < :until AND NOT EXISTS
+        (SELECT 1 FROM line_balances b WHERE b.message_id = p.message_id AND b.pays = 1)
+)
+"""
+"""SQLite keeps the order of a CROSS JOIN: from the few SIMs by time, never from all payments of a mode."""
+_DOUBTED: Final = "x.standing IN ('held', 'forged', 'suspect')"
+_KIND: Final = f"""
+CASE WHEN {_DOUBTED} THEN 'doubted'
+     WHEN p.reversed_at IS NOT NULL THEN 'reversed'
+     WHEN t.origin = 'request' AND t.status = 'SUCCESS' THEN 'paid'
+     WHEN t.origin = 'request' AND t.status = 'PARTIAL' THEN 'short'
+     WHEN t.origin = 'request' AND t.status = 'OVERPAID' THEN 'over'
+     ELSE 'unmatched' END
+"""
+_KEYS: Final = ("at", "LENGTH(COALESCE(telco_id, ''))", "COALESCE(telco_id, '')", "seq")
+"""The order of a chain, except for a rare message booked against the order of IDs: time, then the network's ID."""
+_FORWARDS: Final = ", ".join(_KEYS)
+_BACKWARDS: Final = ", ".join(f"{key} DESC" for key in _KEYS)
+_BALANCES: Final = (
+    "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider AND standing = 'accepted' "
+    "AND after_minor IS NOT NULL"
+)
+_MOVED: Final = f"""
+SELECT COUNT(*), SUM(CASE WHEN moved < 0 THEN -moved ELSE 0 END), SUM(CASE WHEN moved > 0 THEN moved ELSE 0 END),
+       SUM(CASE WHEN gap > 0 THEN gap ELSE 0 END), SUM(CASE WHEN gap < 0 THEN -gap ELSE 0 END)
+FROM (
+    SELECT gap_minor AS gap,
+           CASE WHEN pays = 1 OR effects = '[]' THEN 0
+                WHEN effects NOT LIKE '%,%' THEN CAST(TRIM(effects, '[]') AS INTEGER)
+                -- The message does not say how much of the balance left, so the balances do.
+                ELSE after_minor - COALESCE(LAG(after_minor) OVER (ORDER BY {_FORWARDS}), :opening)
+                     - COALESCE(gap_minor, 0) END AS moved
+    FROM line_balances
+    WHERE sim_key = :sim_key AND provider = :provider AND at >= :since AND at < :until
+      AND standing IN ('accepted', 'noted')
+) movements
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A period in microseconds, the end excluded, and the mode."""
+
+    since: int
+    until: int
+    mode: Mode = Mode.LIVE
+
+    def params(self, **more: Any) -> dict[str, Any]:
+        """Return the SQL parameters that select it."""
+        return {"since": self.since, "until": self.until, "mode": self.mode, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """One of the newest payments, as the watch screen shows it."""
+
+    payment: Payment
+    transaction: Transaction | None
+    doubted: bool
+    phone_number: str | None
+
+
+def sums(reader: Reader, period: Period) -> list[Sums]:
+    """Return the totals of the payments by wallet, currency and kind."""
+    rows = reader.all(
+        f"{_MONEY} SELECT p.sim_key, p.provider, p.currency, {_KIND} AS became, COUNT(*), SUM(p.amount_minor), "
+        "SUM(COALESCE(p.fee_minor, 0)), SUM(COALESCE(t.expected_minor, p.amount_minor) - p.amount_minor), "
+        "SUM(COALESCE(t.late, 0)) FROM money x JOIN payments p ON p.seq = x.payment_seq "
+        "LEFT JOIN transactions t ON t.payment_id = p.id GROUP BY p.sim_key, p.provider, p.currency, became",
+        period.params(),
+    )
+    # PostgreSQL's SUM of integers is a numeric.
+    return [
+        Sums(
+            sim_key=row[0],
+            provider=row[1],
+            currency=row[2],
+            kind=Kind(row[3]),
+            count=int(row[4]),
+            amount_minor=int(row[5]),
+            fee_minor=int(row[6]),
+            apart_minor=int(row[7]),
+            late=int(row[8]),
+        )
+        for row in rows
+    ]
+
+
+def wallet(
+    reader: Reader, period: Period, sim_key: str, provider: str, fees_minor: int
+) -> Wallet | None:
+    """Return the balances of a wallet according to its messages; None if no message had a balance before the end.
+
+    Args:
+        reader: The snapshot.
+        period: The period.
+        sim_key: The SIM.
+        provider: The provider of the wallet on it.
+        fees_minor: Fees deducted from the incoming payments.
+    """
+    chain = {"sim_key": sim_key, "provider": provider}
+    closing = reader.value(
+        f"SELECT after_minor {_BALANCES} AND at < :until ORDER BY {_BACKWARDS} LIMIT 1",
+        {**chain, "until": period.until},
+    )
+    if closing is None:
+        return None
+    opening = reader.value(
+        f"SELECT after_minor {_BALANCES} AND at < :since ORDER BY {_BACKWARDS} LIMIT 1",
+        {**chain, "since": period.since},
+    )
+    if opening is None:
+        row = reader.one(
+            f"SELECT after_minor, effects {_BALANCES} AND at >= :since ORDER BY {_FORWARDS} LIMIT 1",
+            {**chain, "since": period.since},
+        )
+        assert row is not None, "the closing balance is one of these"
+        # The wallet's first known message: the balance before it is its balance less its effect.
+        opening = row[0] - next(iter(json.loads(row[1])), 0)
+    moved = reader.one(_MOVED, {**chain, **period.params(opening=opening)})
+    assert moved is not None, "an aggregate has one row"
+    out, other_in, came_in, went_out = (int(value or 0) for value in moved[1:])
+    return Wallet(sim_key, provider, opening, closing, out, other_in, came_in, went_out, fees_minor)
+
+
+def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
+    """Return the last number of each wallet that received money in the period."""
+    rows = reader.all(
+        f"{_MONEY} SELECT x.sim_key, x.provider, pm.id, pm.phone_number, pm.account_name FROM "
+        "(SELECT p.sim_key, p.provider, MAX(p.seq) AS seq FROM money JOIN payments p ON p.seq = money.payment_seq "
+        "WHERE p.payment_method_id IS NOT NULL GROUP BY p.sim_key, p.provider) x "
+        "JOIN payments p ON p.seq = x.seq JOIN payment_methods pm ON pm.id = p.payment_method_id",
+        period.params(),
+    )
+    return {(row[0], row[1]): Line(*row[2:]) for row in rows}
+
+
+def by_time(reader: Reader, period: Period, *, size: int, offset: int) -> list[Bucket]:
+    """Return totals for each hour or day of `size` microseconds; local time is UTC plus `offset`."""
+    rows = reader.all(
+        f"{_MONEY} SELECT (x.at + :offset) / :size AS bucket, p.currency, COUNT(*), SUM(p.amount_minor) "
+        f"FROM money x JOIN payments p ON p.seq = x.payment_seq WHERE NOT ({_DOUBTED}) "
+        "GROUP BY bucket, p.currency ORDER BY bucket, p.currency",
+        period.params(size=size, offset=offset),
+    )
+    return [Bucket(row[0] * size - offset, row[1], int(row[2]), int(row[3])) for row in rows]
+
+
+def by_payer(
+    reader: Reader, period: Period, *, limit: int, offset: int
+) -> tuple[list[tuple[str | None, str | None, str, int, int]], int]:
+    """Return one page of (number, name, currency, count, minor units), largest sum first, and the number of payers.
+
+    Payers are distinguished by number, and by name if the network gives no number.
+    """
+    grouped = (
+        f"FROM money x JOIN payments p ON p.seq = x.payment_seq WHERE NOT ({_DOUBTED}) "
+        "GROUP BY p.payer_phone, CASE WHEN p.payer_phone IS NULL THEN p.payer_name END, p.currency"
+    )
+    total = reader.value(f"{_MONEY} SELECT COUNT(*) FROM (SELECT 1 {grouped}) g", period.params())
+    rows = reader.all(
+        f"{_MONEY} SELECT p.payer_phone, MAX(p.payer_name), p.currency, COUNT(*), SUM(p.amount_minor) AS total "
+        f"{grouped} ORDER BY total DESC, p.payer_phone, MAX(p.payer_name), p.currency LIMIT :limit OFFSET :offset",
+        period.params(limit=limit, offset=offset),
+    )
+    return [(row[0], row[1], row[2], int(row[3]), int(row[4])) for row in rows], int(total)
+
+
+def recent(reader: Reader, mode: Mode, limit: int) -> list[Recent]:
+    """Return the newest payments, newest first, each with its transaction and the number that received it."""
+    rows = reader.all(
+        f"SELECT {columns(Payment, 'p.')}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM payments p "
+        "LEFT JOIN line_balances b ON b.message_id = p.message_id "
+        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "LEFT JOIN transactions t ON t.payment_id = p.id "
+        "WHERE p.mode = :mode ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
+        {"mode": mode, "limit": limit},
+    )
+    width = len(columns(Payment).split(", "))
+    return [
+        Recent(
+            load(Payment, row[:width]),
+            load_optional(Transaction, row[width + 2 :] if row[width + 2] is not None else None),
+            row[width] in ("held", "forged", "suspect"),
+            row[width + 1],
+        )
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The totals of the current live day.
+
+    Attributes:
+        verified: (status, currency) -> number of transactions, and the sum received for them.
+    """
+
+    verified: dict[tuple[str, str], tuple[int, int]]
+    waiting: int
+    review: int
+
+
+def today(reader: Reader, since: int, now: int) -> Today:
+    """Return the totals of the day that began at `since`."""
+    verified = reader.all(
+        "SELECT t.status, p.currency, COUNT(*), SUM(p.amount_minor) FROM transactions t "
+        "JOIN payments p ON p.id = t.payment_id WHERE t.completed_at >= :since AND t.mode = 'live' "
+        "AND t.origin = 'request' GROUP BY t.status, p.currency",
+        {"since": since},
+    )
+    waiting = reader.value(
+        "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at > :now "
+        "AND mode = 'live'",
+        {"now": now},
+    )
+    review = reader.value("SELECT COUNT(*) FROM reviews WHERE state = 'open' AND mode = 'live'")
+    return Today(
+        {(status, currency): (number, minor) for status, currency, number, minor in verified},
+        int(waiting),
+        int(review),
+    )

@@ -1,0 +1,133 @@
+"""Whole tables in the order in which they were written, page by page; each page starts where the previous one ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.model import Event, Message, Payment, Transaction
+from daemon.store.engine import Reader
+from daemon.store.payments.transaction_list import BOTH, JOINED, Found, found_in
+from daemon.store.rows import columns, load, load_optional
+
+
+@dataclass(frozen=True, slots=True)
+class TablePage:
+    """The part of a table to read; None filters nothing.
+
+    Attributes:
+        after: The sequence number of the last row that was read.
+        since: First time.
+        until: End time, excluded.
+        limit: Rows of one page.
+        ids: Only these ids, for deliveries the ids of their transactions; at most `payer_data.BATCH`.
+    """
+
+    after: int
+    since: int | None
+    until: int | None
+    limit: int
+    ids: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """A delivery, without its body."""
+
+    seq: int
+    id: str
+    webhook_id: str
+    endpoint_id: str
+    url: str
+    event: str
+    transaction_id: str
+    test: bool
+    status: str
+    attempt_count: int
+    response_status_code: int | None
+    error_code: str | None
+    created_at: int
+    delivered_at: int | None
+
+
+_SENT: Final = ", ".join(
+    "e.url" if name == "url" else f"d.{name}" for name in columns(DeliveryRow).split(", ")
+)
+
+
+def transactions(reader: Reader, part: TablePage) -> list[Found]:
+    """Return transactions in order of creation, each with the payment that verified it."""
+    rows = _rows(reader, part, BOTH, JOINED, "t", "created_at", "t.merged_into IS NULL")
+    return [found_in(row) for row in rows]
+
+
+def payments(
+    reader: Reader, part: TablePage
+) -> list[tuple[Payment, str | None, Transaction | None]]:
+    """Return payments in order of storage, each with the number that received it and the transaction that it pays."""
+    source = (
+        "payments p LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "LEFT JOIN transactions t ON t.payment_id = p.id"
+    )
+    wanted = f"{columns(Payment, 'p.')}, pm.phone_number, {columns(Transaction, 't.')}"
+    width = len(columns(Payment).split(", "))
+    return [
+        (
+            load(Payment, row[:width]),
+            row[width],
+            load_optional(Transaction, None if row[width + 1] is None else row[width + 1 :]),
+        )
+        for row in _rows(reader, part, wanted, source, "p", "stored_at")
+    ]
+
+
+def messages(reader: Reader, part: TablePage) -> list[tuple[Message, str | None]]:
+    """Return SMS in order of arrival, each with the number that received it."""
+    source = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
+    wanted = f"{columns(Message, 'm.')}, pm.phone_number"
+    return [
+        (load(Message, row[:-1]), row[-1])
+        for row in _rows(reader, part, wanted, source, "m", "received_at")
+    ]
+
+
+def deliveries(reader: Reader, part: TablePage) -> list[DeliveryRow]:
+    """Return deliveries in order of creation."""
+    source = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
+    rows = _rows(reader, part, _SENT, source, "d", "created_at", by="transaction_id")
+    return [load(DeliveryRow, row) for row in rows]
+
+
+def journal(reader: Reader, part: TablePage) -> list[Event]:
+    """Return the journal."""
+    return [
+        load(Event, row) for row in _rows(reader, part, columns(Event, "j."), "events j", "j", "at")
+    ]
+
+
+def _rows(  # noqa: PLR0917 -- the parts of one query
+    reader: Reader,
+    part: TablePage,
+    wanted: str,
+    source: str,
+    table: str,
+    time: str,
+    test: str = "1 = 1",
+    by: str = "id",
+) -> list[tuple[Any, ...]]:
+    tests = [f"{table}.seq > :after", test]
+    params: dict[str, Any] = {"after": part.after, "limit": part.limit}
+    # Row by row from the end of the last page: over all pages the table is read once, for any times.
+    if part.since is not None:
+        tests.append(f"{table}.{time} >= :since")
+        params["since"] = part.since
+    if part.until is not None:
+        tests.append(f"{table}.{time} < :until")
+        params["until"] = part.until
+    if part.ids is not None:
+        names = {f"id{place}": one for place, one in enumerate(part.ids)}
+        tests.append(f"{table}.{by} IN ({', '.join(f':{name}' for name in names)})")
+        params |= names
+    return reader.all(
+        f"SELECT {wanted} FROM {source} WHERE {' AND '.join(tests)} ORDER BY {table}.seq LIMIT :limit",
+        params,
+    )

@@ -1,0 +1,80 @@
+"""Stored data about the network IDs on a statement: payments, held messages, and claims of customers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.names import canonical_names
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import listed
+
+_PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPayment:
+    """A payment with this ID.
+
+    Attributes:
+        line: The number that received it.
+        transaction_id: The transaction that it pays; None for none.
+    """
+
+    telco_id: str
+    payment_id: str
+    amount_minor: int
+    currency: str
+    line: str | None
+    transaction_id: str | None
+    origin: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMessage:
+    """A message with this ID that made no payment (yet), and its open review."""
+
+    telco_id: str
+    message_id: str
+    standing: str
+    review_id: str | None
+
+
+def payments_with_ids(reader: Reader, ids: Sequence[str]) -> list[StatementPayment]:
+    """Return the live payments with these IDs."""
+    rows = reader.all(
+        "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
+        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id LEFT JOIN transactions t ON t.payment_id = p.id "
+        f"WHERE p.telco_transaction_id IN ({listed(ids)}) AND p.mode = 'live'",
+        ids,
+    )
+    return [StatementPayment(*row) for row in rows]
+
+
+def held_with_ids(reader: Reader, ids: Sequence[str]) -> list[HeldMessage]:
+    """Return the messages with these IDs that made no payment."""
+    rows = reader.all(
+        "SELECT b.telco_id, b.message_id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_key = s.sim_key "
+        f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({listed(ids)}) "
+        "LEFT JOIN reviews r ON r.message_id = b.message_id AND r.state = 'open' WHERE b.pays = 1",
+        ids,
+    )
+    return [HeldMessage(*row) for row in rows]
+
+
+def claims_with_ids(reader: Reader, ids: Sequence[str]) -> dict[str, str]:
+    """Return ID -> the transaction that a customer claims to have paid with it, on the checkout page."""
+    return dict(
+        reader.all(
+            "SELECT telco_transaction_id, MAX(transaction_id) FROM payer_claims "
+            f"WHERE mode = 'live' AND telco_transaction_id IN ({listed(ids)}) GROUP BY telco_transaction_id",
+            ids,
+        )
+    )
+
+
+def is_recorded(tx: Tx, digest: str) -> bool:
+    """Return whether the journal already contains the comparison with this file."""
+    return tx.exists(
+        "SELECT 1 FROM events WHERE type = 'statement.compared' AND data LIKE :like LIMIT 1",
+        {"like": f'%"{digest}"%'},
+    )

@@ -1,0 +1,180 @@
+"""The journal: append-only entries, read by the event stream, the audit and the timeentry.
+
+A notice to the owner is an entry of type `notice.<kind>`. It is part of the database transaction that found the reason;
+e-mail, desktop and SMS to the owner read it from the journal.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from daemon.core import json_values
+from daemon.core.model import Event
+from daemon.store.engine import Reader, Rows, Tx
+from daemon.store.rows import columns, load_all, table, values
+from daemon.wire import Mode
+
+TOPIC = "events"
+"""Woken by every commit that added a journal entry."""
+EVENTS_BATCH = 1_000
+"""Entries in one statement; SQLite takes at most 32,766 values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry to append; `data` holds no names, bodies or secrets that other rows do not already keep."""
+
+    type: str
+    mode: Mode
+    at: int
+    actor: str = "momo"
+    transaction_id: str | None = None
+    payment_id: str | None = None
+    message_id: str | None = None
+    endpoint_id: str | None = None
+    data: Mapping[str, Any] | None = None
+
+
+def add(
+    tx: Tx,
+    *,
+    type: str,  # noqa: A002 -- the column's own name
+    mode: Mode,
+    at: int,
+    actor: str = "momo",
+    transaction_id: str | None = None,
+    payment_id: str | None = None,
+    message_id: str | None = None,
+    endpoint_id: str | None = None,
+    data: dict[str, Any] | None = None,
+) -> None:
+    """Append one entry, with the fields of `Entry`."""
+    # Written at the end of the commit, because jobs do not read the journal to decide.
+    encoded = json_values.dump(data or {}).decode()
+    _append(
+        tx,
+        [(type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, encoded)],
+    )
+
+
+def add_all(tx: Tx, entries: Sequence[Entry]) -> None:
+    """Append entries in their order."""
+    if entries:
+        _append(tx, [_row(entry) for entry in entries])
+
+
+def add_immediately(tx: Tx, entry: Entry) -> None:
+    """Append an entry immediately, because the next job of the same commit may look for it."""
+    _write(tx, [_row(entry)])
+    tx.wake(TOPIC)
+
+
+class Notice(StrEnum):
+    """The kinds of notices; their sentences are in `daemon.core.journal_text`."""
+
+    MONEY_MISSING = "money_missing"
+    """The balance moved by an amount that no message explains."""
+    BALANCE_WARNING = "balance_warning"
+    """A receipt would have been held, but `[trust] balance_check` is `warn`."""
+    RECEIPT_FORGED = "receipt_forged"
+    """A held receipt is shown to be forged."""
+    RECEIPT_SUSPECT = "receipt_suspect"
+    """A receipt was trusted, but the later balances do not contain its money."""
+    RECEIPT_RESTORED = "receipt_restored"
+    """A suspect receipt is genuine after all."""
+    RECEIPT_HELD = "receipt_held"
+    """A receipt has been held for over 30 minutes."""
+    PAYMENT_REVERSED = "payment_reversed"
+    """The network took a payment back."""
+    REVERSAL_UNMATCHED = "reversal_unmatched"
+    """The network took back a payment that is not stored here, or does not say which."""
+
+
+def add_notice(
+    tx: Tx,
+    notice: Notice,
+    *,
+    mode: Mode,
+    now: int,
+    message_id: str | None = None,
+    payment_id: str | None = None,
+    transaction_id: str | None = None,
+    data: dict[str, Any] | None = None,
+) -> None:
+    """Add a notice; amounts in `data` are minor units, beside their `currency`."""
+    add(
+        tx,
+        type=f"notice.{notice}",
+        mode=mode,
+        at=now,
+        message_id=message_id,
+        payment_id=payment_id,
+        transaction_id=transaction_id,
+        data=data,
+    )
+
+
+def latest_at(reader: Reader, among: int) -> int | None:
+    """Return the latest time among the newest entries; None if there is no entry."""
+    at: int | None = reader.value(
+        "SELECT MAX(at) FROM (SELECT at FROM events ORDER BY seq DESC LIMIT :among) newest",
+        {"among": among},
+    )
+    return at
+
+
+def after(
+    reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200
+) -> list[Event]:
+    """Return the entries after `seq`, oldest first."""
+    one = "AND transaction_id = :transaction_id " if transaction_id is not None else ""
+    return load_all(
+        Event,
+        reader.all(
+            f"SELECT {columns(Event)} FROM events WHERE seq > :seq {one}ORDER BY seq LIMIT :limit",
+            {"seq": seq, "transaction_id": transaction_id, "limit": limit},
+        ),
+    )
+
+
+def of_transaction(
+    reader: Reader, transaction_id: str, *, limit: int, offset: int
+) -> tuple[list[Event], int]:
+    """Return one page of a transaction's entries, oldest first, and their total number."""
+    total = reader.value(
+        "SELECT COUNT(*) FROM events WHERE transaction_id = :id", {"id": transaction_id}
+    )
+    rows = reader.all(
+        f"SELECT {columns(Event)} FROM events WHERE transaction_id = :id "
+        "ORDER BY seq LIMIT :limit OFFSET :offset",
+        {"id": transaction_id, "limit": limit, "offset": offset},
+    )
+    return load_all(Event, rows), int(total)
+
+
+def last_seq(reader: Reader) -> int:
+    """Return the newest sequence number, 0 when the journal is empty."""
+    return int(reader.value("SELECT MAX(seq) FROM events") or 0)
+
+
+def _row(entry: Entry) -> Sequence[Any]:
+    return (
+        entry.type, entry.mode, entry.at, entry.actor, entry.transaction_id, entry.payment_id,
+        entry.message_id, entry.endpoint_id, json_values.dump(entry.data or {}).decode(),
+    )  # fmt: skip
+
+
+def _append(tx: Tx, rows: Rows) -> None:
+    tx.write_last(_write, rows)
+    tx.wake(TOPIC)
+
+
+def _write(tx: Tx, rows: Rows) -> None:
+    for start in range(0, len(rows), EVENTS_BATCH):
+        piece = rows[start : start + EVENTS_BATCH]
+        tx.run(
+            "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
+            f"VALUES {table(piece)}",
+            values(piece),
+        )

@@ -1,0 +1,222 @@
+"""Modems and SIMs, present and past. The modem loop writes them from the devices' own answers."""
+
+from typing import Any
+
+from daemon.core.model import Device, Sim
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load, load_all, load_optional
+
+_DEVICE = columns(Device)
+_SIM = columns(Sim)
+
+
+def known(reader: Reader) -> list[Device]:
+    """Return the phones that were not forgotten, first seen first."""
+    return load_all(
+        Device,
+        reader.all(
+            f"SELECT {_DEVICE} FROM devices WHERE forgotten_at IS NULL "
+            "ORDER BY first_seen_at, device_id"
+        ),
+    )
+
+
+def get(reader: Reader, device_id: str) -> Device | None:
+    """Return one phone."""
+    return load_optional(
+        Device,
+        reader.one(f"SELECT {_DEVICE} FROM devices WHERE device_id = :id", {"id": device_id}),
+    )
+
+
+def named(reader: Reader, name: str) -> Device | None:
+    """Return the phone with this name, ignoring case."""
+    return load_optional(
+        Device,
+        reader.one(
+            f"SELECT {_DEVICE} FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL",
+            {"name": name},
+        ),
+    )
+
+
+def sims_in_phones(reader: Reader) -> list[Sim]:
+    """Return the SIMs that are in a slot according to the last reading; a phone that is off keeps its SIMs."""
+    return load_all(
+        Sim,
+        reader.all(f"SELECT {_SIM} FROM sims WHERE present = 1 ORDER BY device_id, slot_index"),
+    )
+
+
+def sim_in_slot(reader: Reader, device_id: str, slot_index: int) -> Sim | None:
+    """Return the SIM in a slot of a phone that was not forgotten."""
+    return load_optional(
+        Sim,
+        reader.one(
+            f"SELECT {columns(Sim, 's.')} FROM sims s JOIN devices d ON d.device_id = s.device_id "
+            "WHERE s.device_id = :device_id AND s.slot_index = :slot AND s.present = 1 "
+            "AND d.forgotten_at IS NULL",
+            {"device_id": device_id, "slot": slot_index},
+        ),
+    )
+
+
+def sim_by_seq(reader: Reader, seq: int) -> Sim | None:
+    """Return a SIM by its row."""
+    return load_optional(Sim, reader.one(f"SELECT {_SIM} FROM sims WHERE seq = :seq", {"seq": seq}))
+
+
+def sim_by_key(reader: Reader, sim_key: str) -> Sim | None:
+    """Return a SIM by its key."""
+    return load_optional(
+        Sim,
+        reader.one(f"SELECT {_SIM} FROM sims WHERE sim_key = :key", {"key": sim_key}),
+    )
+
+
+def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | None:
+    """Return the key of the SIM with these identities, None if it was never seen.
+
+    With an ICCID: the SIM of that ICCID, else a SIM of this IMSI without a known ICCID. Without one: the SIM that had
+    this IMSI last.
+    """
+    if iccid is not None:
+        row = reader.value("SELECT sim_key FROM sims WHERE iccid = :iccid", {"iccid": iccid})
+        if row is not None:
+            return str(row)
+    if imsi is None:
+        return None
+    only = "AND iccid IS NULL " if iccid is not None else ""
+    key: str | None = reader.value(
+        f"SELECT sim_key FROM sims WHERE imsi = :imsi {only}"
+        "ORDER BY CASE WHEN iccid IS NULL THEN 1 ELSE 0 END, last_seen_at DESC, seq DESC LIMIT 1",
+        {"imsi": imsi},
+    )
+    return key
+
+
+def record_device(
+    tx: Tx,
+    *,
+    device_id: str,
+    imei: str | None,
+    name: str,
+    manufacturer: str | None,
+    model: str | None,
+    port: str,
+    now: int,
+) -> None:
+    """Record that a phone answered; a name given by the operator is kept."""
+    tx.run(
+        "INSERT INTO devices (device_id, imei, name, manufacturer, model, port, present, first_seen_at, last_seen_at) "
+        "VALUES (:device_id, :imei, :name, :manufacturer, :model, :port, 1, :now, :now) "
+        "ON CONFLICT (device_id) DO UPDATE SET manufacturer = excluded.manufacturer, model = excluded.model, "
+        "port = excluded.port, present = 1, last_seen_at = excluded.last_seen_at, forgotten_at = NULL",
+        {
+            "device_id": device_id,
+            "imei": imei,
+            "name": name,
+            "manufacturer": manufacturer,
+            "model": model,
+            "port": port,
+            "now": now,
+        },
+    )
+
+
+def generated_name(manufacturer: str | None, model: str | None, device_id: str) -> str:
+    """Return a generated name for a phone, such as `huawei-e3131-4f2a`."""
+    words = f"{manufacturer or ''} {model or 'modem'}".lower().split()
+    plain = ["".join(c for c in word if c.isascii() and c.isalnum()) for word in words]
+    return "-".join([*dict.fromkeys(word for word in plain if word), device_id[:4]])
+
+
+def rename(tx: Tx, device_id: str, name: str) -> None:
+    """Rename a phone."""
+    tx.run("UPDATE devices SET name = :name WHERE device_id = :id", {"id": device_id, "name": name})
+
+
+def record_sim(
+    tx: Tx,
+    *,
+    sim_key: str,
+    iccid: str | None,
+    imsi: str | None,
+    network: str | None,
+    device_id: str,
+    slot_index: int,
+    now: int,
+) -> tuple[Sim, Sim | None]:
+    """Record that a SIM is in a slot; its number moves with it. Return (now, before)."""
+    before = sim_by_key(tx, sim_key)
+    tx.run(
+        "UPDATE sim_absences SET until = :now WHERE sim_key = :sim_key AND until IS NULL",
+        {"sim_key": sim_key, "now": now},
+    )
+    # Any other SIM that was recorded in this slot has left it.
+    _sims_left(
+        tx,
+        "SELECT sim_key, :now FROM sims WHERE device_id = :device_id AND slot_index = :slot "
+        "AND present = 1 AND sim_key <> :sim_key",
+        {"device_id": device_id, "slot": slot_index, "sim_key": sim_key, "now": now},
+    )
+    tx.run(
+        "UPDATE sims SET present = 0 WHERE device_id = :device_id AND slot_index = :slot AND sim_key <> :sim_key",
+        {"device_id": device_id, "slot": slot_index, "sim_key": sim_key},
+    )
+    row = tx.one(
+        "INSERT INTO sims (sim_key, iccid, imsi, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
+        "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot, 1, :now, :now) "
+        "ON CONFLICT (sim_key) DO UPDATE SET iccid = COALESCE(sims.iccid, excluded.iccid), "
+        "imsi = COALESCE(excluded.imsi, sims.imsi), "
+        # If a SIM does not report its IMSI this time, keep the network found from the earlier one.
+        "network = CASE WHEN excluded.imsi IS NULL THEN sims.network ELSE excluded.network END, "
+        "device_id = excluded.device_id, slot_index = excluded.slot_index, present = 1, "
+        f"last_seen_at = excluded.last_seen_at RETURNING {_SIM}",
+        {
+            "sim_key": sim_key,
+            "iccid": iccid,
+            "imsi": imsi,
+            "network": network,
+            "device_id": device_id,
+            "slot": slot_index,
+            "now": now,
+        },
+    )
+    assert row is not None
+    return load(Sim, row), before
+
+
+def mark_device_absent(tx: Tx, device_id: str, now: int) -> None:
+    """Record that a phone is gone. Its SIM keeps its slot until it is seen elsewhere."""
+    _sims_left(
+        tx,
+        "SELECT sim_key, :now FROM sims WHERE device_id = :id AND present = 1",
+        {"id": device_id, "now": now},
+    )
+    tx.run("DELETE FROM locked_sims WHERE device_id = :id", {"id": device_id})
+    tx.run(
+        "UPDATE devices SET present = 0, port = NULL, last_seen_at = :now WHERE device_id = :id",
+        {"id": device_id, "now": now},
+    )
+
+
+def mark_all_absent(tx: Tx) -> None:
+    """Mark all phones as absent at start; one without a recorded departure is away since its last contact."""
+    _sims_left(
+        tx,
+        "SELECT s.sim_key, d.last_seen_at FROM sims s JOIN devices d ON d.device_id = s.device_id "
+        "WHERE d.present = 1 AND s.present = 1",
+        {},
+    )
+    tx.run("UPDATE devices SET present = 0, port = NULL WHERE present = 1")
+    tx.run("DELETE FROM locked_sims")
+
+
+def _sims_left(tx: Tx, chosen: str, params: dict[str, Any]) -> None:
+    """Record since when SIMs are away; `chosen` selects (sim_key, since). An earlier absence that is open stays."""
+    tx.run(
+        f"INSERT INTO sim_absences (sim_key, since) {chosen} "
+        "ON CONFLICT (sim_key) WHERE until IS NULL DO NOTHING",
+        params,
+    )

@@ -1,0 +1,130 @@
+"""Merchant numbers and their SIMs. A number on a SIM is a line."""
+
+from typing import Any
+
+from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.store.engine import Reader, Tx
+from daemon.store.lines import devices
+from daemon.store.rows import columns, insertion, load, load_all, load_optional
+
+_METHOD = columns(PaymentMethod)
+
+
+def add(tx: Tx, method: dict[str, Any]) -> PaymentMethod | None:
+    """Store a new number; return None if this provider and number are registered already.
+
+    `method` has every column but `seq`. Its SIM must be free: check with `on_sim` first, in the same transaction.
+    """
+    row = tx.one(
+        f"{insertion('payment_methods', PaymentMethod)} ON CONFLICT (provider, phone_number) WHERE deleted_at IS NULL DO NOTHING "
+        f"RETURNING {_METHOD}",
+        method,
+    )
+    return load_optional(PaymentMethod, row)
+
+
+def get(reader: Reader, method_id: str) -> PaymentMethod | None:
+    """Return one number that was not deleted."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE id = :id AND deleted_at IS NULL",
+            {"id": method_id},
+        ),
+    )
+
+
+def in_use(reader: Reader) -> list[PaymentMethod]:
+    """Return the numbers that were not deleted, oldest first."""
+    return load_all(
+        PaymentMethod,
+        reader.all(f"SELECT {_METHOD} FROM payment_methods WHERE deleted_at IS NULL ORDER BY seq"),
+    )
+
+
+def ever(reader: Reader) -> list[PaymentMethod]:
+    """Return all numbers, deleted ones too, because payments keep theirs."""
+    return load_all(
+        PaymentMethod, reader.all(f"SELECT {_METHOD} FROM payment_methods ORDER BY seq")
+    )
+
+
+def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
+    """Return the number on a SIM."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE sim_seq = :sim AND deleted_at IS NULL",
+            {"sim": sim_seq},
+        ),
+    )
+
+
+def of_provider(reader: Reader, provider: str) -> PaymentMethod | None:
+    """Return the oldest number of a provider, on a SIM or not."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE provider = :provider "
+            "AND deleted_at IS NULL ORDER BY seq LIMIT 1",
+            {"provider": provider},
+        ),
+    )
+
+
+def with_number(reader: Reader, provider: str, phone_number: str) -> PaymentMethod | None:
+    """Return the number of this provider, if it is registered."""
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {_METHOD} FROM payment_methods WHERE provider = :provider "
+            "AND phone_number = :phone AND deleted_at IS NULL",
+            {"provider": provider, "phone": phone_number},
+        ),
+    )
+
+
+def where(reader: Reader, method: PaymentMethod) -> tuple[Sim | None, Device | None]:
+    """Return the SIM of a number and the phone that holds it."""
+    sim = None if method.sim_seq is None else devices.sim_by_seq(reader, method.sim_seq)
+    return sim, None if sim is None else devices.get(reader, sim.device_id)
+
+
+def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMethod:
+    """Put a number on a SIM, or take it off its SIM with None.
+
+    Messages older than the moment when a number came onto its SIM are history, so that moment is stored; a number that
+    is on the SIM already keeps it.
+    """
+    row = tx.one(
+        "UPDATE payment_methods SET sim_seq = :sim, updated_at = :now, "
+        "line_created_at = CASE WHEN :sim IS NULL THEN NULL "
+        "WHEN sim_seq = :sim THEN line_created_at ELSE :now END "
+        f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        {"id": method_id, "sim": sim_seq, "now": now},
+    )
+    assert row is not None, method_id
+    return load(PaymentMethod, row)
+
+
+def delete(tx: Tx, method_id: str, now: int) -> PaymentMethod:
+    """Delete a number and take it off its SIM; its payments keep it."""
+    row = tx.one(
+        "UPDATE payment_methods SET sim_seq = NULL, line_created_at = NULL, is_active = 0, updated_at = :now, "
+        f"deleted_at = :now WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        {"id": method_id, "now": now},
+    )
+    assert row is not None, method_id
+    return load(PaymentMethod, row)
+
+
+def unplaced_by_sim(reader: Reader, since: int) -> dict[str, int]:
+    """Return the number of live payments without a merchant number that were stored since then, by SIM key."""
+    return {
+        row[0]: row[1]
+        for row in reader.all(
+            "SELECT sim_key, COUNT(*) FROM payments WHERE payment_method_id IS NULL "
+            "AND stored_at >= :since AND mode = 'live' GROUP BY sim_key",
+            {"since": since},
+        )
+    }

@@ -1,0 +1,93 @@
+"""How often messages come to each SIM, and the last message that was learned from."""
+
+from typing import NamedTuple
+
+from daemon.core.lines import silence
+from daemon.core.lines.silence import Rhythm
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns
+
+_COLUMNS = columns(Rhythm)
+
+
+class RhythmMessage(NamedTuple):
+    """The parts of a message that matter for the rhythm; times in microseconds."""
+
+    seq: int
+    sim_key: str
+    sent_at: int
+    received_at: int
+
+
+class PresentSim(NamedTuple):
+    """A SIM in a phone that answers."""
+
+    sim_key: str
+    device_id: str
+    device_name: str
+    slot_index: int
+    network: str | None
+    back_at: int | None
+    """When it last came back after an absence; None if it never was away."""
+
+
+def all_rhythms(reader: Reader) -> dict[str, Rhythm]:
+    """Return all rhythms by SIM."""
+    rows = reader.all(f"SELECT {_COLUMNS} FROM sim_rhythms")
+    found = (
+        Rhythm(row[0], row[1], row[2], silence.from_text(row[3]), row[4], row[5], row[6], row[7])
+        for row in rows
+    )
+    return {rhythm.sim_key: rhythm for rhythm in found}
+
+
+def put(tx: Tx, rhythm: Rhythm) -> None:
+    """Store the rhythm of one SIM."""
+    tx.run(
+        f"INSERT INTO sim_rhythms ({_COLUMNS}) VALUES (:sim_key, :watched_since, :week, :counts, "
+        ":messages, :last_at, :longest_gap_us, :silent_since) ON CONFLICT (sim_key) DO UPDATE SET "
+        "week = excluded.week, counts = excluded.counts, messages = excluded.messages, "
+        "last_at = excluded.last_at, longest_gap_us = excluded.longest_gap_us, "
+        "silent_since = excluded.silent_since",
+        {
+            "sim_key": rhythm.sim_key,
+            "watched_since": rhythm.watched_since,
+            "week": rhythm.week,
+            "counts": silence.to_text(rhythm.counts),
+            "messages": rhythm.messages,
+            "last_at": rhythm.last_at,
+            "longest_gap_us": rhythm.longest_gap_us,
+            "silent_since": rhythm.silent_since,
+        },
+    )
+
+
+def cursor(reader: Reader) -> int:
+    """Return the last message that was learned from."""
+    return int(reader.value("SELECT message_seq FROM rhythm_cursor WHERE id = 1"))
+
+
+def move_cursor(tx: Tx, seq: int) -> None:
+    """Record the last message that was learned from."""
+    tx.run("UPDATE rhythm_cursor SET message_seq = :seq WHERE id = 1", {"seq": seq})
+
+
+def messages_after(reader: Reader, seq: int, limit: int) -> list[RhythmMessage]:
+    """Return live messages read by phones after this one, oldest first."""
+    rows = reader.all(
+        "SELECT seq, sim_key, COALESCE(sent_at, created_at), created_at FROM messages "
+        "WHERE seq > :seq AND mode = 'live' AND imported = 0 ORDER BY seq LIMIT :limit",
+        {"seq": seq, "limit": limit},
+    )
+    return [RhythmMessage(*row) for row in rows]
+
+
+def present_sims(reader: Reader) -> list[PresentSim]:
+    """Return the SIMs that can receive now, as far as their phones answer."""
+    rows = reader.all(
+        "SELECT s.sim_key, s.device_id, d.name, s.slot_index, s.network, "
+        "(SELECT MAX(a.until) FROM sim_absences a WHERE a.sim_key = s.sim_key) "
+        "FROM sims s JOIN devices d ON d.device_id = s.device_id "
+        "WHERE s.present = 1 AND d.present = 1 AND d.forgotten_at IS NULL"
+    )
+    return [PresentSim(*row) for row in rows]

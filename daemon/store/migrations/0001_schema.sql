@@ -1,0 +1,761 @@
+-- The schema. Times are microseconds since 1970 in UTC, amounts are minor units, ids are text.
+-- `seq` numbers the rows of a table in the order in which they were written.
+
+
+-- Access
+
+-- The one shop of this database.
+CREATE TABLE shop (
+    id            INTEGER PRIMARY KEY CHECK (id = 1),
+    name          TEXT NOT NULL,
+    timezone      TEXT NOT NULL,
+    owner_email   TEXT,
+    password_hash TEXT NOT NULL,
+    account_key   TEXT NOT NULL,   -- hex; the HMAC key that makes webhook ids
+    created_at    INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE api_keys (
+    seq          INTEGER PRIMARY KEY,
+    id           TEXT NOT NULL UNIQUE,
+    name         TEXT NOT NULL,
+    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    kind         TEXT NOT NULL CHECK (kind IN ('secret', 'publishable')),
+    hint         TEXT NOT NULL,            -- prefix and last four, for lists
+    sha256       TEXT NOT NULL UNIQUE,
+    scopes       TEXT NOT NULL,            -- JSON array
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER,
+    revoked_at   INTEGER,
+    last_used_at INTEGER,
+    last_used_from TEXT
+) STRICT;
+
+-- Recent attempts with a password, so that a restart does not reset the limit.
+CREATE TABLE password_attempts (
+    seq INTEGER PRIMARY KEY,
+    at  INTEGER NOT NULL,
+    who TEXT NOT NULL DEFAULT 'account'
+) STRICT;
+CREATE INDEX password_attempts_by_who ON password_attempts (who, at);
+
+-- The key that signs dashboard sessions.
+CREATE TABLE session_keys (
+    id      INTEGER PRIMARY KEY CHECK (id = 1),
+    sealed  TEXT NOT NULL,
+    made_at INTEGER NOT NULL
+) STRICT;
+
+-- Passwords of other services.
+CREATE TABLE sealed_secrets (
+    name   TEXT PRIMARY KEY,
+    sealed TEXT NOT NULL,
+    set_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- First answers of calls with an idempotency key.
+CREATE TABLE idempotency_keys (
+    scope       TEXT NOT NULL,                 -- mode, caller, method and path
+    key         TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    status      INTEGER NOT NULL,
+    body        TEXT NOT NULL,
+    sealed      INTEGER NOT NULL CHECK (sealed IN (0, 1)),
+    created_at  INTEGER NOT NULL,
+    PRIMARY KEY (scope, key)
+) STRICT;
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+
+
+-- Messages
+
+CREATE TABLE messages (
+    seq               INTEGER PRIMARY KEY,
+    id                TEXT NOT NULL UNIQUE,
+    mode              TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    imported          INTEGER NOT NULL CHECK (imported IN (0, 1)),  -- from a file, not read by a phone
+    sim_key           TEXT NOT NULL,
+    device_id         TEXT NOT NULL,
+    slot_index        INTEGER NOT NULL,
+    payment_method_id TEXT,
+    sender            TEXT,
+    sender_type       TEXT,
+    smsc              TEXT,
+    sent_at           INTEGER,             -- SMSC time of the first part
+    parts_total       INTEGER NOT NULL CHECK (parts_total >= 1),
+    parts_seen        INTEGER NOT NULL CHECK (parts_seen >= 1 AND parts_seen <= parts_total),
+    reference_width   INTEGER,             -- 8 or 16; NULL for a message of one part
+    reference         INTEGER,
+    body              TEXT,                -- NULL until the last part is stored
+    state             TEXT NOT NULL CHECK (state IN ('payment', 'not_payment', 'unparsed', 'incomplete',
+                                                     'held', 'historical', 'duplicate')),
+    kind              TEXT,
+    provider          TEXT,
+    wording           TEXT,
+    fields            TEXT NOT NULL,       -- JSON object
+    trusted           INTEGER CHECK (trusted IN (0, 1)),
+    reasons           TEXT NOT NULL,       -- JSON array
+    payment_id        TEXT,
+    received_at       INTEGER NOT NULL,    -- when its last part was stored; the first one if it is incomplete
+    created_at        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX messages_by_part_key ON messages (sim_key, sender, reference_width, reference, parts_total, seq)
+    WHERE reference IS NOT NULL;
+CREATE INDEX messages_by_state ON messages (state, seq);
+CREATE INDEX messages_with_text ON messages (created_at) WHERE body IS NULL OR body <> '';
+
+CREATE TABLE sms_parts (
+    seq         INTEGER PRIMARY KEY,
+    sim_key     TEXT NOT NULL,
+    sha256      TEXT NOT NULL,             -- of the PDU's octets, of an imported part also of a prefix
+    pdu         TEXT NOT NULL,             -- hex, as the phone gave it
+    message_id  TEXT NOT NULL REFERENCES messages (id),
+    position    INTEGER NOT NULL CHECK (position >= 1),
+    sent_at     INTEGER,
+    storage     TEXT NOT NULL,
+    slot        INTEGER NOT NULL,
+    received_at INTEGER NOT NULL,
+    UNIQUE (sim_key, sha256),              -- one SMS is stored once (invariant 2)
+    UNIQUE (message_id, position)
+) STRICT;
+
+-- The balance chain: what each message says about the wallet of its SIM (decisions.md section 4).
+CREATE TABLE line_balances (
+    seq               INTEGER PRIMARY KEY,
+    message_id        TEXT NOT NULL UNIQUE REFERENCES messages (id),
+    sim_key           TEXT NOT NULL,           -- a chain is keyed by (sim_key, provider): the wallet moves with its SIM
+    provider          TEXT NOT NULL,
+    payment_method_id TEXT,
+    at                INTEGER NOT NULL,        -- SMSC time, else when stored
+    stored_at         INTEGER NOT NULL,
+    telco_id          TEXT,                    -- trimmed, upper case
+    pays              INTEGER NOT NULL CHECK (pays IN (0, 1)),
+    effects           TEXT NOT NULL,           -- JSON array of signed minor units, the likeliest first
+    after_minor       INTEGER,                 -- the balance in the message
+    doubted           INTEGER NOT NULL CHECK (doubted IN (0, 1)),
+    standing          TEXT NOT NULL CHECK (standing IN ('accepted', 'held', 'forged', 'suspect', 'unproven', 'noted')),
+    gap_minor         INTEGER,                 -- the difference before it that no message explains, signed
+    place             TEXT,                    -- the transaction ID after which it is placed; up to 40 digits
+    why               TEXT NOT NULL,           -- the reason for its standing: a check, or an operator
+    doubts            TEXT NOT NULL,           -- JSON array: other doubts that were found when it came in
+    told_at           INTEGER                  -- when a notice said that it has been held for long
+) STRICT;
+CREATE INDEX line_balances_by_time ON line_balances (sim_key, provider, at);
+CREATE UNIQUE INDEX line_balances_one_per_id ON line_balances (sim_key, provider, telco_id)
+    WHERE telco_id IS NOT NULL;
+CREATE INDEX line_balances_gaps ON line_balances (at)
+    WHERE standing = 'accepted' AND gap_minor <> 0;
+CREATE INDEX line_balances_waiting ON line_balances (stored_at)
+    WHERE standing = 'held' AND pays = 1 AND told_at IS NULL;
+
+-- Unexplained differences of a balance that an operator acknowledged.
+CREATE TABLE gaps_known (
+    seq        INTEGER PRIMARY KEY,
+    message_id TEXT NOT NULL REFERENCES messages (id),
+    gap_minor  INTEGER NOT NULL,
+    notes      TEXT,
+    known_by   TEXT NOT NULL,
+    known_at   INTEGER NOT NULL,
+    UNIQUE (message_id, gap_minor)
+) STRICT;
+
+-- SMSCs that are known to send a SIM genuine messages.
+CREATE TABLE sim_smscs (
+    sim_key    TEXT NOT NULL,
+    smsc       TEXT NOT NULL,
+    message_id TEXT NOT NULL,                  -- the message that proved it
+    learned_at INTEGER NOT NULL,
+    PRIMARY KEY (sim_key, smsc)
+) STRICT;
+
+CREATE TABLE confirmed_wordings (
+    seq          INTEGER PRIMARY KEY,
+    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    network      TEXT NOT NULL,                -- short name
+    wording      TEXT NOT NULL,
+    sender       TEXT NOT NULL,                -- alphanumeric, byte for byte
+    message_id   TEXT NOT NULL REFERENCES messages (id),
+    confirmed_by TEXT NOT NULL,
+    confirmed_at INTEGER NOT NULL,
+    UNIQUE (mode, network, wording, sender)
+) STRICT;
+
+CREATE TABLE approved_payers (
+    seq          INTEGER PRIMARY KEY,
+    id           TEXT NOT NULL UNIQUE,
+    mode         TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    phone_number TEXT NOT NULL,                -- E.164
+    name         TEXT NOT NULL,                -- as on the receipt
+    name_key     TEXT NOT NULL,                -- parsers.person_name.comparison_key
+    review_id    TEXT NOT NULL REFERENCES reviews (id),
+    approved_by  TEXT NOT NULL,
+    approved_at  INTEGER NOT NULL,
+    revoked_by   TEXT,
+    revoked_at   INTEGER
+) STRICT;
+CREATE UNIQUE INDEX approved_payers_one_per_name ON approved_payers (mode, phone_number, name_key)
+    WHERE revoked_at IS NULL;
+
+
+-- Lines: modems, SIMs, merchant numbers
+
+CREATE TABLE devices (
+    device_id     TEXT PRIMARY KEY,        -- UUIDv5 of the IMEI
+    imei          TEXT,
+    name          TEXT NOT NULL,
+    manufacturer  TEXT,
+    model         TEXT,
+    port          TEXT,
+    present       INTEGER NOT NULL CHECK (present IN (0, 1)),
+    first_seen_at INTEGER NOT NULL,
+    last_seen_at  INTEGER NOT NULL,
+    forgotten_at  INTEGER
+) STRICT;
+
+CREATE TABLE sims (
+    seq             INTEGER PRIMARY KEY,
+    sim_key         TEXT NOT NULL UNIQUE,  -- ICCID, else imsi:<IMSI>, else slot:<device>:<slot>
+    iccid           TEXT,
+    imsi            TEXT,
+    network         TEXT,                  -- short name; NULL if the IMSI belongs to no known network
+    device_id       TEXT NOT NULL REFERENCES devices (device_id),
+    slot_index      INTEGER NOT NULL CHECK (slot_index >= 0),
+    present         INTEGER NOT NULL CHECK (present IN (0, 1)),
+    first_seen_at   INTEGER NOT NULL,
+    last_seen_at    INTEGER NOT NULL,
+    read_payment_at INTEGER                -- when the last payment message was read from it
+) STRICT;
+CREATE UNIQUE INDEX sims_one_per_slot ON sims (device_id, slot_index) WHERE present = 1;
+
+-- When a SIM was in no phone that answers.
+CREATE TABLE sim_absences (
+    seq     INTEGER PRIMARY KEY,
+    sim_key TEXT NOT NULL,
+    since   INTEGER NOT NULL,
+    until   INTEGER                            -- NULL: still absent
+) STRICT;
+CREATE INDEX sim_absences_by_sim ON sim_absences (sim_key, until);
+CREATE UNIQUE INDEX sim_absences_one_open ON sim_absences (sim_key) WHERE until IS NULL;
+
+CREATE TABLE sim_pins (
+    owner     TEXT PRIMARY KEY,           -- the SIM's ICCID; the phone's IMEI if it names no SIM while locked
+    sealed    TEXT NOT NULL,
+    stored_at INTEGER NOT NULL,
+    tried_at  INTEGER,                    -- NULL: never
+    outcome   TEXT CHECK (outcome IN ('opened', 'wrong'))  -- of the last try; NULL: none, or unknown
+) STRICT;
+
+CREATE TABLE locked_sims (
+    device_id  TEXT NOT NULL REFERENCES devices (device_id),
+    slot_index INTEGER NOT NULL CHECK (slot_index >= 0),
+    owner      TEXT,                      -- as in sim_pins; NULL if the phone names neither
+    wants      TEXT NOT NULL,             -- as the phone reports it: SIM PIN, SIM PUK
+    since      INTEGER NOT NULL,
+    PRIMARY KEY (device_id, slot_index)
+) STRICT;
+
+CREATE TABLE payment_methods (
+    seq             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,
+    provider        TEXT NOT NULL,
+    phone_number    TEXT NOT NULL,         -- E.164
+    account_name    TEXT NOT NULL,
+    merchant_code   TEXT,
+    sim_seq         INTEGER REFERENCES sims (seq),
+    is_active       INTEGER NOT NULL CHECK (is_active IN (0, 1)),
+    line_created_at INTEGER,               -- when the number was put on its SIM; older messages are history
+    last_payment_at INTEGER,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    deleted_at      INTEGER
+) STRICT;
+CREATE UNIQUE INDEX payment_methods_one_per_number ON payment_methods (provider, phone_number)
+    WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX payment_methods_one_per_sim ON payment_methods (sim_seq)
+    WHERE sim_seq IS NOT NULL AND deleted_at IS NULL;
+
+-- How often messages come to a SIM, to notice when they stop.
+CREATE TABLE sim_rhythms (
+    sim_key        TEXT PRIMARY KEY,
+    watched_since  INTEGER NOT NULL,
+    week           INTEGER NOT NULL,           -- the newest week in counts: local hours since 1970, divided by 168
+    counts         TEXT NOT NULL,              -- hex: 8 weeks of 168 hours, a byte each; ff: not watched
+    messages       INTEGER NOT NULL CHECK (messages >= 0),
+    last_at        INTEGER,                    -- when the last message was received
+    longest_gap_us INTEGER NOT NULL,
+    silent_since   INTEGER                     -- NULL: no alarm
+) STRICT;
+
+-- The last message that was added to the rhythms.
+CREATE TABLE rhythm_cursor (
+    id          INTEGER PRIMARY KEY CHECK (id = 1),
+    message_seq INTEGER NOT NULL
+) STRICT;
+INSERT INTO rhythm_cursor (id, message_seq) VALUES (1, 0);
+
+
+-- Payments
+
+CREATE TABLE payments (
+    seq                  INTEGER PRIMARY KEY,
+    id                   TEXT NOT NULL UNIQUE,
+    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    provider             TEXT NOT NULL,
+    telco_transaction_id TEXT NOT NULL,    -- trimmed, upper case, for comparison
+    telco_id_as_read     TEXT NOT NULL,
+    message_id           TEXT NOT NULL REFERENCES messages (id),
+    payment_method_id    TEXT,             -- NULL: unplaced
+    sim_key              TEXT NOT NULL,
+    device_id            TEXT NOT NULL,
+    slot_index           INTEGER NOT NULL,
+    kind                 TEXT NOT NULL,
+    amount_minor         INTEGER NOT NULL CHECK (amount_minor >= 0),
+    currency             TEXT NOT NULL,
+    fee_minor            INTEGER,
+    balance_minor        INTEGER,
+    payer_name           TEXT,
+    payer_phone          TEXT,             -- E.164
+    reference_text       TEXT,
+    telco_at             INTEGER NOT NULL, -- printed time, else SMSC time, else when stored
+    stored_at            INTEGER NOT NULL,
+    historical           INTEGER NOT NULL CHECK (historical IN (0, 1)),
+    standing             TEXT NOT NULL CHECK (standing IN ('used', 'open', 'review')),
+    reversed_at          INTEGER,
+    payer_proven         INTEGER NOT NULL DEFAULT 1 CHECK (payer_proven IN (0, 1)),  -- 0: the payer may have typed the number
+    UNIQUE (mode, provider, telco_transaction_id)   -- one payment per network transaction (invariant 2)
+) STRICT;
+CREATE INDEX payments_by_telco_id ON payments (telco_transaction_id);
+CREATE INDEX payments_unplaced ON payments (stored_at) WHERE payment_method_id IS NULL;
+CREATE INDEX payments_by_line ON payments (payment_method_id, stored_at);
+CREATE INDEX payments_by_storage ON payments (mode, stored_at);
+CREATE INDEX payments_by_telco_time ON payments (mode, telco_at);
+CREATE INDEX payments_open_by_amount ON payments (mode, amount_minor, stored_at) WHERE standing = 'open';
+
+-- Payments that a network took back; a reversal may come before its payment.
+CREATE TABLE reversals (
+    seq               INTEGER PRIMARY KEY,
+    message_id        TEXT NOT NULL UNIQUE REFERENCES messages (id),
+    mode              TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    provider          TEXT NOT NULL,
+    original_telco_id TEXT NOT NULL,           -- trimmed, upper case
+    amount_minor      INTEGER,                 -- NULL if the message names none
+    at                INTEGER NOT NULL,        -- when the network took it back
+    created_at        INTEGER NOT NULL,
+    UNIQUE (mode, provider, original_telco_id)
+) STRICT;
+
+-- Payment requests (`request`), and holders of payments that belong to none (`open`).
+CREATE TABLE transactions (
+    seq                           INTEGER PRIMARY KEY,
+    id                            TEXT NOT NULL UNIQUE,   -- UUID; the reference contains its hex digits
+    mode                          TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    origin                        TEXT NOT NULL CHECK (origin IN ('request', 'open')),
+    status                        TEXT NOT NULL CHECK (status IN ('PENDING', 'SUCCESS', 'PARTIAL', 'OVERPAID',
+                                                                  'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED')),
+    svc_code                      TEXT,
+    public_slug                   TEXT UNIQUE,
+    expected_minor                INTEGER CHECK (expected_minor > 0),
+    currency                      TEXT NOT NULL,
+    phone_number                  TEXT,
+    customer_name                 TEXT,
+    description                   TEXT,
+    webhook_url                   TEXT,
+    redirect_url                  TEXT,
+    client_reference              TEXT,
+    meta                          TEXT NOT NULL,          -- JSON object
+    expected_telco_transaction_id TEXT,                   -- trimmed, upper case
+    expected_payer_phone          TEXT,
+    expected_payer_name           TEXT,
+    send_sms_to_payer             INTEGER NOT NULL CHECK (send_sms_to_payer IN (0, 1)),
+    created_with                  TEXT NOT NULL CHECK (created_with IN ('secret', 'publishable', 'session', 'sms')),
+    created_at                    INTEGER NOT NULL,
+    expires_at                    INTEGER,
+    cancelled_at                  INTEGER,
+    payment_id                    TEXT REFERENCES payments (id),
+    held_payment_id               TEXT REFERENCES payments (id),
+    matched_by                    TEXT CHECK (matched_by IN ('code', 'telco_id', 'reconcile', 'review', 'none')),
+    processing_at                 INTEGER,
+    completed_at                  INTEGER,
+    late                          INTEGER NOT NULL CHECK (late IN (0, 1)),
+    rejected                      INTEGER NOT NULL CHECK (rejected IN (0, 1)),
+    merged_into                   TEXT,                   -- id of the transaction that this holder's payment moved to
+    supersedes                    TEXT,                   -- id of the holder that its payment came from
+    reversed_at                   INTEGER,
+    CHECK (origin = 'open' OR (svc_code IS NOT NULL AND expected_minor IS NOT NULL AND expires_at IS NOT NULL)),
+    CHECK ((status IN ('SUCCESS', 'PARTIAL', 'OVERPAID')) = (payment_id IS NOT NULL OR merged_into IS NOT NULL))
+) STRICT;
+CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_id) WHERE payment_id IS NOT NULL;
+CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_id)
+    WHERE held_payment_id IS NOT NULL;
+CREATE INDEX transactions_by_created ON transactions (mode, origin, created_at, seq) WHERE merged_into IS NULL;
+CREATE INDEX transactions_by_status ON transactions (mode, origin, status, created_at, seq) WHERE merged_into IS NULL;
+CREATE INDEX transactions_by_completed ON transactions (completed_at) WHERE completed_at IS NOT NULL;
+CREATE INDEX transactions_by_client_reference ON transactions (client_reference)
+    WHERE client_reference IS NOT NULL;
+CREATE INDEX transactions_expiring ON transactions (expires_at) WHERE status = 'PENDING';
+CREATE INDEX transactions_expecting ON transactions (mode, expected_telco_transaction_id, seq)
+    WHERE expected_telco_transaction_id IS NOT NULL;
+CREATE UNIQUE INDEX transactions_one_per_expected_id ON transactions (mode, expected_telco_transaction_id)
+    WHERE expected_telco_transaction_id IS NOT NULL AND status = 'PENDING';
+CREATE INDEX transactions_by_customer ON transactions (mode, phone_number, expected_minor, expires_at)
+    WHERE status IN ('PENDING', 'EXPIRED');
+CREATE INDEX transactions_by_expected_payer ON transactions (mode, expected_payer_phone, expected_minor, expires_at)
+    WHERE status IN ('PENDING', 'EXPIRED') AND expected_payer_phone IS NOT NULL;
+CREATE TRIGGER transactions_counted_in AFTER INSERT ON transactions WHEN NEW.merged_into IS NULL
+BEGIN
+    INSERT INTO transaction_counts (mode, origin, status, count) VALUES (NEW.mode, NEW.origin, NEW.status, 1)
+    ON CONFLICT (mode, origin, status) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER transactions_counted_out AFTER UPDATE OF status, merged_into ON transactions
+WHEN OLD.merged_into IS NULL AND (NEW.merged_into IS NOT NULL OR NEW.status <> OLD.status)
+BEGIN
+    UPDATE transaction_counts SET count = count - 1
+    WHERE mode = OLD.mode AND origin = OLD.origin AND status = OLD.status;
+END;
+CREATE TRIGGER transactions_counted_over AFTER UPDATE OF status, merged_into ON transactions
+WHEN NEW.merged_into IS NULL AND (OLD.merged_into IS NOT NULL OR NEW.status <> OLD.status)
+BEGIN
+    INSERT INTO transaction_counts (mode, origin, status, count) VALUES (NEW.mode, NEW.origin, NEW.status, 1)
+    ON CONFLICT (mode, origin, status) DO UPDATE SET count = count + 1;
+END;
+
+-- Totals of the transactions in lists, kept by the triggers above.
+CREATE TABLE transaction_counts (
+    mode   TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    status TEXT NOT NULL,
+    count  INTEGER NOT NULL CHECK (count >= 0),
+    PRIMARY KEY (mode, origin, status)
+) STRICT, WITHOUT ROWID;
+
+-- Payment codes: which transaction has or had each one last, and from when it may be reused.
+CREATE TABLE svc_codes (
+    mode           TEXT NOT NULL,
+    code           TEXT NOT NULL,
+    transaction_id TEXT NOT NULL REFERENCES transactions (id),
+    free_at        INTEGER NOT NULL,
+    PRIMARY KEY (mode, code)
+) STRICT, WITHOUT ROWID;
+
+-- Pairs of words of the names on unpaid transactions, for suggestions.
+CREATE TABLE request_names (
+    mode           TEXT NOT NULL,
+    expected_minor INTEGER NOT NULL,
+    pair           TEXT NOT NULL,
+    expires_at     INTEGER NOT NULL,
+    transaction_id TEXT NOT NULL REFERENCES transactions (id),
+    PRIMARY KEY (mode, expected_minor, pair, expires_at, transaction_id)
+) STRICT;
+CREATE INDEX request_names_by_transaction ON request_names (transaction_id);
+CREATE INDEX request_names_by_expiry ON request_names (expires_at);
+
+-- Transaction IDs that customers typed on the checkout page; never a proof.
+CREATE TABLE payer_claims (
+    seq                  INTEGER PRIMARY KEY,
+    transaction_id       TEXT NOT NULL REFERENCES transactions (id),
+    telco_transaction_id TEXT NOT NULL,        -- trimmed, upper case, as payments have it
+    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    said_at              INTEGER NOT NULL,
+    UNIQUE (transaction_id, telco_transaction_id)
+) STRICT;
+CREATE INDEX payer_claims_by_telco_id ON payer_claims (mode, telco_transaction_id, said_at);
+CREATE INDEX payer_claims_by_age ON payer_claims (said_at);
+
+CREATE TABLE reconciliations (
+    seq             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,      -- rec_<32 hex>
+    transaction_id  TEXT NOT NULL UNIQUE REFERENCES transactions (id),
+    payment_id      TEXT NOT NULL UNIQUE REFERENCES payments (id),
+    claimed_minor   INTEGER,
+    notes           TEXT,
+    actor           TEXT NOT NULL,
+    created_at      INTEGER NOT NULL
+) STRICT;
+
+-- Unknown IDs tried on a transaction, to limit guessing.
+CREATE TABLE reconcile_misses (
+    transaction_id       TEXT NOT NULL REFERENCES transactions (id),
+    telco_transaction_id TEXT NOT NULL,
+    tried_at             INTEGER NOT NULL,
+    PRIMARY KEY (transaction_id, telco_transaction_id)
+) STRICT;
+
+CREATE TABLE reviews (
+    seq            INTEGER PRIMARY KEY,
+    id             TEXT NOT NULL UNIQUE,
+    mode           TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    reason         TEXT NOT NULL,
+    state          TEXT NOT NULL CHECK (state IN ('open', 'approved', 'rejected', 'used_elsewhere', 'superseded')),
+    message_id     TEXT NOT NULL REFERENCES messages (id),
+    payment_id     TEXT REFERENCES payments (id),
+    transaction_id TEXT REFERENCES transactions (id),
+    details        TEXT NOT NULL,              -- JSON object
+    created_at     INTEGER NOT NULL,
+    decided_at     INTEGER,
+    decided_by     TEXT,
+    notes          TEXT
+) STRICT;
+CREATE UNIQUE INDEX reviews_one_open_per_message ON reviews (message_id) WHERE state = 'open';
+CREATE INDEX reviews_by_state ON reviews (state, seq);
+CREATE INDEX reviews_by_payment ON reviews (payment_id);
+CREATE INDEX reviews_open_by_transaction ON reviews (transaction_id) WHERE state = 'open';
+
+-- SMS to payers and the owner, and tests of modems; each is sent at most once.
+CREATE TABLE sms_outbox (
+    seq            INTEGER PRIMARY KEY,
+    id             TEXT    NOT NULL UNIQUE,
+    transaction_id TEXT    REFERENCES transactions (id),   -- NULL: a notice to the owner, or a test
+    kind           TEXT    NOT NULL CHECK (kind IN ('code', 'receipt', 'notice', 'test')),
+    sim_seq        INTEGER NOT NULL REFERENCES sims (seq),
+    number         TEXT    NOT NULL,
+    body           TEXT    NOT NULL,
+    status         TEXT    NOT NULL CHECK (status IN ('queued', 'sending', 'sent', 'failed', 'unknown', 'expired')),
+    tries          INTEGER NOT NULL CHECK (tries >= 0),
+    parts_sent     INTEGER NOT NULL CHECK (parts_sent >= 0),
+    next_try_at    INTEGER NOT NULL,
+    expires_at     INTEGER NOT NULL,
+    created_at     INTEGER NOT NULL,
+    ended_at       INTEGER CHECK ((ended_at IS NULL) = (status IN ('queued', 'sending'))),
+    why            TEXT    NOT NULL,
+    UNIQUE (transaction_id, kind)
+) STRICT;
+CREATE INDEX sms_outbox_due ON sms_outbox (sim_seq, next_try_at, seq) WHERE status = 'queued';
+CREATE INDEX sms_outbox_overdue ON sms_outbox (expires_at) WHERE status = 'queued';
+CREATE INDEX sms_outbox_sending ON sms_outbox (seq) WHERE status = 'sending';
+CREATE INDEX sms_outbox_to ON sms_outbox (number, created_at);
+CREATE INDEX sms_outbox_from ON sms_outbox (sim_seq, created_at);
+CREATE INDEX sms_outbox_with_text ON sms_outbox (ended_at) WHERE body <> '';
+
+CREATE TABLE sms_outbox_parts (
+    sms_id    TEXT    NOT NULL REFERENCES sms_outbox (id),
+    part      INTEGER NOT NULL,
+    reference INTEGER CHECK (reference BETWEEN 0 AND 255),
+    sent_at   INTEGER NOT NULL,
+    outcome   TEXT    CHECK (outcome IN ('delivered', 'trying', 'failed')),
+    PRIMARY KEY (sms_id, part)
+) STRICT;
+CREATE INDEX sms_outbox_parts_reference ON sms_outbox_parts (reference, sent_at);
+
+
+-- Webhooks
+
+CREATE TABLE endpoints (
+    seq                  INTEGER PRIMARY KEY,
+    id                   TEXT NOT NULL UNIQUE,
+    kind                 TEXT NOT NULL CHECK (kind IN ('endpoint', 'implicit')),
+    mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),   -- test = sandbox
+    url                  TEXT NOT NULL,
+    url_normalised       TEXT NOT NULL,
+    description          TEXT NOT NULL,
+    events               TEXT NOT NULL,        -- JSON array
+    catch_all            INTEGER NOT NULL CHECK (catch_all IN (0, 1)),
+    include_raw          INTEGER NOT NULL CHECK (include_raw IN (0, 1)),
+    is_active            INTEGER NOT NULL CHECK (is_active IN (0, 1)),
+    auto_paused_at       INTEGER,
+    last_success_at      INTEGER,
+    last_failure_at      INTEGER,
+    consecutive_failures INTEGER NOT NULL CHECK (consecutive_failures >= 0),
+    link_failures        INTEGER NOT NULL DEFAULT 0,  -- caused by our own link, since the last 2xx
+    created_at           INTEGER NOT NULL,
+    updated_at           INTEGER NOT NULL,
+    deleted_at           INTEGER,
+    backlog_seq          INTEGER NOT NULL DEFAULT 0   -- deliveries up to this one waited for the end of an outage or a pause
+) STRICT;
+CREATE UNIQUE INDEX endpoints_one_implicit ON endpoints (mode, url_normalised) WHERE kind = 'implicit';
+CREATE INDEX endpoints_in_use ON endpoints (mode, seq) WHERE kind = 'endpoint' AND deleted_at IS NULL;
+
+CREATE TABLE webhook_secrets (
+    seq        INTEGER PRIMARY KEY,
+    owner      TEXT NOT NULL,                  -- an endpoint's id, or 'account' for all implicit endpoints
+    sealed     TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER                         -- NULL: the current secret
+) STRICT;
+CREATE UNIQUE INDEX webhook_secrets_one_current ON webhook_secrets (owner) WHERE expires_at IS NULL;
+
+-- Versions of the rules; earlier decisions refer to old ones.
+CREATE TABLE rules (
+    seq         INTEGER PRIMARY KEY,       -- one version
+    id          TEXT NOT NULL,
+    endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
+    name        TEXT NOT NULL,
+    position    INTEGER NOT NULL,
+    enabled     INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    filter      TEXT NOT NULL,             -- compact JSON of an object
+    created_at  INTEGER NOT NULL,          -- of the first version
+    updated_at  INTEGER NOT NULL,
+    replaced_at INTEGER                    -- NULL: the rule as it is now
+) STRICT;
+CREATE UNIQUE INDEX rules_one_now ON rules (id) WHERE replaced_at IS NULL;
+CREATE INDEX rules_of_endpoint ON rules (endpoint_id, position, seq) WHERE replaced_at IS NULL;
+
+-- Routing decisions about payments.
+CREATE TABLE routings (
+    seq            INTEGER PRIMARY KEY,
+    payment_seq    INTEGER NOT NULL REFERENCES payments (seq),
+    transaction_id TEXT NOT NULL,          -- at that time
+    mode           TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    decided_at     INTEGER NOT NULL,
+    claims         INTEGER NOT NULL CHECK (claims >= 0),   -- number of endpoints that claim it
+    decision       TEXT NOT NULL           -- JSON: the endpoints and rules considered, and the claims
+) STRICT;
+CREATE INDEX routings_by_payment ON routings (payment_seq, seq);
+CREATE INDEX routings_unclaimed ON routings (mode, decided_at) WHERE claims = 0;
+
+-- The last revision of each recurring event.
+CREATE TABLE event_revisions (
+    kind    TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    last    INTEGER NOT NULL CHECK (last >= 0),
+    PRIMARY KEY (kind, subject)
+) STRICT, WITHOUT ROWID;
+
+-- The webhook outbox: one event for one endpoint.
+CREATE TABLE deliveries (
+    seq                  INTEGER PRIMARY KEY,  -- X-Svc-Sequence
+    id                   TEXT NOT NULL UNIQUE,
+    webhook_id           TEXT NOT NULL,
+    endpoint_id          TEXT NOT NULL REFERENCES endpoints (id),
+    event                TEXT NOT NULL,
+    subject              TEXT NOT NULL,        -- the payment's id, or the transaction's if there is no payment
+    revision             INTEGER NOT NULL CHECK (revision >= 0),
+    transaction_id       TEXT NOT NULL REFERENCES transactions (id),
+    test                 INTEGER NOT NULL CHECK (test IN (0, 1)),
+    body                 TEXT NOT NULL,        -- sent byte for byte, never serialised again
+    status               TEXT NOT NULL CHECK (status IN ('pending', 'retrying', 'delivered', 'failed')),
+    attempt_count        INTEGER NOT NULL CHECK (attempt_count >= 0),
+    run                  INTEGER NOT NULL CHECK (run >= 1),
+    next_attempt_at      INTEGER,
+    leased_until         INTEGER,
+    waiting              TEXT,                 -- why it is held back; NULL also for a paused endpoint
+    extra                INTEGER NOT NULL DEFAULT 0 CHECK (extra IN (0, 1)),  -- a retry brought forward: its failure uses up no step
+    response_status_code INTEGER,
+    response_body        TEXT,
+    error_code           TEXT,
+    error_message        TEXT,
+    created_at           INTEGER NOT NULL,
+    delivered_at         INTEGER,              -- the first 2xx; never overwritten
+    failed_at            INTEGER,
+    bulk                 INTEGER NOT NULL DEFAULT 0 CHECK (bulk IN (0, 1)),   -- sent after live deliveries
+    tried                INTEGER,              -- seq of the last failed attempt of this run; NULL: none
+    UNIQUE (endpoint_id, event, subject, revision),   -- invariant 5
+    CHECK ((status IN ('pending', 'retrying')) = (next_attempt_at IS NOT NULL)),
+    CHECK ((status = 'failed') = (failed_at IS NOT NULL))
+) STRICT;
+CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, seq);
+CREATE INDEX deliveries_by_transaction ON deliveries (transaction_id);
+CREATE INDEX deliveries_by_webhook_id ON deliveries (webhook_id);
+CREATE INDEX deliveries_by_age ON deliveries (created_at);
+CREATE INDEX deliveries_with_response ON deliveries (created_at) WHERE response_body IS NOT NULL;
+CREATE INDEX deliveries_waiting ON deliveries (endpoint_id, bulk, status, next_attempt_at, seq)
+    WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX deliveries_tried ON deliveries (endpoint_id, tried, next_attempt_at)
+    WHERE next_attempt_at IS NOT NULL AND tried IS NOT NULL;
+CREATE INDEX deliveries_retrying ON deliveries (endpoint_id, seq) WHERE status = 'retrying';
+
+CREATE TABLE attempts (
+    seq           INTEGER PRIMARY KEY,
+    delivery_id   TEXT NOT NULL REFERENCES deliveries (id),
+    run           INTEGER NOT NULL,
+    number        INTEGER NOT NULL,            -- within the run
+    started_at    INTEGER NOT NULL,
+    finished_at   INTEGER,                     -- NULL: in flight, or cut off by a crash
+    duration_us   INTEGER,
+    status_code   INTEGER,
+    error_code    TEXT,
+    error_message TEXT,
+    counted       INTEGER CHECK (counted IN (0, 1))
+) STRICT;
+CREATE INDEX attempts_by_delivery ON attempts (delivery_id, seq);
+CREATE INDEX attempts_by_age ON attempts (started_at);
+
+CREATE TABLE dead_letters (
+    seq                INTEGER PRIMARY KEY,
+    id                 TEXT NOT NULL UNIQUE,
+    delivery_id        TEXT NOT NULL UNIQUE REFERENCES deliveries (id),
+    reason             TEXT NOT NULL,
+    created_at         INTEGER NOT NULL,
+    replayed_at        INTEGER,
+    replay_count       INTEGER NOT NULL CHECK (replay_count >= 0),
+    resolved_at        INTEGER,            -- when the delivery arrived in the end
+    failed_at          INTEGER NOT NULL DEFAULT 0,
+    failing_since      INTEGER,            -- first attempt of the failed run
+    error_code         TEXT,
+    error_message      TEXT,
+    last_status_code   INTEGER,
+    last_response_body TEXT,
+    attempt_count      INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX dead_letters_by_failure ON dead_letters (failed_at, seq);
+CREATE INDEX dead_letters_open ON dead_letters (failed_at, seq) WHERE replayed_at IS NULL AND resolved_at IS NULL;
+CREATE INDEX dead_letters_with_response ON dead_letters (failed_at) WHERE last_response_body IS NOT NULL;
+
+-- Endpoints whose outage has ended while some of their retries have no new time yet.
+CREATE TABLE flushes (
+    endpoint_id TEXT PRIMARY KEY REFERENCES endpoints (id),
+    after_seq   INTEGER NOT NULL,          -- retries up to this one have a new time
+    next_at     INTEGER NOT NULL           -- the time for the next one
+) STRICT;
+
+
+-- Journal and notices
+
+-- The journal: append-only.
+CREATE TABLE events (
+    seq            INTEGER PRIMARY KEY,
+    type           TEXT NOT NULL,
+    mode           TEXT NOT NULL,
+    at             INTEGER NOT NULL,
+    actor          TEXT NOT NULL,              -- momo, socket:<uid>, key:<id>, session
+    transaction_id TEXT,
+    payment_id     TEXT,
+    message_id     TEXT,
+    endpoint_id    TEXT,
+    data           TEXT NOT NULL               -- JSON object
+) STRICT;
+CREATE INDEX events_by_transaction ON events (transaction_id, seq) WHERE transaction_id IS NOT NULL;
+CREATE TRIGGER events_never_change BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+CREATE TRIGGER events_never_go BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+CREATE TABLE notice_cursor (
+    id  INTEGER PRIMARY KEY CHECK (id = 1),
+    seq INTEGER NOT NULL                   -- the last journal entry that was read
+) STRICT;
+
+-- Notices to the owner, one per cause and hour.
+CREATE TABLE notices (
+    seq          INTEGER PRIMARY KEY,
+    id           TEXT NOT NULL UNIQUE,
+    cause        TEXT NOT NULL,            -- kind, and the endpoint, phone or SIM
+    kind         TEXT NOT NULL,            -- type of the journal entry
+    urgent       INTEGER NOT NULL CHECK (urgent IN (0, 1)),
+    text         TEXT NOT NULL,            -- one sentence about the latest occurrence
+    next         TEXT NOT NULL,            -- the command to type; empty if there is none
+    count        INTEGER NOT NULL CHECK (count >= 1),
+    told         INTEGER NOT NULL,         -- occurrences that were sent
+    first_at     INTEGER NOT NULL,
+    last_at      INTEGER NOT NULL,
+    seen_at      INTEGER,                  -- when an operator looked; NULL again after another occurrence
+    recovered_at INTEGER
+) STRICT;
+CREATE INDEX notices_by_cause ON notices (cause, seq);
+CREATE INDEX notices_unseen ON notices (seq) WHERE seen_at IS NULL;
+CREATE INDEX notices_untold ON notices (first_at) WHERE told < count;
+
+-- Messages to the owner about notices.
+CREATE TABLE notice_sends (
+    seq       INTEGER PRIMARY KEY,
+    id        TEXT NOT NULL UNIQUE,
+    channel   TEXT NOT NULL CHECK (channel IN ('email', 'desktop', 'sms')),
+    subject   TEXT NOT NULL,
+    body      TEXT NOT NULL,
+    tries     INTEGER NOT NULL,
+    due_at    INTEGER,                     -- NULL: ended
+    ended_at  INTEGER,
+    error     TEXT,                        -- of the last try; NULL once it is sent
+    queued_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX notice_sends_due ON notice_sends (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX notice_sends_ended ON notice_sends (queued_at) WHERE due_at IS NULL;

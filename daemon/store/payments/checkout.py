@@ -1,0 +1,69 @@
+"""The data of a transaction's checkout page, read in one snapshot."""
+
+from typing import Final
+
+from daemon.core.model import PaymentMethod, Transaction
+from daemon.core.payments.checkout import Facts, ShownLine
+from daemon.store import shop
+from daemon.store.engine import Reader
+from daemon.store.payments import payments
+from daemon.store.rows import columns, load, load_optional
+
+_METHOD: Final = columns(PaymentMethod, "m.")
+_WIDTH: Final = len(_METHOD.split(", "))
+
+
+def transaction_of(reader: Reader, slug: str) -> Transaction | None:
+    """Return the transaction with this page name."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {columns(Transaction)} FROM transactions WHERE public_slug = :slug",
+            {"slug": slug},
+        ),
+    )
+
+
+def facts(reader: Reader, slug: str) -> Facts | None:
+    """Return the data of a page, None if there is no such page."""
+    transaction = transaction_of(reader, slug)
+    own_shop = shop.get(reader)
+    if transaction is None or own_shop is None:
+        return None
+    payment = (
+        None if transaction.payment_id is None else payments.get(reader, transaction.payment_id)
+    )
+    return Facts(
+        transaction,
+        payment,
+        own_shop.name,
+        own_shop.timezone,
+        _in_review(reader, transaction),
+        _lines(reader),
+    )
+
+
+def _in_review(reader: Reader, transaction: Transaction) -> bool:
+    """Return whether a trusted payment for it is in review; a doubtful message alone is not shown."""
+    return reader.exists(
+        "SELECT 1 FROM reviews WHERE state = 'open' AND transaction_id = :id "
+        "AND payment_id IS NOT NULL LIMIT 1",
+        {"id": transaction.id},
+    )
+
+
+def _lines(reader: Reader) -> tuple[ShownLine, ...]:
+    """Return the shop's numbers, oldest first, each with whether its phone is connected now."""
+    rows = reader.all(
+        f"SELECT {_METHOD}, s.present, d.present, d.last_seen_at FROM payment_methods m "
+        "LEFT JOIN sims s ON s.seq = m.sim_seq LEFT JOIN devices d ON d.device_id = s.device_id "
+        "WHERE m.deleted_at IS NULL AND m.is_active = 1 ORDER BY m.seq"
+    )
+    return tuple(
+        ShownLine(
+            load(PaymentMethod, row[:_WIDTH]),
+            here=bool(row[_WIDTH] and row[_WIDTH + 1]),
+            seen_at=row[_WIDTH + 2],
+        )
+        for row in rows
+    )

@@ -1,0 +1,324 @@
+"""Payments, one row per transaction of the network; reversals; payer names that an operator approved for a number.
+
+A reversal may come before its payment, so `add` looks for one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
+from daemon.store import journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.wire import Mode
+from parsers import person_name
+
+_PAYMENT = columns(Payment)
+_INSERTION = insertion("payments", Payment).replace(
+    ":reversed_at",
+    "COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider "
+    "AND original_telco_id = :telco_transaction_id))",
+)
+_UNPLACED = (
+    "sim_key = :sim_key AND provider = :provider AND payment_method_id IS NULL "
+    "AND stored_at >= :since AND mode = 'live'"
+)
+_REVERSAL = columns(Reversal)
+_PAYER = columns(ApprovedPayer)
+
+
+def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
+    """Store a payment; return None if (mode, provider, telco ID) exists already.
+
+    `payment` has every column but `seq`. If the network took it back before it was seen here, it is reversed at once.
+    """
+    row = tx.one(
+        f"{_INSERTION} ON CONFLICT (mode, provider, telco_transaction_id) DO NOTHING RETURNING {_PAYMENT}",
+        payment,
+    )
+    return load_optional(Payment, row)
+
+
+def get(reader: Reader, payment_id: str) -> Payment | None:
+    """Return one payment by its id."""
+    return load_optional(
+        Payment,
+        reader.one(f"SELECT {_PAYMENT} FROM payments WHERE id = :id", {"id": payment_id}),
+    )
+
+
+def with_telco_id(reader: Reader, mode: Mode, telco_id: str) -> list[Payment]:
+    """Return all payments with this network ID, of any provider, oldest first."""
+    return load_all(
+        Payment,
+        reader.all(
+            f"SELECT {_PAYMENT} FROM payments WHERE telco_transaction_id = :telco_id AND mode = :mode "
+            "ORDER BY seq",
+            {"telco_id": telco_id, "mode": mode},
+        ),
+    )
+
+
+def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Payment:
+    """Overwrite an imported payment with the phone's reading, `payment` (every column but `seq`), and return it.
+
+    Its id, mode, provider, transaction ID, standing and reversal stay.
+    """
+    kept = {"seq", "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at"}
+    changed = ", ".join(f"{name} = :{name}" for name in _PAYMENT.split(", ") if name not in kept)
+    row = tx.one(
+        f"UPDATE payments SET {changed} WHERE id = :id RETURNING {_PAYMENT}",
+        {**payment, "id": payment_id},
+    )
+    assert row is not None, payment_id
+    return load(Payment, row)
+
+
+def set_historical(tx: Tx, payment: Payment, *, historical: bool) -> Payment:
+    """Set whether a payment is history, and return it as it is then."""
+    tx.run(
+        "UPDATE payments SET historical = :historical WHERE id = :id",
+        {"id": payment.id, "historical": historical},
+    )
+    return replace(payment, historical=historical)
+
+
+def set_standing(tx: Tx, payment_id: str, standing: str) -> None:
+    """Set the standing of a payment: used, open or review."""
+    tx.run(
+        "UPDATE payments SET standing = :standing WHERE id = :id",
+        {"id": payment_id, "standing": standing},
+    )
+
+
+def reverse(tx: Tx, payment_id: str, at: int) -> bool:
+    """Record that the network took a payment back; return False if that is recorded already."""
+    return (
+        tx.run(
+            "UPDATE payments SET reversed_at = :at WHERE id = :id AND reversed_at IS NULL",
+            {"id": payment_id, "at": at},
+        )
+        == 1
+    )
+
+
+def record_line_activity(tx: Tx, payment_method_id: str | None, sim_key: str, now_us: int) -> None:
+    """Record on the line and on the SIM that a payment was read."""
+    tx.run(
+        "UPDATE sims SET read_payment_at = :now WHERE sim_key = :sim_key",
+        {"now": now_us, "sim_key": sim_key},
+    )
+    if payment_method_id is not None:
+        tx.run(
+            "UPDATE payment_methods SET last_payment_at = :now WHERE id = :id",
+            {"now": now_us, "id": payment_method_id},
+        )
+
+
+def unplaced(
+    reader: Reader, sim_key: str, provider: str, since: int
+) -> tuple[int, int | None, int | None]:
+    """Return the count, and the first and last storage time, of a SIM and network's live payments without a number."""
+    row = reader.one(
+        f"SELECT COUNT(*), MIN(stored_at), MAX(stored_at) FROM payments WHERE {_UNPLACED}",
+        {"sim_key": sim_key, "provider": provider, "since": since},
+    )
+    assert row is not None, "an aggregate has one row"
+    return int(row[0]), row[1], row[2]
+
+
+def unplaced_first(
+    reader: Reader, sim_key: str, provider: str, since: int, limit: int
+) -> list[Payment]:
+    """Return the first of those payments, in order of storage."""
+    rows = reader.all(
+        f"SELECT {_PAYMENT} FROM payments WHERE {_UNPLACED} ORDER BY seq LIMIT :limit",
+        {"sim_key": sim_key, "provider": provider, "since": since, "limit": limit},
+    )
+    return load_all(Payment, rows)
+
+
+def unplaced_amounts(
+    reader: Reader, sim_key: str, provider: str, since: int
+) -> list[tuple[str, int]]:
+    """Return the sum of those payments by currency."""
+    rows = reader.all(
+        f"SELECT currency, SUM(amount_minor) FROM payments WHERE {_UNPLACED} GROUP BY currency ORDER BY currency",
+        {"sim_key": sim_key, "provider": provider, "since": since},
+    )
+    return [(row[0], int(row[1])) for row in rows]
+
+
+def claim(
+    tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str
+) -> list[tuple[Payment, Payment]]:
+    """Assign a merchant number to those payments; return each as it was and as it is."""
+    rows = tx.all(
+        f"UPDATE payments SET payment_method_id = :method WHERE {_UNPLACED} RETURNING {_PAYMENT}",
+        {"sim_key": sim_key, "provider": provider, "since": since, "method": payment_method_id},
+    )
+    now = sorted(load_all(Payment, rows), key=lambda payment: payment.seq)
+    return [(replace(payment, payment_method_id=None), payment) for payment in now]
+
+
+def add_reversal(tx: Tx, reversal: dict[str, Any]) -> Reversal | None:
+    """Store a reversal; return None if it is stored already.
+
+    `reversal` has every column but `seq`; `original_telco_id` is trimmed and upper case, `at` is when the network took
+    the payment back.
+    """
+    row = tx.one(
+        f"{insertion('reversals', Reversal)} ON CONFLICT DO NOTHING RETURNING {_REVERSAL}",
+        reversal,
+    )
+    return load_optional(Reversal, row)
+
+
+def record_reversal(
+    tx: Tx,
+    payment: Payment,
+    *,
+    transaction_id: str | None,
+    message_id: str,
+    now: int,
+    **more: int | None,
+) -> None:
+    """Record a reversal in the journal and notify the owner.
+
+    Args:
+        tx: The database transaction that marks the payment reversed.
+        payment: As it was.
+        transaction_id: The transaction that it had paid, if any.
+        message_id: The reversal message, or the payment's message if it came after its reversal.
+        now: The current time.
+        more: Further facts of the reversal, amounts in minor units.
+    """
+    data = {"amount_minor": payment.amount_minor, **more, "currency": payment.currency}
+    journal.add(
+        tx,
+        type="payment.reversed",
+        mode=payment.mode,
+        at=now,
+        transaction_id=transaction_id,
+        payment_id=payment.id,
+        message_id=message_id,
+        data=data,
+    )
+    journal.add_notice(
+        tx,
+        journal.Notice.PAYMENT_REVERSED,
+        mode=payment.mode,
+        now=now,
+        payment_id=payment.id,
+        message_id=message_id,
+        data=data,
+    )
+
+
+def is_payer_approved(reader: Reader, mode: Mode, phone_number: str, name: str) -> bool:
+    """Return whether an operator approved this name for this number."""
+    return reader.exists(
+        "SELECT 1 FROM approved_payers WHERE mode = :mode AND phone_number = :phone_number "
+        "AND name_key = :name_key AND revoked_at IS NULL",
+        {
+            "mode": mode,
+            "phone_number": phone_number,
+            "name_key": person_name.comparison_key(name),
+        },
+    )
+
+
+def approved_numbers(
+    reader: Reader, payment: Payment, transactions: Iterable[Transaction | None]
+) -> frozenset[str]:
+    """Return the expected payer numbers of these transactions for which the name on the payment is approved."""
+    name = payment.payer_name
+    if name is None:
+        return frozenset()
+    expected = {
+        transaction.expected_payer_phone for transaction in transactions if transaction is not None
+    }
+    return frozenset(
+        number
+        for number in expected
+        if number is not None and is_payer_approved(reader, payment.mode, number, name)
+    )
+
+
+def approved_payer(reader: Reader, payer_id: str, mode: Mode | None) -> ApprovedPayer | None:
+    """Return one approval, even if revoked; with `mode`, only if it is of that mode."""
+    return load_optional(
+        ApprovedPayer,
+        reader.one(
+            f"SELECT {_PAYER} FROM approved_payers WHERE id = :id AND (:mode IS NULL OR mode = :mode)",
+            {"id": payer_id, "mode": mode},
+        ),
+    )
+
+
+def approved_payers(
+    reader: Reader,
+    *,
+    phone_number: str | None,
+    revoked: bool,
+    mode: Mode | None,
+    limit: int,
+    offset: int,
+) -> tuple[list[ApprovedPayer], int]:
+    """Return one page of approvals, newest first, and their total number; `revoked` includes revoked ones."""
+    where = (
+        "(:mode IS NULL OR mode = :mode) AND (:phone_number IS NULL OR phone_number = :phone_number) "
+        "AND (:revoked = 1 OR revoked_at IS NULL)"
+    )
+    params = {"mode": mode, "phone_number": phone_number, "revoked": revoked}
+    total = int(reader.value(f"SELECT COUNT(*) FROM approved_payers WHERE {where}", params))
+    rows = reader.all(
+        f"SELECT {_PAYER} FROM approved_payers WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
+        {**params, "limit": limit, "offset": offset},
+    )
+    return load_all(ApprovedPayer, rows), total
+
+
+def approve_payer(
+    tx: Tx,
+    *,
+    payer_id: str,
+    mode: Mode,
+    phone_number: str,
+    name: str,
+    review_id: str,
+    by: str,
+    now: int,
+) -> ApprovedPayer | None:
+    """Approve a name for a number. Return None if it is approved already or has no word to recognise it by."""
+    if not person_name.is_name(name):
+        return None
+    row = tx.one(
+        "INSERT INTO approved_payers (id, mode, phone_number, name, name_key, review_id, approved_by, approved_at) "
+        "VALUES (:id, :mode, :phone_number, :name, :name_key, :review_id, :by, :now) "
+        "ON CONFLICT (mode, phone_number, name_key) WHERE revoked_at IS NULL DO NOTHING "
+        f"RETURNING {_PAYER}",
+        {
+            "id": payer_id,
+            "mode": mode,
+            "phone_number": phone_number,
+            "name": name,
+            "name_key": person_name.comparison_key(name),
+            "review_id": review_id,
+            "by": by,
+            "now": now,
+        },
+    )
+    return load_optional(ApprovedPayer, row)
+
+
+def revoke_payer(tx: Tx, payer_id: str, *, by: str, now: int) -> bool:
+    """Revoke an approval; return False if it was revoked before."""
+    return (
+        tx.run(
+            "UPDATE approved_payers SET revoked_at = :now, revoked_by = :by WHERE id = :id AND revoked_at IS NULL",
+            {"id": payer_id, "by": by, "now": now},
+        )
+        == 1
+    )

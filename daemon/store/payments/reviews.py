@@ -1,0 +1,218 @@
+"""Reviews: questions to an operator about held messages and payments."""
+
+import json
+from typing import Any, Final
+
+from daemon.core.model import Review
+from daemon.store import journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all, load_optional
+from daemon.wire import Mode, ReviewReason
+
+_REVIEW = columns(Review)
+
+OPEN: Final = "open"
+"""The state of an undecided review."""
+
+
+def open_review(
+    tx: Tx,
+    *,
+    review_id: str,
+    mode: Mode,
+    reason: ReviewReason,
+    message_id: str,
+    now: int,
+    payment_id: str | None = None,
+    transaction_id: str | None = None,
+    details: dict[str, Any] | None = None,
+    shown_with: str | None = None,
+    told: dict[str, Any] | None = None,
+) -> None:
+    """Open a review of a message or payment, and record it in the journal.
+
+    The journal entry belongs to the review's own transaction, or to `shown_with` if the review has none, and contains
+    the reason and the facts in `told`.
+    """
+    tx.run(
+        "INSERT INTO reviews (id, mode, reason, state, message_id, payment_id, transaction_id, details, created_at) "
+        "VALUES (:id, :mode, :reason, 'open', :message_id, :payment_id, :transaction_id, :details, :now)",
+        {
+            "id": review_id,
+            "mode": mode,
+            "reason": reason,
+            "message_id": message_id,
+            "payment_id": payment_id,
+            "transaction_id": transaction_id,
+            "details": _text(details or {}),
+            "now": now,
+        },
+    )
+    journal.add(
+        tx,
+        type="review.opened",
+        mode=mode,
+        at=now,
+        transaction_id=transaction_id or shown_with,
+        payment_id=payment_id,
+        message_id=message_id,
+        data={"reason": reason, **(told or {})},
+    )
+
+
+def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
+    """Return one review; with `mode`, only if it is of that mode."""
+    return load_optional(
+        Review,
+        reader.one(
+            f"SELECT {_REVIEW} FROM reviews WHERE id = :id AND (:mode IS NULL OR mode = :mode)",
+            {"id": review_id, "mode": mode},
+        ),
+    )
+
+
+def page(
+    reader: Reader, *, state: str | None, mode: Mode | None, limit: int, offset: int
+) -> tuple[list[Review], int]:
+    """Return one page of reviews, newest first, and their total number; None filters nothing."""
+    tests = ["1 = 1"]
+    params: dict[str, Any] = {}
+    if state is not None:
+        tests.append("state = :state")
+        params["state"] = state
+    if mode is not None:
+        tests.append("mode = :mode")
+        params["mode"] = mode
+    where = " AND ".join(tests)
+    total = int(reader.value(f"SELECT COUNT(*) FROM reviews WHERE {where}", params))
+    rows = reader.all(
+        f"SELECT {_REVIEW} FROM reviews WHERE {where} ORDER BY seq DESC "
+        "LIMIT :limit OFFSET :offset",
+        {**params, "limit": limit, "offset": offset},
+    )
+    return load_all(Review, rows), total
+
+
+def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
+    """Return the open reviews of a payment."""
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {_REVIEW} FROM reviews WHERE payment_id = :id AND state = 'open' ORDER BY seq",
+            {"id": payment_id},
+        ),
+    )
+
+
+def had_review(reader: Reader, payment_id: str) -> bool:
+    """Return whether a payment has or had a review."""
+    return reader.exists("SELECT 1 FROM reviews WHERE payment_id = :id LIMIT 1", {"id": payment_id})
+
+
+def open_of_reason(
+    reader: Reader, reason: ReviewReason, *, created_before: int, after: int, limit: int
+) -> list[Review]:
+    """Return open reviews with a reason that were opened before a time, in order, after `after`."""
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND reason = :reason AND created_at < :before "
+            "AND seq > :after ORDER BY seq LIMIT :limit",
+            {"reason": reason, "before": created_before, "after": after, "limit": limit},
+        ),
+    )
+
+
+def open_for_message(reader: Reader, message_id: str) -> Review | None:
+    """Return the open review of a message; there is at most one."""
+    return load_optional(
+        Review,
+        reader.one(
+            f"SELECT {_REVIEW} FROM reviews WHERE message_id = :id AND state = 'open'",
+            {"id": message_id},
+        ),
+    )
+
+
+def open_for_transaction(reader: Reader, transaction_id: str) -> list[Review]:
+    """Return the open reviews about a transaction."""
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND transaction_id = :id ORDER BY seq",
+            {"id": transaction_id},
+        ),
+    )
+
+
+def close(
+    tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
+) -> bool:
+    """Decide an open review; return False if it was decided before."""
+    return (
+        tx.run(
+            "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
+            "WHERE id = :id AND state = 'open'",
+            {"id": review_id, "state": state, "now": now, "by": by, "notes": notes},
+        )
+        == 1
+    )
+
+
+def change_reason(tx: Tx, payment_id: str, reason: ReviewReason) -> None:
+    """Change the reason of a payment's open review (a held payment becomes an extra one)."""
+    tx.run(
+        "UPDATE reviews SET reason = :reason WHERE payment_id = :id AND state = 'open'",
+        {"id": payment_id, "reason": reason},
+    )
+
+
+def set_reason(tx: Tx, review_id: str, reason: ReviewReason) -> None:
+    """Change the reason of one open review."""
+    tx.run(
+        "UPDATE reviews SET reason = :reason WHERE id = :id AND state = 'open'",
+        {"id": review_id, "reason": reason},
+    )
+
+
+def doubtful_of_sender(
+    reader: Reader, *, mode: Mode, provider: str, sender: str, after: int, limit: int
+) -> list[Review]:
+    """Return open reviews of doubtful messages of a sender that made no payment, in order, after `after`."""
+    columns_of = columns(Review, "r.")
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {columns_of} FROM reviews r JOIN messages m ON m.id = r.message_id "
+            "WHERE r.state = 'open' AND r.reason IN ('untrusted_sender', 'balance_break') AND r.payment_id IS NULL "
+            "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
+            "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
+            {
+                "mode": mode,
+                "provider": provider,
+                "sender": sender,
+                "after": after,
+                "limit": limit,
+            },
+        ),
+    )
+
+
+def set_details(tx: Tx, review_id: str, details: dict[str, Any]) -> None:
+    """Change the facts of one open review about its message."""
+    tx.run(
+        "UPDATE reviews SET details = :details WHERE id = :id AND state = 'open'",
+        {"id": review_id, "details": _text(details)},
+    )
+
+
+def set_payment(tx: Tx, review_id: str, payment_id: str) -> None:
+    """Record the payment that the review's message made in the end."""
+    tx.run(
+        "UPDATE reviews SET payment_id = :payment_id WHERE id = :id",
+        {"id": review_id, "payment_id": payment_id},
+    )
+
+
+def _text(details: dict[str, Any]) -> str:
+    return json.dumps(details, ensure_ascii=False, separators=(",", ":"))

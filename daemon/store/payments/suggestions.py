@@ -1,0 +1,162 @@
+"""Transactions that a payment without a code may be meant for, found by a few index look-ups.
+
+The transaction IDs that customers claim on the checkout page are hints and never count as payments.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from daemon.core.model import Payment, Transaction
+from daemon.core.payments import suggestions as core_suggestions
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all
+from parsers import person_name
+
+CLAIMS_MAX: Final = 8
+"""Newest transactions to look at that claim one network ID."""
+NEWEST_MAX: Final = 8
+"""Newest transactions to look at for one number, or one pair of name words, with one amount."""
+PAYMENTS_MAX: Final = 64
+"""Payments of one amount to compare with a new transaction; in a shop with one price, the newest of its last hours."""
+_CODES_AT_ONCE: Final = 32
+"""A fixed number of parameters, so that there is one statement and it stays prepared."""
+_T: Final = columns(Transaction, "t.")
+_UNPAID: Final = "t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since"
+_BEFORE: Final = (
+    "SELECT {} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
+    "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC, seq DESC LIMIT :limit"
+)
+_ANY_BEFORE: Final = _BEFORE.format("1")
+_ALL_BEFORE: Final = _BEFORE.format(columns(Payment))
+_OF_PAIR: Final = (
+    f"SELECT * FROM (SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
+    "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair_{at} "
+    f"AND n.expires_at > :since AND {_UNPAID} ORDER BY n.expires_at DESC, n.transaction_id DESC LIMIT :limit)"
+)
+"""One statement for all pairs; each part stops at its newest rows, in index order."""
+
+
+def suggestions(reader: Reader, payment: Payment) -> list[core_suggestions.Suggestion]:
+    """Return the few transactions that a payment may be meant for, most likely first, as of now."""
+    if payment.reversed_at is not None or payment.historical or payment.standing == "used":
+        return []
+    codes = core_suggestions.codes_near(payment.reference_text or "")
+    since = core_suggestions.oldest_expiry(payment)
+    found = [
+        *_with_codes(reader, payment, list(codes), since),
+        *_of_number(reader, payment, since),
+        *_of_name(reader, payment, since),
+    ]
+    claimed = claimed_transactions(reader, payment)
+    return core_suggestions.suggest(payment, [*found, *claimed], codes, {one.id for one in claimed})
+
+
+def _with_codes(
+    reader: Reader, payment: Payment, codes: Sequence[str], since: int
+) -> list[Transaction]:
+    names = ", ".join(f":code_{at}" for at in range(_CODES_AT_ONCE))
+    found = []
+    for start in range(0, len(codes), _CODES_AT_ONCE):
+        some = codes[start : start + _CODES_AT_ONCE]
+        padded = [*some, *[some[0]] * (_CODES_AT_ONCE - len(some))]
+        params: dict[str, Any] = {f"code_{at}": code for at, code in enumerate(padded)}
+        rows = reader.all(
+            f"SELECT {_T} FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id "
+            f"WHERE c.mode = :mode AND c.code IN ({names}) AND {_UNPAID}",
+            {**params, "mode": payment.mode, "since": since},
+        )
+        found += load_all(Transaction, rows)
+    return found
+
+
+def _of_number(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
+    """Return the unpaid transactions for exactly this amount with the payer's number as customer or expected payer."""
+    if payment.payer_phone is None:
+        return []
+    params = {
+        "mode": payment.mode,
+        "phone_number": payment.payer_phone,
+        "amount_minor": payment.amount_minor,
+        "since": since,
+        "limit": NEWEST_MAX,
+    }
+    found = []
+    for column in ("phone_number", "expected_payer_phone"):
+        rows = reader.all(
+            f"SELECT {_T} FROM transactions t WHERE t.mode = :mode AND t.{column} = :phone_number "
+            f"AND t.expected_minor = :amount_minor AND {_UNPAID} ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
+            params,
+        )
+        found += load_all(Transaction, rows)
+    return found
+
+
+def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
+    """Return the unpaid transactions for this exact amount with two words of the payer's name in a customer name."""
+    found = person_name.word_pairs(payment.payer_name or "")
+    if not found:
+        return []
+    params: dict[str, Any] = {f"pair_{at}": pair for at, pair in enumerate(found)}
+    rows = reader.all(
+        " UNION ALL ".join(_OF_PAIR.format(at=at) for at in range(len(found))),
+        {
+            "mode": payment.mode,
+            "amount_minor": payment.amount_minor,
+            "since": since,
+            "limit": NEWEST_MAX,
+            **params,
+        },
+    )
+    return load_all(Transaction, rows)
+
+
+def claimed_transactions(reader: Reader, payment: Payment) -> list[Transaction]:
+    """Return the unpaid transactions with a customer's claim of this payment."""
+    return load_all(
+        Transaction,
+        reader.all(
+            f"SELECT {_T} FROM payer_claims c JOIN transactions t "
+            "ON t.id = c.transaction_id WHERE c.mode = :mode AND c.telco_transaction_id = :telco_id "
+            "AND t.status IN ('PENDING', 'EXPIRED') ORDER BY c.said_at DESC, c.seq DESC LIMIT :limit",
+            {
+                "mode": payment.mode,
+                "telco_id": payment.telco_transaction_id,
+                "limit": CLAIMS_MAX,
+            },
+        ),
+    )
+
+
+def earlier_payments(reader: Reader, transaction: Transaction) -> list[Payment]:
+    """Return the newest unused payments for exactly the amount of a new transaction, from the time before it."""
+    params = {
+        "mode": transaction.mode,
+        "amount_minor": transaction.expected_minor,
+        "since": transaction.created_at - core_suggestions.TRANSACTION_AFTER_US,
+        "limit": PAYMENTS_MAX,
+    }
+    # Usually there is none, and sqlite3 finds that out faster without naming all columns.
+    if reader.one(_ANY_BEFORE, params) is None:
+        return []
+    return load_all(Payment, reader.all(_ALL_BEFORE, params))
+
+
+def claims_of(reader: Reader, transaction_id: str) -> dict[str, int]:
+    """Return the IDs that were claimed for a transaction, with the time of each."""
+    return {
+        row[0]: row[1]
+        for row in reader.all(
+            "SELECT telco_transaction_id, said_at FROM payer_claims WHERE transaction_id = :id",
+            {"id": transaction_id},
+        )
+    }
+
+
+def add_claim(tx: Tx, transaction: Transaction, telco_id: str, now: int) -> None:
+    """Store a claim; a repeated claim changes nothing."""
+    tx.run(
+        "INSERT INTO payer_claims (transaction_id, telco_transaction_id, mode, said_at) "
+        "VALUES (:id, :telco_id, :mode, :now) "
+        "ON CONFLICT (transaction_id, telco_transaction_id) DO NOTHING",
+        {"id": transaction.id, "telco_id": telco_id, "mode": transaction.mode, "now": now},
+    )

@@ -1,0 +1,416 @@
+"""The outbox of SMS to payers and the owner, and of modem tests; each is sent at most once, within limits.
+
+The commit that queues an SMS checks the limits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core import limits
+from daemon.core.model import Payment, Transaction
+from daemon.core.payments.matching import Verdict
+from daemon.core.payments.payer_texts import (
+    CODE_TTL_US,
+    RECEIPT_TTL_US,
+    REPORT_MATCH_US,
+    TEST_TTL_US,
+    Texting,
+    TextKind,
+    TextLine,
+    choose_line,
+    code_text,
+    receipt_text,
+)
+from daemon.store import journal
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.wire import Mode
+
+TOPIC: Final = "sms_outbox"
+NOTICE_VALID_US: Final = 12 * limits.HOUR_US
+"""A notice that could not be sent by then is outdated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One SMS of the outbox.
+
+    Attributes:
+        parts_sent: Number of parts that the network accepted.
+        why: The last error, empty if there is none.
+    """
+
+    seq: int
+    id: str
+    transaction_id: str | None
+    kind: TextKind
+    sim_seq: int
+    number: str
+    body: str
+    status: str
+    tries: int
+    parts_sent: int
+    next_try_at: int
+    expires_at: int
+    created_at: int
+    ended_at: int | None
+    why: str
+
+
+_TEXT = columns(Text)
+
+
+def queue_code(
+    tx: Tx, texting: Texting, new_id: Callable[[], str], transaction: Transaction, now: int
+) -> bool:
+    """Queue the SMS with a transaction's code; return False if it gets none, or no line can send it now."""
+    number = _wanted(texting, TextKind.CODE, transaction)
+    if number is None or transaction.expected_minor is None or transaction.svc_code is None:
+        return False
+    line = _line(tx, texting, number, now)
+    if line is None:
+        return False
+    body = code_text(
+        texting,
+        line,
+        number=number,
+        minor=transaction.expected_minor,
+        currency=transaction.currency,
+        code=transaction.svc_code,
+    )
+    until = now + CODE_TTL_US if transaction.expires_at is None else transaction.expires_at
+    expires_at = min(now + CODE_TTL_US, until)
+    return _queue(
+        tx,
+        transaction,
+        text_id=new_id(),
+        kind=TextKind.CODE,
+        sim_seq=line.sim_seq,
+        number=number,
+        body=body,
+        expires_at=expires_at,
+        now=now,
+    )
+
+
+def queue_receipt(
+    tx: Tx,
+    texting: Texting,
+    text_id: str,
+    transaction: Transaction,
+    payment: Payment,
+    *,
+    verdict: Verdict,
+    now: int,
+) -> bool:
+    """Queue the receipt of a transaction that was just verified; return False as `queue_code` does."""
+    number = _wanted(texting, TextKind.RECEIPT, transaction)
+    if number is None or transaction.svc_code is None:
+        return False
+    line = _line(tx, texting, number, now)
+    if line is None:
+        return False
+    body = receipt_text(
+        texting,
+        line,
+        verdict,
+        minor=payment.amount_minor,
+        currency=payment.currency,
+        code=transaction.svc_code,
+    )
+    expires_at = now + RECEIPT_TTL_US
+    return _queue(
+        tx,
+        transaction,
+        text_id=text_id,
+        kind=TextKind.RECEIPT,
+        sim_seq=line.sim_seq,
+        number=number,
+        body=body,
+        expires_at=expires_at,
+        now=now,
+    )
+
+
+def queue_notice(tx: Tx, texting: Texting, text_id: str, number: str, body: str, now: int) -> bool:
+    """Queue an SMS to the owner, under the same limits; return False if no line can send it now.
+
+    An SMS with the same id is queued only once.
+    """
+    if tx.exists("SELECT 1 FROM sms_outbox WHERE id = :id", {"id": text_id}):
+        return True
+    line = _line(tx, texting, number, now)
+    if line is None:
+        return False
+    return _queue(
+        tx,
+        None,
+        text_id=text_id,
+        kind=TextKind.NOTICE,
+        sim_seq=line.sim_seq,
+        number=number,
+        body=body,
+        expires_at=now + NOTICE_VALID_US,
+        now=now,
+    )
+
+
+def queue_test(
+    tx: Tx,
+    texting: Texting,
+    text_id: str,
+    *,
+    sim_seq: int,
+    number: str,
+    body: str,
+    actor: str,
+    now: int,
+) -> bool:
+    """Queue a test SMS for one SIM, with a merchant number or without; return False if the limits are reached."""
+    if not _may_receive(tx, texting, number, now) or not _may_send(tx, sim_seq, now):
+        return False
+    return _queue(
+        tx,
+        None,
+        text_id=text_id,
+        kind=TextKind.TEST,
+        sim_seq=sim_seq,
+        number=number,
+        body=body,
+        expires_at=now + TEST_TTL_US,
+        now=now,
+        actor=actor,
+    )
+
+
+def _wanted(texting: Texting, kind: TextKind, transaction: Transaction) -> str | None:
+    """Return the number that gets this SMS, None if it is not wanted."""
+    due = texting.at in {"both", "request" if kind is TextKind.CODE else "verified"}
+    allowed = texting.public or transaction.created_with != "publishable"
+    asked = transaction.send_sms_to_payer and transaction.mode is Mode.LIVE
+    return transaction.phone_number if due and allowed and asked else None
+
+
+def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
+    """Return the line to send from, None if none is ready or the limits are reached."""
+    lines = _ready_lines(tx)
+    if not lines or not _may_receive(tx, texting, number, now):
+        return None
+    return choose_line(lines, number, lambda line: _may_send(tx, line.sim_seq, now))
+
+
+def _may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
+    most = texting.per_number_hour
+    return not most or _count(tx, "number", number, now - limits.HOUR_US) < most
+
+
+def _may_send(tx: Tx, sim_seq: int, now: int) -> bool:
+    hour = _count(tx, "sim_seq", sim_seq, now - limits.HOUR_US)
+    day = _count(tx, "sim_seq", sim_seq, now - limits.DAY_US)
+    return hour < limits.SMS_PER_SIM_HOUR and day < limits.SMS_PER_SIM_DAY
+
+
+def _count(tx: Tx, column: str, value: object, since: int) -> int:
+    """Count the SMS queued since then, without those that were never sent."""
+    return int(
+        tx.value(
+            f"SELECT COUNT(*) FROM sms_outbox WHERE {column} = :value AND created_at > :since "
+            "AND (status <> 'expired' OR parts_sent > 0)",
+            {"value": value, "since": since},
+        )
+    )
+
+
+def _ready_lines(tx: Tx) -> list[TextLine]:
+    rows = tx.all(
+        "SELECT m.sim_seq, s.network, m.phone_number, m.account_name FROM payment_methods m "
+        "JOIN sims s ON s.seq = m.sim_seq JOIN devices d ON d.device_id = s.device_id "
+        "WHERE m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
+        "AND d.forgotten_at IS NULL ORDER BY m.seq"
+    )
+    return load_all(TextLine, rows)
+
+
+def _queue(
+    tx: Tx,
+    transaction: Transaction | None,
+    *,
+    text_id: str,
+    kind: TextKind,
+    sim_seq: int,
+    number: str,
+    body: str,
+    expires_at: int,
+    now: int,
+    actor: str = "momo",
+) -> bool:
+    queued = tx.one(
+        "INSERT INTO sms_outbox (id, transaction_id, kind, sim_seq, number, body, status, tries, parts_sent, "
+        "next_try_at, expires_at, created_at, why) VALUES (:id, :transaction_id, :kind, :sim_seq, :number, :body, "
+        "'queued', 0, 0, :now, :expires_at, :now, '') ON CONFLICT (transaction_id, kind) DO NOTHING RETURNING seq",
+        {
+            "id": text_id,
+            "transaction_id": None if transaction is None else transaction.id,
+            "kind": kind,
+            "sim_seq": sim_seq,
+            "number": number,
+            "body": body,
+            "expires_at": expires_at,
+            "now": now,
+        },
+    )
+    if queued is not None:
+        about = None if transaction is None else transaction.id
+        journal.add(
+            tx,
+            type="sms.queued",
+            mode=Mode.LIVE,
+            at=now,
+            actor=actor,
+            transaction_id=about,
+            data={"kind": kind},
+        )
+        tx.wake(TOPIC)
+    return queued is not None
+
+
+def _record(
+    tx: Tx, what: str, transaction_id: str | None, kind: TextKind, now: int, **facts: object
+) -> None:
+    data: dict[str, Any] = {"kind": kind, **facts}
+    journal.add(tx, type=what, mode=Mode.LIVE, at=now, transaction_id=transaction_id, data=data)
+
+
+def of_transaction(reader: Reader, transaction_id: str) -> list[Text]:
+    """Return the SMS of one transaction, oldest first."""
+    return load_all(
+        Text,
+        reader.all(
+            f"SELECT {_TEXT} FROM sms_outbox WHERE transaction_id = :id ORDER BY seq",
+            {"id": transaction_id},
+        ),
+    )
+
+
+def first_due(tx: Tx, sim_key: str, now: int) -> Text | None:
+    """Return the SMS of a SIM that has been due longest, None if none is due."""
+    return load_optional(
+        Text,
+        tx.one(
+            f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'queued' AND next_try_at <= :now "
+            "AND sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) "
+            "ORDER BY next_try_at, seq LIMIT 1",
+            {"sim_key": sim_key, "now": now},
+        ),
+    )
+
+
+def begin(tx: Tx, text: Text) -> Text:
+    """Record that an SMS is being sent, before the phone gets it; return it as it is now."""
+    tx.run(
+        "UPDATE sms_outbox SET status = 'sending', tries = tries + 1 WHERE id = :id",
+        {"id": text.id},
+    )
+    return get(tx, text.id)
+
+
+def next_due(reader: Reader, sim_key: str) -> int | None:
+    """Return when the next SMS of a SIM is due, None when none waits."""
+    at = reader.value(
+        "SELECT MIN(next_try_at) FROM sms_outbox WHERE status = 'queued' "
+        "AND sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key)",
+        {"sim_key": sim_key},
+    )
+    return None if at is None else int(at)
+
+
+def part_sent(tx: Tx, text_id: str, part: int, reference: int | None, now: int) -> None:
+    """Record that the network accepted a part."""
+    tx.run(
+        "INSERT INTO sms_outbox_parts (sms_id, part, reference, sent_at) VALUES (:id, :part, :reference, :now)",
+        {"id": text_id, "part": part, "reference": reference, "now": now},
+    )
+    tx.run(
+        "UPDATE sms_outbox SET parts_sent = :sent WHERE id = :id", {"id": text_id, "sent": part + 1}
+    )
+
+
+def retry_later(tx: Tx, text_id: str, next_try_at: int, why: str) -> None:
+    """Queue an SMS again after its next part was not sent."""
+    tx.run(
+        "UPDATE sms_outbox SET status = 'queued', next_try_at = :at, why = :why WHERE id = :id",
+        {"id": text_id, "at": next_try_at, "why": why},
+    )
+    tx.wake(TOPIC)
+
+
+def end(tx: Tx, text: Text, status: str, why: str, now: int) -> None:
+    """Record the final status of an SMS: `sent`, `failed`, `unknown` or `expired`."""
+    tx.run(
+        "UPDATE sms_outbox SET status = :status, why = :why, ended_at = :now WHERE id = :id",
+        {"id": text.id, "status": status, "why": why, "now": now},
+    )
+    facts = {"why": why} if why else {}
+    _record(tx, f"sms.{status}", text.transaction_id, text.kind, now, **facts)
+
+
+def get(reader: Reader, text_id: str) -> Text:
+    """Return one SMS, which must exist."""
+    text = find(reader, text_id)
+    assert text is not None, "an SMS is never deleted"
+    return text
+
+
+def find(reader: Reader, text_id: str) -> Text | None:
+    """Return one SMS, None if there is none with that id."""
+    row = reader.one(f"SELECT {_TEXT} FROM sms_outbox WHERE id = :id", {"id": text_id})
+    return None if row is None else load(Text, row)
+
+
+def sending(reader: Reader) -> list[Text]:
+    """Return the SMS being sent; at start, those that a crash interrupted."""
+    return load_all(
+        Text, reader.all(f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'sending' ORDER BY seq")
+    )
+
+
+def overdue(reader: Reader, now: int) -> list[Text]:
+    """Return queued SMS that have expired."""
+    return load_all(
+        Text,
+        reader.all(
+            f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'queued' AND expires_at <= :now "
+            "ORDER BY expires_at, seq LIMIT :most",
+            {"now": now, "most": limits.EXPIRE_BATCH},
+        ),
+    )
+
+
+def report(tx: Tx, sim_key: str, *, reference: int, number: str, outcome: str, now: int) -> bool:
+    """Record the status report of a part sent from a SIM; return False if no such part is known."""
+    found = tx.one(
+        "SELECT o.id, o.transaction_id, o.kind, p.part, p.outcome FROM sms_outbox_parts p "
+        "JOIN sms_outbox o ON o.id = p.sms_id JOIN sims s ON s.seq = o.sim_seq "
+        "WHERE p.reference = :reference AND p.sent_at > :since AND o.number = :number "
+        "AND s.sim_key = :sim_key ORDER BY p.sent_at DESC, p.part DESC, o.seq DESC LIMIT 1",
+        {
+            "reference": reference,
+            "since": now - REPORT_MATCH_US,
+            "number": number,
+            "sim_key": sim_key,
+        },
+    )
+    if found is None:
+        return False
+    text_id, transaction_id, kind, part, before = found
+    if before == outcome:
+        return True
+    tx.run(
+        "UPDATE sms_outbox_parts SET outcome = :outcome WHERE sms_id = :id AND part = :part",
+        {"id": text_id, "part": part, "outcome": outcome},
+    )
+    if outcome != "trying":
+        what = "sms.delivered" if outcome == "delivered" else "sms.undelivered"
+        _record(tx, what, transaction_id, TextKind(kind), now, part=part + 1)
+    return True

@@ -1,0 +1,363 @@
+"""The list of transactions, and look-ups of one.
+
+The cost of a page does not depend on the size of the shop. The database maintains the totals of an unfiltered list, or
+of one by status. A page is first found in an index, from the nearer end of the list, and only its own rows are then
+read. A search finds its rows first, and the page is cut from the result.
+
+Filters and totals count an overdue transaction as EXPIRED even before the sweep marks it (decisions.md section 2). A
+holder with a payment that was matched to a transaction is in no list.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from daemon.core.model import Event, Payment, Transaction
+from daemon.store.engine import Reader
+from daemon.store.payments.transaction_search import RowCondition, SeqQuery, search_steps
+from daemon.store.rows import columns, load
+from daemon.wire import Mode, TransactionStatus
+
+Found = tuple[Transaction, Payment | None]
+"""A transaction and the payment that verified it."""
+_TRANSACTION: Final = columns(Transaction, "t.")
+WIDTH: Final = len(_TRANSACTION.split(", "))
+BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
+"""The columns that `found_in` loads."""
+JOINED: Final = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
+_WALK_COSTS: Final = 3
+"""Cost of reading a list row with its payment, relative to a row in a table scan (docs/decisions/0014)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionFilter:
+    """The filters of a list of transactions; None filters nothing.
+
+    Attributes:
+        mode: Live or test; None is both, for the shop's own staff.
+        origin: `request`, `open` or `all`.
+        since: First `created_at`.
+        until: End of `created_at`, excluded.
+        phone_number: The payer's: the receipt's, else the transaction's.
+        search: A code, a network ID or the caller's own reference; else text within one of those, a name, a number or
+            the description. Text that starts with `svc_` is the start of a reference, or its two ends with `…` between.
+        sort: `newest`, `oldest`, `largest` or `smallest` first (by the requested, else the received amount).
+        after: UUID of the transaction after which the page starts.
+    """
+
+    mode: Mode | None = None
+    origin: str = "request"
+    status: TransactionStatus | None = None
+    since: int | None = None
+    until: int | None = None
+    phone_number: str | None = None
+    search: str | None = None
+    sort: str = "newest"
+    after: str | None = None
+
+    @property
+    def by_amount(self) -> bool:
+        """Return whether the list is sorted by amounts."""
+        return self.sort in ("largest", "smallest")
+
+    @property
+    def falling(self) -> bool:
+        """Return whether the newest or the largest come first."""
+        return self.sort in ("newest", "largest")
+
+    @property
+    def modes(self) -> Sequence[Mode]:
+        """The listed modes."""
+        return tuple(Mode) if self.mode is None else (self.mode,)
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """The listed origins."""
+        return ("request", "open") if self.origin == "all" else (self.origin,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A filter, the condition of a search, and the parameters of both."""
+
+    wanted: TransactionFilter
+    test: RowCondition | None
+    params: dict[str, Any]
+
+
+def transactions(
+    reader: Reader, wanted: TransactionFilter, *, now: int, limit: int, offset: int
+) -> tuple[list[Found], int]:
+    """Return one page, newest first unless sorted otherwise, and the total number.
+
+    With `after`, the page starts there, without counting rows from either end.
+    """
+    if wanted.search is None:
+        return _look(reader, wanted, None, now, limit, offset)
+    found: tuple[list[Found], int] = [], 0
+    for way in search_steps(wanted.search, in_few=_few(reader, wanted, now)):
+        if isinstance(way, SeqQuery):
+            found = _look_among(reader, wanted, way, now, limit, offset)
+        else:
+            found = _look(reader, wanted, way, now, limit, offset)
+        if found[1]:
+            break
+    return found
+
+
+def _few(reader: Reader, wanted: TransactionFilter, now: int) -> bool:
+    """Return whether walking through the list is likely cheaper than reading both tables once."""
+    if wanted.since is not None or wanted.phone_number is not None:
+        return True
+    listed = _kept_total(reader, wanted, {"now": now})
+    return listed * _WALK_COSTS < _kept_total(reader, TransactionFilter(origin="all"), {})
+
+
+def _look_among(
+    reader: Reader, wanted: TransactionFilter, found: SeqQuery, now: int, limit: int, offset: int
+) -> tuple[list[Found], int]:
+    """Return a page of the search results and their total, from one query; an empty page is one row with the total."""
+    params = _parameters(wanted, found, now) | {"limit": limit, "offset": offset}
+    place = None if wanted.after is None else _place(reader, wanted)
+    if wanted.after is not None:
+        params |= {"offset": 0} | (place or {"limit": 0})
+    behind = "TRUE" if place is None else _behind(wanted, "k.key", "k.seq")
+    order = "DESC" if wanted.falling else "ASC"
+    rows = reader.all(
+        # CROSS fixes the join order, so that SQLite does not walk through the list instead.
+        f"WITH found AS MATERIALIZED (SELECT t.seq AS seq, {_key(wanted)} AS key FROM ({found.seqs}) s "
+        "CROSS JOIN transactions t LEFT JOIN payments p ON p.id = t.payment_id "
+        f"WHERE t.seq = s.seq AND {' AND '.join(_narrowed(wanted))} AND {_run(wanted)}) "
+        f"SELECT c.total, {BOTH} FROM (SELECT COUNT(*) AS total FROM found) c LEFT JOIN "
+        f"(SELECT * FROM found k WHERE {behind} ORDER BY k.key {order}, k.seq {order} LIMIT :limit OFFSET :offset) k ON TRUE "
+        "LEFT JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
+        f"ORDER BY k.key {order}, k.seq {order}",
+        params,
+    )
+    return [found_in(row[1:]) for row in rows if row[1] is not None], int(rows[0][0])
+
+
+def _run(wanted: TransactionFilter) -> str:
+    """Return the condition that selects the range of the list's index."""
+    modes = ", ".join(f"'{mode}'" for mode in wanted.modes)
+    origins = ", ".join(f"'{origin}'" for origin in wanted.origins)
+    statuses = " OR ".join(" AND ".join(tests) or "TRUE" for tests in _statuses(wanted.status))
+    return f"t.mode IN ({modes}) AND t.origin IN ({origins}) AND ({statuses})"
+
+
+def _look(
+    reader: Reader,
+    wanted: TransactionFilter,
+    test: RowCondition | None,
+    now: int,
+    limit: int,
+    offset: int,
+) -> tuple[list[Found], int]:
+    asked = _Asked(wanted, test, _parameters(wanted, test, now))
+    if test is not None and not offset and wanted.after is None:
+        # Each query reads every row of the list: a first page that is not full has counted them.
+        found = _page(reader, asked, limit, 0)
+        if len(found) < limit:
+            return found, len(found)
+    total = _total(reader, asked)
+    if wanted.after is not None:
+        offset = 0
+        place = _place(reader, wanted)
+        if place is None:
+            return [], total
+        asked.params.update(place)
+    # Counted from the other end, the same rows have the reverse order.
+    backwards = wanted.after is None and offset > total // 2
+    if backwards:
+        first = max(0, total - offset - limit)
+        limit, offset = max(0, min(limit, total - offset)), first
+    if not limit or offset >= total:
+        return [], total
+    return _page(reader, asked, limit, offset, backwards=backwards), total
+
+
+def _page(
+    reader: Reader, asked: _Asked, limit: int, offset: int, *, backwards: bool = False
+) -> list[Found]:
+    falling = asked.wanted.falling
+    order = "DESC" if falling is not backwards else "ASC"
+    shown = "DESC" if falling else "ASC"
+    rows = reader.all(
+        f"SELECT {BOTH} FROM ({_keys(asked, order)} LIMIT :limit OFFSET :offset) k "
+        "JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
+        f"ORDER BY k.key {shown}, k.seq {shown}",
+        {**asked.params, "limit": limit, "offset": offset},
+    )
+    return [found_in(row) for row in rows]
+
+
+def found_in(row: tuple[Any, ...]) -> Found:
+    """Load a row of `BOTH`."""
+    payment = None if row[WIDTH] is None else load(Payment, row[WIDTH:])
+    return load(Transaction, row[:WIDTH]), payment
+
+
+def _total(reader: Reader, asked: _Asked) -> int:
+    wanted = asked.wanted
+    if (wanted.since, wanted.until, wanted.phone_number, wanted.search) == (None, None, None, None):
+        return _kept_total(reader, wanted, asked.params)
+    whole = replace(asked, wanted=replace(wanted, sort="newest", after=None))
+    return int(reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')})", asked.params))
+
+
+def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any]) -> int:
+    """Add up the stored totals; overdue transactions that are not swept yet move from one status to the other."""
+    narrowed = "(:mode IS NULL OR mode = :mode) AND (:origin = 'all' OR origin = :origin)"
+    counts = {
+        row[0]: int(row[1])
+        for row in reader.all(
+            f"SELECT status, SUM(count) FROM transaction_counts WHERE {narrowed} GROUP BY status",
+            {"mode": wanted.mode, "origin": wanted.origin},
+        )
+    }
+    if wanted.status is None:
+        return sum(counts.values())
+    total = counts.get(wanted.status, 0)
+    if wanted.status in (TransactionStatus.PENDING, TransactionStatus.EXPIRED):
+        overdue = reader.value(
+            "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at <= :now "
+            f"AND merged_into IS NULL AND {narrowed}",
+            {"now": params["now"], "mode": wanted.mode, "origin": wanted.origin},
+        )
+        total += -overdue if wanted.status is TransactionStatus.PENDING else overdue
+    return total
+
+
+def _parameters(
+    wanted: TransactionFilter, search: SeqQuery | RowCondition | None, now: int
+) -> dict[str, Any]:
+    given = {
+        "now": now,
+        "since": wanted.since,
+        "until": wanted.until,
+        "phone": wanted.phone_number,
+        **({} if search is None else search.params),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _keys(asked: _Asked, order: str) -> str:
+    """Return the query of the list's keys, in order: one part for each index range, merged by the database."""
+    parts = " UNION ALL ".join(_parts(asked))
+    return f"{parts} ORDER BY key {order}, seq {order}"
+
+
+def _place(reader: Reader, wanted: TransactionFilter) -> dict[str, Any] | None:
+    """Return the position of the transaction `after` in the list; None if it does not exist."""
+    row = reader.one(
+        f"SELECT {_key(wanted)}, t.seq FROM {JOINED} WHERE t.id = :id", {"id": wanted.after}
+    )
+    return None if row is None else {"after_key": row[0], "after_seq": row[1]}
+
+
+def _key(wanted: TransactionFilter) -> str:
+    """Return the sort key."""
+    amount = "COALESCE(t.expected_minor, p.amount_minor, 0)"
+    return amount if wanted.by_amount else "t.created_at"
+
+
+def _parts(asked: _Asked) -> Iterator[str]:
+    wanted = asked.wanted
+    rest = list(_narrowed(wanted))
+    if asked.test is not None:
+        rest.append(asked.test.test)
+    if wanted.after is not None:
+        rest.append(_behind(wanted, _key(wanted), "t.seq"))
+    joined = wanted.phone_number is not None or wanted.by_amount or asked.test is not None
+    source = JOINED if joined else "transactions t"
+    for mode in wanted.modes:
+        for origin in wanted.origins:
+            for status in _statuses(wanted.status):
+                # Constants, not the caller's text: they select the index range.
+                run = (f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status)
+                where = " AND ".join((*run, *rest))
+                yield f"SELECT t.seq AS seq, {_key(wanted)} AS key FROM {source} WHERE {where}"
+
+
+def _behind(wanted: TransactionFilter, key: str, seq: str) -> str:
+    """Return the condition of coming after `after`."""
+    return f"({key}, {seq}) {'<' if wanted.falling else '>'} (:after_key, :after_seq)"
+
+
+def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
+    """Yield the conditions of each row, except those of the index range, of the search and of `after`."""
+    yield "t.merged_into IS NULL"
+    if wanted.since is not None:
+        yield "t.created_at >= :since"
+    if wanted.until is not None:
+        yield "t.created_at < :until"
+    if wanted.phone_number is not None:
+        yield "COALESCE(p.payer_phone, t.phone_number) = :phone"
+
+
+def _statuses(status: TransactionStatus | None) -> list[list[str]]:
+    if status is None:
+        return [[]]
+    if status is TransactionStatus.PENDING:
+        return [["t.status = 'PENDING'", "t.expires_at > :now"]]
+    if status is TransactionStatus.EXPIRED:
+        return [["t.status = 'EXPIRED'"], ["t.status = 'PENDING'", "t.expires_at <= :now"]]
+    return [[f"t.status = '{status}'"]]
+
+
+def by_id(reader: Reader, transaction_id: str, mode: Mode | None) -> Found | None:
+    """Return one transaction by its UUID."""
+    return _one(reader, "t.id = :id", {"id": transaction_id}, mode)
+
+
+def by_code(reader: Reader, svc_code: str, mode: Mode | None) -> Found | None:
+    """Return the newest transaction that has or had this code."""
+    holders = "t.id IN (SELECT transaction_id FROM svc_codes WHERE mode IN ('live', 'test') AND code = :code)"
+    return _one(reader, holders, {"code": svc_code}, mode)
+
+
+def by_client_reference(
+    reader: Reader, client_reference: str, mode: Mode | None, *, now: int
+) -> tuple[Found | None, int]:
+    """Return the best transaction with the caller's own reference, and the number of matches.
+
+    Verified ones come first, then open ones, then the newest. Transactions made with a publishable key do not count,
+    because publishable keys are public.
+    """
+    where = (
+        "t.client_reference = :reference AND t.created_with <> 'publishable' "
+        "AND (:mode IS NULL OR t.mode = :mode)"
+    )
+    params = {"reference": client_reference, "mode": mode, "now": now}
+    matches = int(reader.value(f"SELECT COUNT(*) FROM transactions t WHERE {where}", params))
+    row = reader.one(
+        f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
+        "ORDER BY CASE WHEN t.status IN ('SUCCESS', 'PARTIAL', 'OVERPAID') THEN 0 "
+        "WHEN t.status = 'MANUAL_REVIEW' OR (t.status = 'PENDING' AND t.expires_at > :now) THEN 1 "
+        "ELSE 2 END, t.seq DESC LIMIT 1",
+        params,
+    )
+    return None if row is None else found_in(row), matches
+
+
+def _one(reader: Reader, where: str, params: dict[str, Any], mode: Mode | None) -> Found | None:
+    row = reader.one(
+        f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
+        "AND (:mode IS NULL OR t.mode = :mode) ORDER BY t.seq DESC LIMIT 1",
+        {**params, "mode": mode},
+    )
+    return None if row is None else found_in(row)
+
+
+def events_with_transactions(
+    reader: Reader, events: Iterable[Event]
+) -> list[tuple[Event, Found | None]]:
+    """Join journal entries with their transactions as they are now."""
+    known: dict[str, Found | None] = {}
+    joined: list[tuple[Event, Found | None]] = []
+    for event in events:
+        key = event.transaction_id
+        if key is not None and key not in known:
+            known[key] = by_id(reader, key, None)
+        joined.append((event, None if key is None else known[key]))
+    return joined

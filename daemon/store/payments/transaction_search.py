@@ -1,0 +1,110 @@
+"""The SQL of a search of transactions: in an index if the text may name one thing, else in every row.
+
+The reasons are in docs/decisions/0014-search-exact-identifiers-before-scanning-text.md.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from parsers.phone import e164_prefix
+from parsers.reading import normalize_telco_id
+from parsers.svc_code import normalize_code
+
+_OF_TRANSACTION: Final = (
+    "t.svc_code",
+    "t.customer_name",
+    "t.client_reference",
+    "t.description",
+    "t.phone_number",
+)
+_OF_PAYMENT: Final = ("p.telco_transaction_id", "p.payer_name", "p.payer_phone")
+_PHONES: Final = ("t.phone_number", "p.payer_phone")
+_PAID: Final = "payments p CROSS JOIN transactions t WHERE t.payment_id = p.id"
+"""CROSS fixes the join order (SQLite, "Manual control of query plans using CROSS JOIN")."""
+_NAMED: Final = f"""
+    SELECT t.seq FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id
+    WHERE c.mode IN ('live', 'test') AND c.code = :code
+    UNION SELECT t.seq FROM transactions t WHERE t.client_reference = :named
+    UNION SELECT t.seq FROM {_PAID} AND p.telco_transaction_id = :telco_id"""
+_LIKE_A_NAME: Final = re.compile(r"(?=.*[0-9])\S{4,}", re.ASCII)
+"""One word with a digit in it: a code, a network ID, an order number, but not a customer's name."""
+_REFERENCE: Final = "'svc_trx_' || REPLACE(t.id, '-', '') LIKE :search ESCAPE '\\'"
+_HEX: Final = re.compile(r"svc_trx_([0-9a-f]{1,32})", re.ASCII)
+_DASHES: Final = (8, 12, 16, 20)
+_BEHIND_HEX: Final = "g"
+
+
+@dataclass(frozen=True, slots=True)
+class SeqQuery:
+    """A query of the `seq` of the matching transactions, and its parameters."""
+
+    seqs: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """A condition on each transaction `t` of a list, or its payment `p`, and its parameters."""
+
+    test: str
+    params: Mapping[str, Any]
+
+
+def search_steps(text: str, *, in_few: bool) -> Iterator[SeqQuery | RowCondition]:
+    """Yield the ways to search for a text, to be tried in turn until one has results.
+
+    Text that starts with `svc_` is the start of a reference, or its two ends with `…` between them. One word with a
+    digit is first tried as a whole code, network ID or caller's own reference.
+
+    Args:
+        text: The text to search for.
+        in_few: The list is filtered to few of the transactions, so that only its rows are read.
+    """
+    if text.lower().startswith("svc_"):
+        yield _reference(text.lower())
+        return
+    if _LIKE_A_NAME.fullmatch(text):
+        params = {"code": normalize_code(text), "named": text, "telco_id": normalize_telco_id(text)}
+        yield SeqQuery(_NAMED, params)
+    params = {"search": f"%{_escaped(text)}%"}
+    dialled = e164_prefix(text)
+    if dialled is not None:
+        params["dialled"] = f"{dialled}%"
+    if in_few:
+        yield RowCondition(_held((*_OF_TRANSACTION, *_OF_PAYMENT), params), params)
+        return
+    # Scan each table once: looking up the payment of each transaction would take three times as long.
+    of_transactions = f"SELECT t.seq FROM transactions t WHERE {_held(_OF_TRANSACTION, params)}"
+    yield SeqQuery(
+        f"{of_transactions} UNION SELECT t.seq FROM {_PAID} AND {_held(_OF_PAYMENT, params)}",
+        params,
+    )
+
+
+def _held(columns: Iterable[str], params: Mapping[str, Any]) -> str:
+    tests = [f"{column} LIKE :search ESCAPE '\\'" for column in columns]
+    if "dialled" in params:
+        tests += [f"{column} LIKE :dialled" for column in columns if column in _PHONES]
+    return f"({' OR '.join(tests)})"
+
+
+def _reference(text: str) -> SeqQuery | RowCondition:
+    head, _, tail = text.partition("…")
+    params = {"search": f"{_escaped(head)}%{_escaped(tail)}"}
+    known = _HEX.fullmatch(head)
+    if known is None:
+        return RowCondition(_REFERENCE, params)
+    # A UUID is the reference's hex digits with dashes, so that a prefix is a range of the index.
+    first = known[1]
+    for place in reversed(_DASHES):
+        if len(first) > place:
+            first = f"{first[:place]}-{first[place:]}"
+    run = "SELECT t.seq FROM transactions t WHERE t.id >= :first AND t.id < :behind"
+    bounds = {"first": first, "behind": first + _BEHIND_HEX}
+    return SeqQuery(f"{run} AND {_REFERENCE}", params | bounds)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -1,0 +1,343 @@
+"""Transactions, holders and their codes. Every change of status is one conditional UPDATE that checks and acts."""
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
+from daemon.core.model import Transaction
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.wire import Mode, TransactionStatus
+from parsers import person_name
+
+_TRANSACTION = columns(Transaction)
+_NAMES = [name for name in _TRANSACTION.split(", ") if name != "seq"]
+
+EXPECTING_MAX = 16
+"""Transactions to look at that expect one network ID; at most one of them is open, the others are cancelled."""
+
+
+def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
+    """Store a new transaction or holder; `transaction` has every column but `seq` and those that are NULL."""
+    given = {name: value for name, value in transaction.items() if value is not None}
+    seq = tx.add(_insert(tuple(given)), given)
+    return load(Transaction, (seq, *map(transaction.get, _NAMES)))
+
+
+@functools.lru_cache(maxsize=64)
+def _insert(names: tuple[str, ...]) -> str:
+    """Return the statement with only the given columns, because binding a NULL costs as much as binding a value."""
+    return (
+        f"INSERT INTO transactions ({', '.join(names)}) "
+        f"VALUES ({', '.join(':' + name for name in names)})"
+    )
+
+
+def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transaction | None:
+    """Return one transaction by its UUID; with `mode`, only if it is of that mode."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE id = :id "
+            "AND (:mode IS NULL OR mode = :mode)",
+            {"id": transaction_id, "mode": mode},
+        ),
+    )
+
+
+def paid_by(reader: Reader, payment_id: str) -> Transaction | None:
+    """Return the transaction or holder that this payment verifies."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE payment_id = :id", {"id": payment_id}
+        ),
+    )
+
+
+def holding(reader: Reader, payment_id: str) -> Transaction | None:
+    """Return the transaction that waits in MANUAL_REVIEW because of this payment."""
+    return load_optional(
+        Transaction,
+        reader.one(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE held_payment_id = :id",
+            {"id": payment_id},
+        ),
+    )
+
+
+def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
+    """Return the unpaid transaction that expects this network ID; a cancelled one only if there is no other."""
+    found = load_all(
+        Transaction,
+        reader.all(
+            f"SELECT {_TRANSACTION} FROM transactions WHERE mode = :mode "
+            "AND expected_telco_transaction_id = :telco_id "
+            "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
+            "ORDER BY seq DESC LIMIT :limit",
+            {"mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX},
+        ),
+    )
+    standing = (one for one in found if one.status is not TransactionStatus.CANCELLED)
+    return next(standing, found[0] if found else None)
+
+
+def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
+    """Claim a code for a transaction; return False if another one still has it."""
+    return (
+        tx.run(
+            "INSERT INTO svc_codes (mode, code, transaction_id, free_at) "
+            "VALUES (:mode, :code, :transaction_id, :free_at) "
+            "ON CONFLICT (mode, code) DO UPDATE SET transaction_id = excluded.transaction_id, "
+            "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
+            {
+                "mode": mode,
+                "code": code,
+                "transaction_id": transaction_id,
+                "free_at": free_at,
+                "now": now,
+            },
+        )
+        == 1
+    )
+
+
+def change_code(tx: Tx, transaction_id: str, code: str) -> Transaction:
+    """Change the code of a transaction that was just made, before its code is published."""
+    row = tx.one(
+        f"UPDATE transactions SET svc_code = :code WHERE id = :id RETURNING {_TRANSACTION}",
+        {"id": transaction_id, "code": code},
+    )
+    assert row is not None, "it was added in this transaction"
+    return load(Transaction, row)
+
+
+def reserve_code_until(tx: Tx, transaction: Transaction, free_at: int) -> None:
+    """Change the time from which a transaction's code may be reused, if it still is the transaction's code."""
+    tx.run(
+        "UPDATE svc_codes SET free_at = :free_at "
+        "WHERE mode = :mode AND code = :code AND transaction_id = :id",
+        {
+            "mode": transaction.mode,
+            "code": transaction.svc_code,
+            "id": transaction.id,
+            "free_at": free_at,
+        },
+    )
+
+
+def by_codes_in_use(
+    reader: Reader, mode: Mode, codes: tuple[str, ...], now: int
+) -> list[Transaction]:
+    """Return the transactions with these codes, except codes that may be reused."""
+    found = []
+    for code in codes:
+        row = reader.one(
+            f"SELECT {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t "
+            "ON t.id = c.transaction_id WHERE c.mode = :mode AND c.code = :code AND c.free_at > :now",
+            {"mode": mode, "code": code, "now": now},
+        )
+        if row is not None:
+            found.append(load(Transaction, row))
+    return found
+
+
+def verify(
+    tx: Tx,
+    transaction_id: str,
+    *,
+    payment_id: str,
+    status: TransactionStatus,
+    matched_by: str,
+    late: bool,
+    processing_at: int,
+    now: int,
+    supersedes: str | None,
+) -> Transaction | None:
+    """Mark a transaction paid; return None if it was verified in the meantime.
+
+    The UNIQUE column `payment_id` refuses a payment that already verifies another one.
+    """
+    row = tx.one(
+        "UPDATE transactions SET status = :status, payment_id = :payment_id, held_payment_id = NULL, "
+        "matched_by = :matched_by, late = :late, processing_at = :processing_at, completed_at = :now, "
+        "supersedes = :supersedes WHERE id = :id AND payment_id IS NULL AND origin = 'request' "
+        "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
+        f"RETURNING {_TRANSACTION}",
+        {
+            "id": transaction_id,
+            "status": status,
+            "payment_id": payment_id,
+            "matched_by": matched_by,
+            "late": late,
+            "processing_at": processing_at,
+            "now": now,
+            "supersedes": supersedes,
+        },
+    )
+    return load_optional(Transaction, row)
+
+
+def cancel(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
+    """Cancel an unpaid transaction; return None if it is paid, held for review or was cancelled before."""
+    row = tx.one(
+        "UPDATE transactions SET status = 'CANCELLED', cancelled_at = :now WHERE id = :id "
+        f"AND origin = 'request' AND status IN ('PENDING', 'EXPIRED') RETURNING {_TRANSACTION}",
+        {"id": transaction_id, "now": now},
+    )
+    return load_optional(Transaction, row)
+
+
+def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
+    """Remove the payment from a holder, which leaves all lists and totals."""
+    changed = tx.run(
+        "UPDATE transactions SET payment_id = NULL, merged_into = :into "
+        "WHERE id = :id AND origin = 'open' AND payment_id IS NOT NULL",
+        {"id": holder_id, "into": into},
+    )
+    assert changed == 1, holder_id
+
+
+def reject_holder(tx: Tx, holder: Transaction) -> Transaction:
+    """Record on a holder that an operator rejected its payment. Webhooks that were sent are not recalled."""
+    row = tx.one(
+        f"UPDATE transactions SET rejected = 1 WHERE id = :id AND origin = 'open' RETURNING {_TRANSACTION}",
+        {"id": holder.id},
+    )
+    assert row is not None, "only a holder is rejected"
+    return load(Transaction, row)
+
+
+def reverse(tx: Tx, payment_id: str, at: int) -> Transaction | None:
+    """Record the reversal on the transaction or holder that a payment verifies; its status stays."""
+    row = tx.one(
+        "UPDATE transactions SET reversed_at = :at WHERE payment_id = :id AND reversed_at IS NULL "
+        f"RETURNING {_TRANSACTION}",
+        {"id": payment_id, "at": at},
+    )
+    return load_optional(Transaction, row)
+
+
+def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
+    """Put a PENDING transaction into MANUAL_REVIEW for a payment that an operator must review.
+
+    `payment_id` is None for a receipt that is held itself and has made no payment yet.
+    """
+    return (
+        tx.run(
+            "UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_id = :payment_id "
+            "WHERE id = :id AND status = 'PENDING'",
+            {"id": transaction_id, "payment_id": payment_id},
+        )
+        == 1
+    )
+
+
+def release(tx: Tx, transaction_id: str) -> None:
+    """Return a held transaction to PENDING; if it is overdue, the next sweep marks it EXPIRED (`expire_due`)."""
+    tx.run(
+        "UPDATE transactions SET held_payment_id = NULL, status = 'PENDING' "
+        "WHERE id = :id AND status = 'MANUAL_REVIEW'",
+        {"id": transaction_id},
+    )
+
+
+def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
+    """Mark up to `limit` overdue transactions EXPIRED and return them."""
+    return load_all(
+        Transaction,
+        tx.all(
+            "UPDATE transactions SET status = 'EXPIRED' WHERE id IN (SELECT id FROM transactions "
+            "WHERE status = 'PENDING' AND expires_at <= :now ORDER BY expires_at, seq LIMIT :limit) "
+            f"RETURNING {_TRANSACTION}",
+            {"now": now, "limit": limit},
+        ),
+    )
+
+
+def expire_now(tx: Tx, transaction_id: str, at: int) -> Transaction | None:
+    """Expire one waiting test transaction at a past time and return it; the sandbox uses it to simulate lateness."""
+    row = tx.one(
+        "UPDATE transactions SET status = 'EXPIRED', expires_at = :at "
+        f"WHERE id = :id AND status = 'PENDING' AND mode = 'test' RETURNING {_TRANSACTION}",
+        {"id": transaction_id, "at": at},
+    )
+    return load_optional(Transaction, row)
+
+
+def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> Transaction | None:
+    """Mark an overdue transaction EXPIRED before the sweep does, so that its expected ID is free again."""
+    row = tx.one(
+        "UPDATE transactions SET status = 'EXPIRED' WHERE mode = :mode AND status = 'PENDING' "
+        "AND expected_telco_transaction_id = :telco_id AND expires_at <= :now "
+        f"RETURNING {_TRANSACTION}",
+        {"mode": mode, "telco_id": telco_id, "now": now},
+    )
+    return load_optional(Transaction, row)
+
+
+def misses_since(reader: Reader, transaction_id: str, since: int) -> dict[str, int]:
+    """Return the unknown IDs tried on a transaction since then, with the time of the first try of each."""
+    return {
+        row[0]: row[1]
+        for row in reader.all(
+            "SELECT telco_transaction_id, tried_at FROM reconcile_misses "
+            "WHERE transaction_id = :id AND tried_at > :since",
+            {"id": transaction_id, "since": since},
+        )
+    }
+
+
+def add_miss(tx: Tx, transaction_id: str, telco_id: str, now: int, since: int) -> None:
+    """Count an unknown ID once per window."""
+    tx.run(
+        "INSERT INTO reconcile_misses (transaction_id, telco_transaction_id, tried_at) "
+        "VALUES (:id, :telco_id, :now) ON CONFLICT (transaction_id, telco_transaction_id) "
+        "DO UPDATE SET tried_at = excluded.tried_at WHERE reconcile_misses.tried_at <= :since",
+        {"id": transaction_id, "telco_id": telco_id, "now": now, "since": since},
+    )
+
+
+def add_reconciliation(tx: Tx, reconciliation: dict[str, Any]) -> None:
+    """Store an operator's decision that a payment pays a transaction."""
+    tx.run(
+        "INSERT INTO reconciliations (id, transaction_id, payment_id, claimed_minor, notes, actor, created_at) "
+        "VALUES (:id, :transaction_id, :payment_id, :claimed_minor, :notes, :actor, :created_at)",
+        reconciliation,
+    )
+
+
+def index_names(tx: Tx, transaction: Transaction) -> None:
+    """Index a new transaction by the names on it."""
+    for pair in _pairs((transaction.customer_name, transaction.expected_payer_name)):
+        tx.run(
+            "INSERT INTO request_names (mode, expected_minor, pair, expires_at, transaction_id) "
+            "VALUES (:mode, :expected_minor, :pair, :expires_at, :id)",
+            {
+                "mode": transaction.mode,
+                "expected_minor": transaction.expected_minor,
+                "pair": pair,
+                "expires_at": transaction.expires_at,
+                "id": transaction.id,
+            },
+        )
+
+
+def _pairs(names: Iterable[str | None]) -> set[str]:
+    return {pair for name in names if name for pair in person_name.word_pairs(name)}
+
+
+def unindex_names(tx: Tx, transaction_id: str) -> None:
+    """Remove the names of a paid or cancelled transaction from the index."""
+    tx.run("DELETE FROM request_names WHERE transaction_id = :id", {"id": transaction_id})
+
+
+def prune_names(tx: Tx, now: int) -> int:
+    """Remove names of transactions that are too old to be paid late; return the number of rows."""
+    return tx.run(
+        "DELETE FROM request_names WHERE (mode, expected_minor, pair, expires_at, transaction_id) IN "
+        "(SELECT mode, expected_minor, pair, expires_at, transaction_id FROM request_names "
+        "WHERE expires_at <= :until LIMIT :limit)",
+        {"until": now - LATE_WINDOW_US, "limit": PRUNE_BATCH},
+    )

@@ -1,0 +1,346 @@
+"""Copies of the database, made while the shop is open and verified afterwards.
+
+Several shops may share the off-site folder, so the names of copies in it contain the mark of their shop.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from daemon.core.errors import MomoError
+from daemon.store import migrate
+from daemon.store.engine import BUSY_MS, Store
+from daemon.store.upkeep import ledger_check
+from daemon.wire import Places
+from parsers.times import render
+
+FOLDER: Final = "backups"
+_NAME: Final = re.compile(
+    r"momo-(?:(?P<shop>[0-9a-f]{8})-)?(?P<id>(?:before-schema-\d+-)?(?P<at>\d{8}T\d{6}Z))\.db",
+    re.ASCII,
+)
+"""Off-site names contain the mark of their shop, because several shops may share that folder."""
+_HALF_DONE: Final = re.compile(r"\..+\.(\d{1,9})\.new(?:-\w+)?|\.drill\.(\d{1,9})\..*", re.ASCII)
+"""A half-made copy or a drill folder, with the ID of its process."""
+_STAMP: Final = "%Y%m%dT%H%M%SZ"
+TABLES: Final = ("messages", "payments", "transactions", "deliveries", "events")
+"""Tables with counted rows, so that the operator can see that the copy has content."""
+
+
+class BackupBad(MomoError):
+    """The file is not a sound copy of a shop; the text says why."""
+
+
+class DiskFull(BackupBad):
+    """The disk has no space for a copy, or only the reserve that payments need; no copy is left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One backup in the folder.
+
+    `before_upgrade`: It was made before a change of the schema; it is never deleted automatically.
+    """
+
+    id: str
+    path: str
+    size: int
+    made_at: datetime
+    before_upgrade: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        made_at = render(int(self.made_at.timestamp()) * 1_000_000)
+        return {
+            "id": self.id,
+            "path": self.path,
+            "bytes": self.size,
+            "made_at": made_at,
+            "before_upgrade": self.before_upgrade,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy that was verified.
+
+    Attributes:
+        schema: Its number of migrations.
+        rows: Number of rows by table.
+        newest_us: Time of the newest journal entry; None if there is none.
+        findings: Invariants that the shop violates. The copy is faithful all the same.
+    """
+
+    path: str
+    size: int
+    schema: int
+    shop: str
+    rows: dict[str, int]
+    newest_us: int | None
+    findings: tuple[str, ...] = ()
+
+
+def before_upgrade(places: Places, now: datetime) -> Path | None:
+    """Copy a database before this program changes its schema; return the copy, None if the schema stays.
+
+    A missing, damaged, newer or foreign file is ignored here; opening it reports the problem with a better message.
+
+    Raises:
+        BackupBad: The copy cannot be made; then the database must not be changed.
+    """
+    path = Path(places.database)
+    if not path.is_file():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+            schema = migrate.schema_version(lambda sql: base.execute(sql).fetchall())
+    except (sqlite3.Error, migrate.DatabaseNewer, migrate.DatabaseForeign):
+        return None
+    if not 0 < schema < len(migrate.migrations()):
+        return None
+    target = folder(places) / f"momo-before-schema-{schema + 1}-{stamp(now)}.db"
+    copy(str(path), target)
+    return target
+
+
+def copy(source: str, target: Path) -> None:
+    """Copy a database that may be in use, as it is at one moment; writers are not blocked (sqlite.org/backup.html).
+
+    The copy is written under another name and renamed once it is complete and synced, so a file with the target's name
+    is never half a copy.
+
+    Raises:
+        BackupBad: The source cannot be read, or the target cannot be written.
+        DiskFull: The disk is full.
+    """
+    draft = target.with_name(f".{target.name}.{os.getpid()}.new")
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        remove_leftovers(target.parent)
+        draft.unlink(missing_ok=True)
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        _copy(source, draft)
+        sync(draft)
+        draft.replace(target)
+        sync(target.parent)
+    except (sqlite3.Error, OSError) as error:
+        if _says_full(error):
+            raise DiskFull(f"the disk of {target.parent} is full: {error}") from error
+        raise BackupBad(f"{target} cannot be written: {error}") from error
+    finally:
+        for name in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm"), Path(f"{draft}-journal")):
+            # A failure to clean up must not hide why the copy failed.
+            with contextlib.suppress(OSError):
+                name.unlink(missing_ok=True)
+
+
+def _copy(source: str, draft: Path) -> None:
+    with (
+        contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as reading,
+        contextlib.closing(sqlite3.connect(draft)) as writing,
+    ):
+        reading.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        # All pages in one step: with smaller steps, another process's write would restart the copy each time.
+        reading.backup(writing, pages=-1)
+        # Makes the copy a single file, without a log beside it.
+        writing.execute("PRAGMA journal_mode = DELETE")
+
+
+def _says_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+
+
+def verify_copy(path: Path) -> Copy:
+    """Verify a copy completely: the file, the shop in it, and the invariants.
+
+    Raises:
+        BackupBad: It is not a sound copy of a shop that this program can read.
+    """
+    if not path.is_file():
+        raise BackupBad(f"{path} is not there")
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as base:
+            return _verified(base, path)
+    except sqlite3.Error as error:
+        raise BackupBad(f"{path} is not a sound database: {error}") from error
+
+
+def _verified(base: sqlite3.Connection, path: Path) -> Copy:
+    found = base.execute("PRAGMA integrity_check(3)").fetchall()
+    if found != [("ok",)]:
+        raise BackupBad(f"{path} is damaged: {'; '.join(str(row[0]) for row in found)}")
+    if base.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        raise BackupBad(f"{path} is damaged: some rows refer to rows that do not exist")
+    try:
+        schema = migrate.schema_version(lambda sql: base.execute(sql).fetchall())
+    except (migrate.DatabaseNewer, migrate.DatabaseForeign) as error:
+        raise BackupBad(f"{path}: {error}") from error
+    shop = base.execute("SELECT name FROM shop").fetchone() if schema else None
+    if shop is None:
+        raise BackupBad(f"{path} does not contain a shop")
+    current = schema == len(migrate.migrations())
+    findings = tuple(ledger_check.violations(base)) if current else ()
+    rows = {
+        table: int(base.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]) for table in TABLES
+    }
+    (newest,) = base.execute("SELECT MAX(at) FROM events").fetchone()
+    return Copy(str(path), path.stat().st_size, schema, str(shop[0]), rows, newest, findings)
+
+
+def check_opens(path: Path, now_us: int) -> None:
+    """Open a copy as the daemon would, with the upgrade to the schema of this program.
+
+    Raises:
+        BackupBad: It cannot be opened.
+    """
+    try:
+        Store.open(str(path), now_us=now_us).close()
+    except (MomoError, sqlite3.Error) as error:
+        raise BackupBad(f"it could not be opened: {error}") from error
+
+
+def count_losses(old: Path, new: Path) -> tuple[int, int]:
+    """Compare a database with the copy that replaces it.
+
+    Returns:
+        The number of payments that only the old one has, and the number of webhooks that the new one has still to send
+        although the old one had delivered them. (0, 0) if the old one cannot be read.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{new}?immutable=1", uri=True)) as base:
+            base.execute("ATTACH DATABASE :old AS old", {"old": f"file:{old}?immutable=1"})
+            (payments,) = base.execute(
+                "SELECT COUNT(*) FROM old.payments o LEFT JOIN payments n ON n.id = o.id WHERE n.id IS NULL"
+            ).fetchone()
+            (repeats,) = base.execute(
+                "SELECT COUNT(*) FROM deliveries n JOIN old.deliveries o ON o.id = n.id "
+                "WHERE o.status = 'delivered' AND n.status IN ('pending', 'retrying')"
+            ).fetchone()
+    except sqlite3.Error:
+        return 0, 0
+    return int(payments), int(repeats)
+
+
+def merge_wal(database: Path) -> None:
+    """Move the content of the write-ahead log into the database file, which must not be open elsewhere.
+
+    Afterwards the file is complete without its log. A damaged file stays as it is.
+    """
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(database, isolation_level=None)) as base,
+    ):
+        base.execute("PRAGMA synchronous = FULL")
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def sync(path: Path) -> None:
+    """Sync a file or folder to the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def drill_prefix() -> str:
+    """Return the prefix of this process's drill folders."""
+    return f".drill.{os.getpid()}."
+
+
+def remove_leftovers(where: Path) -> None:
+    """Remove half-made files of processes that were killed: each may be as large as the whole database."""
+    for path in where.glob(".*"):
+        match = _HALF_DONE.fullmatch(path.name)
+        if match is None or _is_alive(int(match.group(1) or match.group(2))):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def folder(places: Places) -> Path:
+    """Return the default folder for backups."""
+    return Path(places.home) / FOLDER
+
+
+def stamp(now: datetime) -> str:
+    """Return a time in the form used in the names of copies."""
+    return now.astimezone(UTC).strftime(_STAMP)
+
+
+def id_of(path: Path) -> str:
+    """Return the ID of a copy, as used in commands."""
+    match = _NAME.fullmatch(path.name)
+    return match["id"] if match else path.name
+
+
+def entries(places: Places) -> list[Entry]:
+    """List the backups in the shop's own folder, newest first."""
+    return entries_in(folder(places))
+
+
+def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
+    """List the backups in a folder, newest first: those with this mark, or with None those without a mark."""
+    found = []
+    for path in where.glob("momo-*.db"):
+        match = _NAME.fullmatch(path.name)
+        if match and match["shop"] == mark:
+            made_at = datetime.strptime(match["at"], _STAMP).replace(tzinfo=UTC)
+            is_before = match["id"] != match["at"]
+            found.append(Entry(id_of(path), str(path), path.stat().st_size, made_at, is_before))
+    return sorted(found, key=lambda entry: entry.made_at, reverse=True)
+
+
+def offsite_path(made: Path, folder: Path) -> Path:
+    """Return the off-site path for a copy.
+
+    Raises:
+        BackupBad: The copy does not contain a shop.
+    """
+    mark = shop_mark(str(made))
+    if mark is None:
+        raise BackupBad(f"{made} does not contain a shop")
+    return folder / f"momo-{mark}-{id_of(made)}.db"
+
+
+def offsite_entries(database: str, folder: str) -> list[Entry]:
+    """List a shop's own copies in that folder, newest first; none if the shop's mark cannot be read."""
+    mark = shop_mark(database) if folder else None
+    return [] if mark is None else entries_in(Path(folder), mark)
+
+
+def shop_mark(database: str) -> str | None:
+    """Return the eight characters that mark a shop's copies in a shared folder; None if the database cannot be read.
+
+    They are a hash of the account's key, which is different for each shop, survives a restore and cannot be derived
+    from the mark.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as base:
+            base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            row = base.execute("SELECT account_key FROM shop").fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else hashlib.sha256(f"backup:{row[0]}".encode()).hexdigest()[:8]

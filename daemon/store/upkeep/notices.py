@@ -1,0 +1,237 @@
+"""Notices to the owner, by cause and hour, and the messages sent about them."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.model import NoticeRow
+from daemon.core.upkeep.notice_rules import REPEAT_US, EventNotice
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all, load_optional
+
+ATTEMPTS_SEARCHED: Final = 500
+"""Newest attempts, of all endpoints, to search for the endpoint's last failure: it has just failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """One message to the owner, over one channel."""
+
+    seq: int
+    id: str
+    channel: str
+    subject: str
+    body: str
+    tries: int
+    due_at: int | None
+    ended_at: int | None
+    error: str | None
+    queued_at: int
+
+
+_NOTICE: Final = columns(NoticeRow)
+_SEND: Final = columns(Send)
+
+
+def cursor(reader: Reader) -> int:
+    """Return the last journal entry that was read."""
+    return int(reader.value("SELECT seq FROM notice_cursor WHERE id = 1") or 0)
+
+
+def move_cursor(tx: Tx, seq: int) -> None:
+    """Record the last journal entry that was read."""
+    tx.run(
+        "INSERT INTO notice_cursor (id, seq) VALUES (1, :seq) "
+        "ON CONFLICT (id) DO UPDATE SET seq = excluded.seq",
+        {"seq": seq},
+    )
+
+
+def add_occurrence(tx: Tx, notice_id: str, told: EventNotice, at: int) -> bool:
+    """Record an occurrence of a cause; return True to send a notice now, False to leave it to the hour's digest.
+
+    A repeated notice shows the latest text.
+    """
+    again = tx.run(
+        "UPDATE notices SET count = count + 1, last_at = :at, seen_at = NULL, text = :text, next = :next "
+        "WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
+        "AND first_at > :since AND recovered_at IS NULL",
+        {
+            "cause": told.cause,
+            "at": at,
+            "since": at - REPEAT_US,
+            "text": told.text,
+            "next": told.next,
+        },
+    )
+    if again:
+        return False
+    tx.run(
+        "INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at) "
+        "VALUES (:id, :cause, :kind, :urgent, :text, :next, 1, 1, :at, :at)",
+        {
+            "id": notice_id,
+            "cause": told.cause,
+            "kind": told.kind,
+            "urgent": told.urgent,
+            "text": told.text,
+            "next": told.next,
+            "at": at,
+        },
+    )
+    return True
+
+
+def is_open(reader: Reader, cause: str) -> bool:
+    """Return whether a cause has a notice and is not over."""
+    return reader.exists(
+        "SELECT 1 FROM notices WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
+        "AND recovered_at IS NULL",
+        {"cause": cause},
+    )
+
+
+def recover(tx: Tx, cause: str, at: int) -> bool:
+    """Record that a cause is over; return True if it was open, so that a notice of its end is sent."""
+    return (
+        tx.run(
+            "UPDATE notices SET recovered_at = :at, told = count "
+            "WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) AND recovered_at IS NULL",
+            {"cause": cause, "at": at},
+        )
+        == 1
+    )
+
+
+def has_digest(reader: Reader, now: int) -> bool:
+    """Return whether `take_digest` would find a cause."""
+    return reader.exists(
+        "SELECT 1 FROM notices WHERE told < count AND first_at <= :since LIMIT 1",
+        {"since": now - REPEAT_US},
+    )
+
+
+def take_digest(tx: Tx, now: int) -> list[NoticeRow]:
+    """Return and mark the causes that came up again after their notice, once their hour is over."""
+    return load_all(
+        NoticeRow,
+        tx.all(
+            "UPDATE notices SET told = count WHERE told < count AND first_at <= :since "
+            f"RETURNING {_NOTICE}",
+            {"since": now - REPEAT_US},
+        ),
+    )
+
+
+def page(reader: Reader, *, unseen: bool, limit: int, offset: int) -> tuple[list[NoticeRow], int]:
+    """Return one page of notices, newest first, and their total number."""
+    where = "seen_at IS NULL" if unseen else "1 = 1"
+    rows = reader.all(
+        f"SELECT {_NOTICE} FROM notices WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
+        {"limit": limit, "offset": offset},
+    )
+    return load_all(NoticeRow, rows), int(
+        reader.value(f"SELECT COUNT(*) FROM notices WHERE {where}")
+    )
+
+
+def unseen(reader: Reader) -> tuple[int, int]:
+    """Return the number of unseen notices, and how many of them are urgent and not over."""
+    row = reader.one(
+        "SELECT COUNT(*), COALESCE(SUM(urgent = 1 AND recovered_at IS NULL), 0) FROM notices "
+        "WHERE seen_at IS NULL"
+    )
+    assert row is not None, "an aggregate has one row"
+    return int(row[0]), int(row[1])
+
+
+def exists(reader: Reader, notice_id: str) -> bool:
+    """Return whether this notice exists, seen or not."""
+    return reader.exists("SELECT 1 FROM notices WHERE id = :id", {"id": notice_id})
+
+
+def mark_seen(tx: Tx, notice_id: str | None, now: int) -> int:
+    """Mark one notice as seen, or all with None; return how many were new."""
+    return tx.run(
+        "UPDATE notices SET seen_at = :now, told = count WHERE seen_at IS NULL AND (:id IS NULL OR id = :id)",
+        {"id": notice_id, "now": now},
+    )
+
+
+def endpoint_facts(reader: Reader, endpoint_id: str) -> dict[str, Any]:
+    """Return `url`, `implicit`, `deleted`, `last_status_code` and `last_error_code` (of failures) of an endpoint."""
+    found = reader.one(
+        "SELECT url, kind = 'implicit', deleted_at IS NOT NULL FROM endpoints WHERE id = :id",
+        {"id": endpoint_id},
+    )
+    if found is None:
+        return {}
+    last = reader.one(
+        "SELECT a.status_code, a.error_code FROM "
+        "(SELECT seq, delivery_id, status_code, error_code FROM attempts WHERE seq > "
+        "(SELECT MAX(seq) FROM attempts) - :look_back AND counted = 1) a "
+        "JOIN deliveries d ON d.id = a.delivery_id WHERE d.endpoint_id = :id ORDER BY a.seq DESC LIMIT 1",
+        {"id": endpoint_id, "look_back": ATTEMPTS_SEARCHED},
+    ) or (None, None)
+    return {
+        "url": found[0],
+        "implicit": bool(found[1]),
+        "deleted": bool(found[2]),
+        "last_status_code": last[0],
+        "last_error_code": last[1],
+    }
+
+
+def queue(tx: Tx, send_id: str, *, channel: str, subject: str, body: str, now: int) -> None:
+    """Queue one message to the owner."""
+    tx.run(
+        "INSERT INTO notice_sends (id, channel, subject, body, tries, due_at, queued_at) "
+        "VALUES (:id, :channel, :subject, :body, 0, :now, :now)",
+        {"id": send_id, "channel": channel, "subject": subject, "body": body, "now": now},
+    )
+
+
+def due(reader: Reader, now: int, limit: int) -> list[Send]:
+    """Return the due messages, oldest first."""
+    return load_all(
+        Send,
+        reader.all(
+            f"SELECT {_SEND} FROM notice_sends WHERE due_at <= :now ORDER BY due_at, seq LIMIT :limit",
+            {"now": now, "limit": limit},
+        ),
+    )
+
+
+def next_due(reader: Reader) -> int | None:
+    """Return when the next message is due, None if none waits."""
+    at: int | None = reader.value("SELECT MIN(due_at) FROM notice_sends WHERE due_at IS NOT NULL")
+    return at
+
+
+def record_try(tx: Tx, send_id: str, *, due_at: int | None, error: str | None, now: int) -> None:
+    """Record the result of a try: sent (`error` None), to be tried again at `due_at`, or given up."""
+    tx.run(
+        "UPDATE notice_sends SET tries = tries + 1, due_at = :due_at, error = :error, "
+        "ended_at = CASE WHEN :due_at IS NULL THEN :now END WHERE id = :id",
+        {"id": send_id, "due_at": due_at, "error": error, "now": now},
+    )
+
+
+def last_failed(reader: Reader) -> Send | None:
+    """Return the last failed message, if its channel has not worked since."""
+    return load_optional(
+        Send,
+        reader.one(
+            f"SELECT {_SEND} FROM notice_sends s WHERE error IS NOT NULL AND NOT EXISTS "
+            "(SELECT 1 FROM notice_sends later WHERE later.channel = s.channel AND later.error IS NULL "
+            "AND later.ended_at IS NOT NULL AND later.seq > s.seq) ORDER BY seq DESC LIMIT 1"
+        ),
+    )
+
+
+def prune(tx: Tx, before: int, limit: int) -> int:
+    """Delete ended messages that are older than `before`; the notices themselves stay."""
+    return tx.run(
+        "DELETE FROM notice_sends WHERE seq IN (SELECT seq FROM notice_sends "
+        "WHERE due_at IS NULL AND queued_at < :before ORDER BY seq LIMIT :limit)",
+        {"before": before, "limit": limit},
+    )

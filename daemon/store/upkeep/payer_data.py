@@ -1,0 +1,276 @@
+"""All data about one payer, by number: found, counted and erased (docs/decisions/0020).
+
+The rows stay, for the books and for the keys that prevent duplicates; the personal data in them is removed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.upkeep.erasure import forget_in_json, forget_in_text, search_digits
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, listed, load_all
+
+BATCH: Final = 500
+"""Ids in one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows about one payer, by id.
+
+    Attributes:
+        number: E.164.
+        payments: Made by the payer: by the receipt's number, or by the transaction's if the receipt has none.
+        orders: Transactions made for the number, or that expect it.
+        paid: Transactions that those payments verified, the payer's or others'.
+        messages: Of those payments, or that contain the number.
+        texts: SMS that the shop sent to the number.
+        reviews: About those payments, transactions or messages.
+        approved: Names approved for the number.
+    """
+
+    number: str
+    payments: tuple[str, ...]
+    orders: tuple[str, ...]
+    paid: tuple[str, ...]
+    messages: tuple[str, ...]
+    texts: tuple[str, ...]
+    reviews: tuple[str, ...]
+    approved: tuple[str, ...]
+
+    @property
+    def transactions(self) -> tuple[str, ...]:
+        """All transactions with data about the payer."""
+        return tuple(dict.fromkeys((*self.orders, *self.paid)))
+
+
+_OWN: Final = "(phone_number = :number OR expected_payer_phone = :number)"
+_PAYMENTS: Final = (
+    "SELECT id FROM payments WHERE payer_phone = :number UNION SELECT p.id FROM payments p JOIN transactions t "
+    f"ON t.payment_id = p.id WHERE p.payer_phone IS NULL AND {_OWN}"
+)
+
+
+def find(reader: Reader, number: str) -> Found:
+    """Find everything about a number. Scans whole tables, so do not call it in the writer."""
+    params = {"number": number}
+    payments = _ids(reader, _PAYMENTS, params)
+    orders = _ids(reader, f"SELECT id FROM transactions WHERE {_OWN}", params)
+    paid = _where(reader, "SELECT id FROM transactions WHERE payment_id IN ({ids})", payments)
+    held = _where(reader, "SELECT id FROM transactions WHERE held_payment_id IN ({ids})", payments)
+    transactions = tuple(dict.fromkeys((*orders, *paid, *held)))
+    sources = _where(reader, "SELECT message_id FROM payments WHERE id IN ({ids})", payments)
+    named = _ids(
+        reader,
+        "SELECT id FROM messages WHERE body LIKE :like OR fields LIKE :like OR sender LIKE :like",
+        {"like": f"%{search_digits(number)}%"},
+    )
+    messages = tuple(dict.fromkeys((*sources, *named)))
+    reviews = {
+        *_where(reader, "SELECT id FROM reviews WHERE payment_id IN ({ids})", payments),
+        *_where(reader, "SELECT id FROM reviews WHERE message_id IN ({ids})", messages),
+        *_where(reader, "SELECT id FROM reviews WHERE transaction_id IN ({ids})", transactions),
+    }
+    return Found(
+        number,
+        payments,
+        orders,
+        tuple(dict.fromkeys((*paid, *held))),
+        messages,
+        _ids(reader, "SELECT id FROM sms_outbox WHERE number = :number", params),
+        tuple(sorted(reviews)),
+        _ids(reader, "SELECT id FROM approved_payers WHERE phone_number = :number", params),
+    )
+
+
+def still_open(reader: Reader, found: Found, late_since: int) -> dict[str, int]:
+    """Return how many rows of each kind are still open; kinds without any are left out.
+
+    Args:
+        reader: Of the same database.
+        found: The result of `find`.
+        late_since: A transaction that expired after this time may still be paid.
+    """
+    counts = {
+        "orders": _count(
+            reader,
+            "SELECT COUNT(*) FROM transactions WHERE id IN ({ids}) AND (status IN ('PENDING', 'MANUAL_REVIEW') "
+            f"OR (status = 'EXPIRED' AND expires_at > {int(late_since)}))",
+            found.transactions,
+        ),
+        "reviews": _count(
+            reader,
+            "SELECT COUNT(*) FROM reviews WHERE id IN ({ids}) AND state = 'open'",
+            found.reviews,
+        ),
+        "messages": _count(
+            reader,
+            "SELECT COUNT(*) FROM messages WHERE id IN ({ids}) AND state IN ('held', 'incomplete')",
+            found.messages,
+        ),
+        "webhooks": _count(
+            reader,
+            "SELECT COUNT(*) FROM deliveries WHERE transaction_id IN ({ids}) AND next_attempt_at IS NOT NULL",
+            found.transactions,
+        ),
+        "sms": _count(
+            reader,
+            "SELECT COUNT(*) FROM sms_outbox WHERE id IN ({ids}) AND ended_at IS NULL",
+            found.texts,
+        ),
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def counts(reader: Reader, found: Found) -> dict[str, int]:
+    """Return the number of rows of each kind with data about the payer."""
+    return {
+        "payments": len(found.payments),
+        "orders": len(found.orders),
+        "messages": len(found.messages),
+        "sms": len(found.texts),
+        "webhooks": _count(
+            reader,
+            "SELECT COUNT(*) FROM deliveries WHERE transaction_id IN ({ids})",
+            found.transactions,
+        ),
+        "reviews": len(found.reviews),
+        "approved_names": len(found.approved),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class SentText:
+    """An SMS that the shop sent to the payer."""
+
+    kind: str
+    status: str
+    created_at: int
+    ended_at: int | None
+    body: str
+
+
+def texts(reader: Reader, found: Found) -> list[SentText]:
+    """Return the SMS that the shop sent to the payer."""
+    rows = reader.all(
+        f"SELECT {columns(SentText)} FROM sms_outbox WHERE number = :number ORDER BY seq",
+        {"number": found.number},
+    )
+    return load_all(SentText, rows)
+
+
+def approved_names(reader: Reader, found: Found) -> list[str]:
+    """Return the names that were approved for the number."""
+    rows = reader.all(
+        "SELECT name FROM approved_payers WHERE phone_number = :number ORDER BY seq",
+        {"number": found.number},
+    )
+    return [str(row[0]) for row in rows]
+
+
+_ERASURES: Final = (
+    (
+        "payments",
+        "UPDATE payments SET payer_name = NULL, payer_phone = NULL, reference_text = NULL WHERE id IN ({ids})",
+    ),
+    (
+        "orders",
+        (
+            "UPDATE transactions SET phone_number = NULL, customer_name = NULL, description = NULL, meta = '{{}}', "
+            "expected_payer_phone = NULL, expected_payer_name = NULL WHERE id IN ({ids})"
+        ),
+    ),
+    ("orders", "DELETE FROM request_names WHERE transaction_id IN ({ids})"),
+    ("orders", "DELETE FROM payer_claims WHERE transaction_id IN ({ids})"),
+    # The same as when a message is too old to keep: `daemon.store.upkeep.retention`.
+    ("messages", "UPDATE sms_parts SET pdu = '' WHERE message_id IN ({ids})"),
+    ("messages", "UPDATE messages SET body = '', fields = '{{}}' WHERE id IN ({ids})"),
+    ("texts", "DELETE FROM sms_outbox_parts WHERE sms_id IN ({ids})"),
+    ("texts", "UPDATE sms_outbox SET body = '', number = '' WHERE id IN ({ids})"),
+    ("approved", "DELETE FROM approved_payers WHERE id IN ({ids})"),
+    (
+        "transactions",
+        "UPDATE deliveries SET response_body = NULL WHERE transaction_id IN ({ids}) AND response_body IS NOT NULL",
+    ),
+    (
+        "transactions",
+        (
+            "UPDATE dead_letters SET last_response_body = NULL WHERE delivery_id IN "
+            "(SELECT id FROM deliveries WHERE transaction_id IN ({ids}))"
+        ),
+    ),
+)
+"""Kind of ids and the statement for their rows, in this order."""
+
+
+def erase(tx: Tx, found: Found) -> None:
+    """Erase the payer from every row. The old content in the file is overwritten (`secure_delete`), not only freed."""
+    tx.value("PRAGMA secure_delete = ON")
+    try:
+        for kind, statement in _ERASURES:
+            for batch in _batches(getattr(found, kind)):
+                tx.run(statement.format(ids=listed(batch)), batch)
+        _rewrite_all(tx, found)
+    finally:
+        tx.value("PRAGMA secure_delete = OFF")
+
+
+def _rewrite_all(tx: Tx, found: Found) -> None:
+    """Mask the payer in texts that also contain other data."""
+    number = found.number
+
+    def in_json(text: str) -> str:
+        return forget_in_json(text, number)
+
+    def in_text(text: str) -> str:
+        return forget_in_text(text, number)
+
+    _rewrite(tx, "deliveries", "body", "transaction_id", found.transactions, in_json)
+    _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
+    _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
+    _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)
+    numbers = _where(tx, "SELECT seq FROM payments WHERE id IN ({ids})", found.payments)
+    _rewrite(tx, "routings", "decision", "payment_seq", numbers, in_json)
+    # Another payer may have typed this number.
+    _rewrite(tx, "payments", "reference_text", "message_id", found.messages, in_text)
+    sent = "UPDATE messages SET sender = NULL WHERE id IN ({ids}) AND sender LIKE ?"
+    for batch in _batches(found.messages):
+        tx.run(sent.format(ids=listed(batch)), [*batch, f"%{search_digits(number)}"])
+
+
+def _rewrite(
+    tx: Tx, table: str, column: str, key: str, ids: Iterable[Any], change: Callable[[str], str]
+) -> None:
+    for batch in _batches(ids):
+        rows = tx.all(
+            f"SELECT seq, {column} FROM {table} WHERE {key} IN ({listed(batch)}) AND {column} IS NOT NULL",
+            batch,
+        )
+        for seq, text in rows:
+            tx.run(
+                f"UPDATE {table} SET {column} = :text WHERE seq = :seq",
+                {"text": change(text), "seq": seq},
+            )
+
+
+def _batches(ids: Iterable[Any]) -> Iterator[list[Any]]:
+    known = list(ids)
+    for start in range(0, len(known), BATCH):
+        yield known[start : start + BATCH]
+
+
+def _ids(reader: Reader, sql: str, params: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[0] for row in reader.all(sql, params))
+
+
+def _where(reader: Reader, sql: str, ids: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        row[0]
+        for batch in _batches(ids)
+        for row in reader.all(sql.format(ids=listed(batch)), batch)
+    )
+
+
+def _count(reader: Reader, sql: str, ids: Sequence[Any]) -> int:
+    return sum(int(number) for number in _where(reader, sql, ids))

@@ -1,0 +1,206 @@
+"""The pending deliveries of an endpoint: count, resume or fail them, and release them after an outage.
+
+There may be 100,000, each a row with a body to rewrite, and no payment may wait for all of them. So the first batch of
+retries is written with the answer that ended the outage, and each turn of the delivery loop writes another. The
+progress is a row of `flushes`, so a crash between two batches loses nothing. Until all have their times, no retry of
+the endpoint is sent, because the overdue ones without a new time would be sent in a burst. First attempts are not paced
+and are sent at once.
+"""
+
+from typing import Final
+
+from daemon.core.model import Delivery
+from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, listed, load_all, table, values
+from daemon.store.webhooks.deliveries import TOPIC
+
+RESUME_MAX: Final = 1_000
+"""Largest queue that is rescheduled at once when its endpoint is resumed; it blocks the writer for about 20 ms."""
+_WAITS: Final = "endpoint_id = :id AND next_attempt_at IS NOT NULL"
+RELEASE_BATCH: Final = 250
+"""Retries rescheduled in one transaction; this blocks the writer for about 10 ms."""
+
+
+def count(reader: Reader, endpoint_id: str) -> int:
+    """Count the deliveries that wait for an endpoint or are being sent to it."""
+    found = reader.value(f"SELECT COUNT(*) FROM deliveries WHERE {_WAITS}", {"id": endpoint_id})
+    return int(found)
+
+
+def queue_counts(reader: Reader) -> dict[str, int]:
+    """Return the number of pending, retrying and failed deliveries, and of open dead letters."""
+    counts = dict(
+        reader.all(
+            "SELECT status, COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL "
+            "GROUP BY status"
+        )
+    )
+    # Every failed delivery has a dead letter, and there are few of those.
+    failed = reader.value(
+        "SELECT COUNT(*) FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
+        "WHERE d.status = 'failed'"
+    )
+    dead = reader.value(
+        "SELECT COUNT(*) FROM dead_letters WHERE resolved_at IS NULL AND replayed_at IS NULL"
+    )
+    return {
+        "pending": int(counts.get("pending", 0)),
+        "retrying": int(counts.get("retrying", 0)),
+        "failed": int(failed),
+        "dead_letters": int(dead),
+    }
+
+
+def waiting_by_endpoint(reader: Reader) -> dict[str, int]:
+    """Return the number of waiting deliveries by endpoint."""
+    return dict(
+        reader.all(
+            "SELECT endpoint_id, COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL "
+            "GROUP BY endpoint_id"
+        )
+    )
+
+
+def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
+    """Make the oldest waiting delivery of an endpoint due now; return how many wait or are being sent.
+
+    The oldest one is the half-open probe. The others become due at `later`; `begin_release` brings them forward when the
+    probe succeeds. A retry that is brought forward is marked extra: its failure uses up no step of the schedule.
+    """
+    waiting = count(tx, endpoint_id)
+    free = f"{_WAITS} AND leased_until IS NULL"
+    oldest = f"(SELECT MIN(seq) FROM deliveries WHERE {free})"
+    # A longer queue is left as it is, so that no payment waits while 100,000 rows are written. Its deliveries wait
+    # behind a probe anyway: the one attempted least recently, as in any outage.
+    which = free if waiting <= RESUME_MAX else f"seq = {oldest}"
+    tx.run(
+        f"UPDATE deliveries SET next_attempt_at = CASE WHEN seq > {oldest} THEN :later "
+        "WHEN next_attempt_at > :now THEN :now ELSE next_attempt_at END, "
+        "extra = CASE WHEN status = 'retrying' AND next_attempt_at > :now THEN 1 ELSE extra END "
+        f"WHERE {which}",
+        {"id": endpoint_id, "now": now, "later": later},
+    )
+    tx.wake(TOPIC)
+    return waiting
+
+
+def mark_backlog(tx: Tx, endpoint_id: str) -> None:
+    """Mark all current deliveries of an endpoint as backlog (`Endpoint.backlog_seq`) when its outage or pause ends.
+
+    Backlog goes behind live deliveries.
+    """
+    tx.run(
+        "UPDATE endpoints SET backlog_seq = (SELECT COALESCE(MAX(seq), 0) FROM deliveries) WHERE id = :id",
+        {"id": endpoint_id},
+    )
+
+
+def begin_release(tx: Tx, endpoint_id: str, now: int) -> None:
+    """Make all waiting deliveries of an endpoint due now, oldest first.
+
+    Retries are spread at 5 a second. A retry that is brought forward is marked extra: its failure uses up no step of
+    the schedule. First attempts are not paced; most of them are due already and are not written.
+    """
+    params = {"id": endpoint_id, "now": now}
+    tx.run(
+        # Due at the time of creation, not now, so that they keep the order of creation.
+        "UPDATE deliveries SET next_attempt_at = CASE WHEN created_at < :now THEN created_at ELSE :now END "
+        "WHERE endpoint_id = :id AND bulk IN (0, 1) AND status = 'pending' AND next_attempt_at > :now "
+        "AND leased_until IS NULL",
+        params,
+    )
+    tx.run(
+        # Restarts a release that is in progress, so that all retries get new times.
+        "INSERT INTO flushes (endpoint_id, after_seq, next_at) VALUES (:id, 0, :now) "
+        "ON CONFLICT (endpoint_id) DO UPDATE SET after_seq = 0, next_at = :now",
+        params,
+    )
+    continue_release(tx, endpoint_id, now)
+    tx.wake(TOPIC)
+
+
+def continue_release(tx: Tx, endpoint_id: str, now: int) -> None:
+    """Reschedule the next batch of an endpoint's retries; do nothing if no release is in progress."""
+    state = tx.one(
+        "SELECT after_seq, next_at FROM flushes WHERE endpoint_id = :id", {"id": endpoint_id}
+    )
+    if state is None:
+        return
+    after, at = state
+    found = tx.all(
+        "SELECT seq FROM deliveries WHERE endpoint_id = :id AND status = 'retrying' AND seq > :after "
+        "AND leased_until IS NULL ORDER BY seq LIMIT :limit",
+        {"id": endpoint_id, "after": after, "limit": RELEASE_BATCH},
+    )
+    timed = [(seq, at + place * FLUSH_GAP_US) for place, (seq,) in enumerate(found)]
+    if timed:
+        tx.run(
+            "UPDATE deliveries SET next_attempt_at = v.column2, "
+            "extra = CASE WHEN next_attempt_at > ? THEN 1 ELSE extra END "
+            f"FROM (VALUES {table(timed)}) AS v WHERE deliveries.seq = v.column1",
+            [now, *values(timed)],
+        )
+    if len(found) < RELEASE_BATCH:
+        stop_release(tx, endpoint_id)
+    else:
+        tx.run(
+            "UPDATE flushes SET after_seq = :after, next_at = :at WHERE endpoint_id = :id",
+            {"id": endpoint_id, "after": timed[-1][0], "at": timed[-1][1] + FLUSH_GAP_US},
+        )
+
+
+def stop_release(tx: Tx, endpoint_id: str) -> None:
+    """Stop the release because the endpoint is down again: its deliveries wait for the success of a probe."""
+    tx.run("DELETE FROM flushes WHERE endpoint_id = :id", {"id": endpoint_id})
+
+
+def release_after_link_outage(tx: Tx, now: int) -> int:
+    """Make all deliveries due that waited for our own link; return the number of endpoints.
+
+    They are not backlog: every endpoint waited equally long, and live deliveries waited with them.
+    """
+    rows = tx.all("SELECT id FROM endpoints WHERE link_failures > 0")
+    for (endpoint_id,) in rows:
+        begin_release(tx, endpoint_id, now)
+    tx.run("UPDATE endpoints SET link_failures = 0 WHERE link_failures > 0")
+    tx.wake(TOPIC)
+    return len(rows)
+
+
+def fail_pending(tx: Tx, endpoint_id: str, now: int, limit: int) -> list[Delivery]:
+    """Fail up to `limit` pending deliveries of an endpoint, longest due first, and return them as they were.
+
+    Those that are being sent are included.
+    """
+    # The index has a range for each kind, and the ranges are merged in order, so a long queue is never sorted.
+    kinds = " UNION ALL ".join(
+        f"SELECT seq, next_attempt_at FROM deliveries WHERE {_WAITS} AND bulk = {bulk} AND status = '{status}'"
+        for bulk in (0, 1)
+        for status in ("pending", "retrying")
+    )
+    pending = load_all(
+        Delivery,
+        tx.all(
+            f"SELECT {columns(Delivery)} FROM deliveries "
+            f"WHERE seq IN (SELECT seq FROM ({kinds} ORDER BY next_attempt_at, seq LIMIT :limit)) ORDER BY next_attempt_at, seq",
+            {"id": endpoint_id, "limit": limit},
+        ),
+    )
+    if pending:
+        which = [one.seq for one in pending]
+        tx.run(
+            "UPDATE deliveries SET status = 'failed', failed_at = ?, next_attempt_at = NULL, "
+            f"leased_until = NULL, waiting = NULL, extra = 0 WHERE seq IN ({listed(which)})",
+            [now, *which],
+        )
+    return pending
+
+
+def deleted_with_pending(reader: Reader) -> list[str]:
+    """Return the deleted endpoints that still have pending deliveries because a crash interrupted the deletion."""
+    rows = reader.all(
+        "SELECT e.id FROM endpoints e WHERE e.deleted_at IS NOT NULL AND EXISTS "
+        "(SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id AND d.next_attempt_at IS NOT NULL)"
+    )
+    return [str(row[0]) for row in rows]

@@ -1,0 +1,111 @@
+"""The delivery log for the API and the commands: filtered pages of deliveries, one delivery, its attempts."""
+
+from dataclasses import dataclass
+
+from daemon.core.limits import MINUTE_US
+from daemon.core.model import Delivery, Endpoint
+from daemon.core.webhooks.delivery import Attempt
+from daemon.store.engine import Reader
+from daemon.store.rows import Conditions, columns, load, load_all, select_page
+from daemon.wire import DeliveryStatus, EventKind, Mode
+
+_DELIVERY_D = columns(Delivery, "d.")
+_WIDTH = len(_DELIVERY_D.split(", "))
+_BOTH = f"{_DELIVERY_D}, {columns(Endpoint, 'e.')}"
+_JOINED = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
+
+_ATTEMPT_US_MAX = 10 * MINUTE_US
+"""No attempt takes longer; limits how far back `last_failure` searches by start time."""
+
+Logged = tuple[Delivery, Endpoint]
+"""A delivery and its endpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFilter:
+    """The filters of the delivery log; None filters nothing.
+
+    Attributes:
+        mode: Of the endpoint; None is both.
+        implicit: Include deliveries to the transactions' own webhooks and to the default one.
+        since: First `created_at`.
+        until: End of `created_at`, excluded.
+    """
+
+    mode: Mode | None = None
+    endpoint_id: str | None = None
+    status: DeliveryStatus | None = None
+    implicit: bool = False
+    event: EventKind | None = None
+    transaction_id: str | None = None
+    webhook_id: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def listed(
+    reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int
+) -> tuple[list[Logged], int]:
+    """Return one page of the delivery log, newest first, and the total number of entries."""
+    conditions = Conditions()
+    if not wanted.implicit:
+        conditions.always("e.kind = 'endpoint'")
+    conditions.by("e.mode = :mode", mode=wanted.mode)
+    conditions.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
+    conditions.by("d.status = :status", status=wanted.status)
+    conditions.by("d.event = :event", event=wanted.event)
+    conditions.by("d.transaction_id = :transaction_id", transaction_id=wanted.transaction_id)
+    conditions.by("d.webhook_id = :webhook_id", webhook_id=wanted.webhook_id)
+    conditions.by("d.created_at >= :since", since=wanted.since)
+    conditions.by("d.created_at < :until", until=wanted.until)
+    rows, total = select_page(
+        reader,
+        conditions,
+        columns=_BOTH,
+        source=_JOINED,
+        order="d.seq DESC",
+        limit=limit,
+        offset=offset,
+    )
+    return [(load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:])) for row in rows], total
+
+
+def one(reader: Reader, delivery_id: str) -> Logged | None:
+    """Return one delivery of any endpoint, also of a deleted or implicit one."""
+    row = reader.one(f"SELECT {_BOTH} FROM {_JOINED} WHERE d.id = :id", {"id": delivery_id})
+    return None if row is None else (load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:]))
+
+
+def attempts(
+    reader: Reader, delivery_id: str, *, limit: int, offset: int
+) -> tuple[list[Attempt], int]:
+    """Return one page of a delivery's attempts, of all its runs, oldest first, and their total number."""
+    conditions = Conditions()
+    conditions.by("delivery_id = :id", id=delivery_id)
+    rows, total = select_page(
+        reader,
+        conditions,
+        columns=columns(Attempt),
+        source="attempts",
+        order="seq",
+        limit=limit,
+        offset=offset,
+    )
+    return load_all(Attempt, rows), total
+
+
+def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:
+    """Return the last failed attempt of an endpoint; None if there was none or it was pruned."""
+    if endpoint.last_failure_at is None:
+        return None
+    row = reader.one(
+        f"SELECT {columns(Attempt, 'a.')} FROM attempts a JOIN deliveries d ON d.id = a.delivery_id "
+        "WHERE a.started_at BETWEEN :since AND :at AND a.finished_at = :at AND d.endpoint_id = :id "
+        "AND a.error_code IS NOT NULL ORDER BY a.started_at DESC, a.seq DESC LIMIT 1",
+        {
+            "id": endpoint.id,
+            "at": endpoint.last_failure_at,
+            "since": endpoint.last_failure_at - _ATTEMPT_US_MAX,
+        },
+    )
+    return None if row is None else load(Attempt, row)

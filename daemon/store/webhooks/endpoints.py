@@ -1,0 +1,96 @@
+"""The shop's webhook endpoints. Implicit ones, made by transactions, are in the same table but not listed here."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from daemon.core.model import Endpoint
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.wire import EventKind, Mode
+
+TOPIC = "endpoints"
+"""Woken by every commit that changed or paused an endpoint."""
+
+_ENDPOINT = columns(Endpoint)
+_INSERTION = insertion("endpoints", Endpoint, "link_failures", "backlog_seq")
+
+
+def add(tx: Tx, endpoint: dict[str, Any]) -> Endpoint:
+    """Store a new endpoint; `endpoint` has every column but `seq`, `link_failures` and `backlog_seq`."""
+    row = tx.one(f"{_INSERTION} RETURNING {_ENDPOINT}", endpoint)
+    assert row is not None
+    return load(Endpoint, row)
+
+
+def get(reader: Reader, endpoint_id: str, mode: Mode | None = None) -> Endpoint | None:
+    """Return one of the shop's own endpoints that was not deleted; with `mode`, only of that mode."""
+    return load_optional(
+        Endpoint,
+        reader.one(
+            f"SELECT {_ENDPOINT} FROM endpoints WHERE id = :id AND kind = 'endpoint' "
+            "AND deleted_at IS NULL AND (:mode IS NULL OR mode = :mode)",
+            {"id": endpoint_id, "mode": mode},
+        ),
+    )
+
+
+def in_use(reader: Reader, mode: Mode | None = None) -> list[Endpoint]:
+    """Return the shop's own endpoints that were not deleted, oldest first; with `mode`, only of that mode."""
+    of_mode = "" if mode is None else "AND mode = :mode "
+    return load_all(
+        Endpoint,
+        reader.all(
+            f"SELECT {_ENDPOINT} FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL "
+            f"{of_mode}ORDER BY seq",
+            {"mode": mode},
+        ),
+    )
+
+
+def pause_scheme(tx: Tx, scheme: str) -> int:
+    """Pause every endpoint with this URL scheme: at start its receivers are not connected."""
+    return tx.run(
+        "UPDATE endpoints SET is_active = 0 WHERE is_active = 1 AND deleted_at IS NULL "
+        "AND kind = 'endpoint' AND url LIKE :like",
+        {"like": f"{scheme}%"},
+    )
+
+
+def at_decision(reader: Reader, endpoint_id: str, *, catch_all: bool) -> Endpoint:
+    """Return the endpoint of an earlier routing decision, deleted or not, with its settings at that time."""
+    row = reader.one(f"SELECT {_ENDPOINT} FROM endpoints WHERE id = :id", {"id": endpoint_id})
+    assert row is not None, "endpoints are never removed"
+    # Only endpoints that subscribed to payments take part in a decision.
+    kept = replace(load(Endpoint, row), catch_all=catch_all)
+    return replace(kept, events=json.dumps([EventKind.FORWARDED]))
+
+
+def count(reader: Reader) -> int:
+    """Return the number of the shop's own endpoints in both modes."""
+    return int(
+        reader.value(
+            "SELECT COUNT(*) FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL"
+        )
+    )
+
+
+def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
+    """Change columns of an existing endpoint and return it."""
+    tx.wake(TOPIC)
+    row = tx.one(
+        f"UPDATE endpoints SET {', '.join(f'{name} = :{name}' for name in changes)} "
+        f"WHERE id = :id RETURNING {_ENDPOINT}",
+        {**changes, "id": endpoint_id},
+    )
+    assert row is not None
+    return load(Endpoint, row)
+
+
+def current_state(reader: Reader, endpoint_id: str) -> tuple[bool, bool]:
+    """Return the current (is_active, deleted) of any endpoint, implicit ones too."""
+    row = reader.one(
+        "SELECT is_active, deleted_at IS NOT NULL FROM endpoints WHERE id = :id",
+        {"id": endpoint_id},
+    )
+    return (False, True) if row is None else (bool(row[0]), bool(row[1]))

@@ -1,0 +1,220 @@
+"""Lease the deliveries that are sent next: one round over all queues, in one transaction (decisions.md section 7)."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from daemon.core.limits import LEASE_US
+from daemon.core.model import Delivery
+from daemon.core.webhooks.fair_queue import (
+    WORKERS_PER_PROBE,
+    QueueKey,
+    mark_served,
+    probe_at,
+    queues_at_limit,
+)
+from daemon.store.engine import Tx
+from daemon.store.webhooks import backlog, delivery_queue, secrets
+from daemon.store.webhooks.attempts import Leased
+from daemon.store.webhooks.delivery_queue import Queue, Wanted
+from daemon.store.webhooks.secrets import owner_of
+
+IsSuspended = Callable[[str], bool]
+"""Returns whether sending to an address is suspended because our own link is down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The deliveries to send now, and when to look again.
+
+    Attributes:
+        leased: The leased deliveries, the oldest of each endpoint first.
+        places: The endpoint and kind (live or bulk) of each attempt that may begin. Where prefetch leases more than one
+            for an attempt, any free worker of the same endpoint and kind takes the next.
+        next_at: When the next delivery is due that may be sent, in microseconds; now while retries are still being
+            rescheduled; None if none waits, or `limit` was reached.
+    """
+
+    leased: tuple[Leased, ...]
+    places: tuple[QueueKey, ...]
+    next_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """How many deliveries of an endpoint are leased at once (prefetch).
+
+    Attributes:
+        pace: For a new attempt, by endpoint; one where it is not named.
+        more: For running attempts that will soon have no leased delivery left.
+    """
+
+    pace: Mapping[str, int] = field(default_factory=dict)
+    more: Mapping[QueueKey, int] = field(default_factory=dict)
+
+
+NOTHING_DUE: Final = Due((), (), None)
+NO_PREFETCH: Final = Prefetch()
+"""No prefetch: each attempt leases one delivery."""
+
+
+@dataclass(slots=True)
+class LeaseRound:
+    """One round of leasing, inside its database transaction."""
+
+    now: int
+    limit: int
+    per_endpoint: int
+    workers: int
+    running: Counter[QueueKey]
+    held: IsSuspended
+    ahead: Prefetch
+    backlog: int = 0
+    served: dict[QueueKey, int] = field(default_factory=dict)
+    found: list[Delivery] = field(default_factory=list)
+    places: list[QueueKey] = field(default_factory=list)
+
+    def lease(self, tx: Tx) -> Due:
+        """Lease the probes that are due, then all other deliveries."""
+        waiting = delivery_queue.queues(tx, self.now)
+        flushing = next((queue for queue in waiting if queue.flushing), None)
+        if flushing is not None:
+            if flushing.is_out:
+                backlog.stop_release(tx, flushing.endpoint_id)
+            else:
+                backlog.continue_release(tx, flushing.endpoint_id, self.now)
+        probe_next = self._probes(tx, [queue for queue in waiting if queue.is_out])
+        ready = {
+            (queue.endpoint_id, queue.bulk): queue
+            for queue in waiting
+            if queue.bulk is not None and not queue.is_out and not self.held(queue.url)
+        }
+        more = [key for key in self.ahead.more if key in ready and self._is_due(ready[key])]
+        if more:
+            self._take_due(tx, {key: self.ahead.more[key] for key in more})
+            self._refresh(tx, ready, more)
+        next_at = self._lease_rest(tx, ready)
+        times = [at for at in (probe_next, next_at) if at is not None]
+        if flushing is not None:
+            times.append(self.now)
+        full_up = len(self.places) >= self.limit and flushing is None
+        return Due(
+            tuple(self._begun(tx)),
+            tuple(self.places),
+            None if full_up else min(times, default=None),
+        )
+
+    def _probes(self, tx: Tx, out: list[Queue]) -> int | None:
+        times: list[int] = []
+        tried = {endpoint_id for (endpoint_id, _), count in self.running.items() if count}
+        first: dict[str, Queue] = {}
+        for queue in out:
+            known = first.setdefault(queue.endpoint_id, queue)
+            if queue.next_at is not None and (known.next_at or queue.next_at) > queue.next_at:
+                first[queue.endpoint_id] = queue
+        room = max(1, self.workers // WORKERS_PER_PROBE) - sum(
+            endpoint_id in tried for endpoint_id in first
+        )
+        for queue in sorted(
+            first.values(), key=lambda one: (one.last_failure_at or 0, one.endpoint_seq)
+        ):
+            if queue.endpoint_id in tried or queue.next_at is None:
+                continue  # the end of its attempt starts another round
+            at = max(
+                queue.next_at,
+                probe_at(
+                    queue.failures,
+                    queue.link_failures,
+                    queue.last_failure_at,
+                    queue.updated_at,
+                    self.now,
+                ),
+            )
+            if at > self.now:
+                times.append(at)
+            elif len(self.places) < min(room, self.limit) and not self.held(queue.url):
+                found = delivery_queue.lease_probe(
+                    tx, queue.endpoint_id, now=self.now, until=self.now + LEASE_US
+                )
+                if found is not None:
+                    self.found.append(found)
+                    self._add_attempt((queue.endpoint_id, found.bulk))
+        return min(times, default=None)
+
+    def _lease_rest(self, tx: Tx, ready: dict[QueueKey, Queue]) -> int | None:
+        while len(self.places) < self.limit:
+            # One attempt at a time, so that a long queue of one endpoint cannot take the others' turns.
+            exhausted = queues_at_limit(
+                self.running,
+                backlog=self.backlog,
+                per_endpoint=self.per_endpoint,
+                workers=self.workers,
+            )
+            first = min(
+                (
+                    queue
+                    for (endpoint_id, bulk), queue in ready.items()
+                    if endpoint_id not in exhausted.endpoints
+                    and not (queue.is_behind and exhausted.behind)
+                    and not (bulk and endpoint_id in exhausted.bulk)
+                ),
+                key=self._order,
+                default=None,
+            )
+            if first is None:
+                return None
+            if not self._is_due(first):
+                return first.next_at
+            key = first.endpoint_id, bool(first.bulk)
+            self._take_due(tx, {key: self.ahead.pace.get(first.endpoint_id, 1)})
+            self._add_attempt(key)
+            self.backlog += first.is_behind and not first.bulk
+            self._refresh(tx, ready, [key])
+        return None
+
+    def _order(self, queue: Queue) -> tuple[int, int, int, int]:
+        """Return the sort key: due live deliveries, then due backlog and bulk, each least recently served first.
+
+        Without this round-robin a long queue, which has the oldest deliveries for hours, would regain each slot at once.
+        """
+        if not self._is_due(queue):
+            return (2, 0, *queue.place)
+        served = self.served.get((queue.endpoint_id, bool(queue.bulk)), 0)
+        return (int(queue.is_behind), served, *queue.place)
+
+    def _is_due(self, queue: Queue) -> bool:
+        return queue.next_at is not None and queue.next_at <= self.now
+
+    def _refresh(self, tx: Tx, ready: dict[QueueKey, Queue], keys: Collection[QueueKey]) -> None:
+        """Read the first deliveries of these queues again after some were leased."""
+        for key in keys:
+            del ready[key]
+        endpoint_id = next(iter(keys))[0] if len(keys) == 1 else None
+        for queue in delivery_queue.queues(tx, self.now, endpoint_id):
+            if (queue.endpoint_id, queue.bulk) in keys:
+                ready[queue.endpoint_id, bool(queue.bulk)] = queue
+
+    def _take_due(self, tx: Tx, counts: Mapping[QueueKey, int]) -> None:
+        wanted = [Wanted(endpoint_id, bulk, count) for (endpoint_id, bulk), count in counts.items()]
+        self.found += delivery_queue.lease_due(tx, wanted, now=self.now, until=self.now + LEASE_US)
+
+    def _add_attempt(self, key: QueueKey) -> None:
+        self.places.append(key)
+        self.running[key] += 1
+        mark_served(self.served, key)
+
+    def _begun(self, tx: Tx) -> list[Leased]:
+        """Record the start of each leased delivery's attempt, and add its signing secrets."""
+        numbers = delivery_queue.begin(tx, self.found, self.now)
+        known = {
+            endpoint.id: (
+                endpoint,
+                tuple(secrets.valid_at(tx, owner_of(endpoint), self.now)),
+            )
+            for endpoint in delivery_queue.endpoints(tx, {one.endpoint_id for one in self.found})
+        }
+        return [
+            Leased(delivery, known[delivery.endpoint_id][0], number, known[delivery.endpoint_id][1])
+            for delivery, number in zip(self.found, numbers, strict=True)
+        ]

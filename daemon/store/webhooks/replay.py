@@ -1,0 +1,166 @@
+"""The payments of a time window from the view of one endpoint, in payment order, for a replay."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from daemon.core.model import Delivery, Endpoint, Payment, Transaction
+from daemon.core.webhooks import routing
+from daemon.core.webhooks.replay import ReplayDecision, decide_replay
+from daemon.core.webhooks.rule_fields import PaymentFacts
+from daemon.store.engine import Reader
+from daemon.store.lines import payment_methods
+from daemon.store.rows import columns, load, load_optional, table, values
+from daemon.store.webhooks import routing as store_routing
+from daemon.wire import EventKind
+
+BATCH = 500
+"""Rows per query, so that a long window is never in memory as a whole."""
+
+_PAYMENT_P = columns(Payment, "p.")
+_TRANSACTION_T = columns(Transaction, "t.")
+_TO_TRANSACTION = len(_PAYMENT_P.split(", "))
+_TO_DELIVERY = _TO_TRANSACTION + len(_TRANSACTION_T.split(", "))
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The payments to go through.
+
+    Attributes:
+        endpoint: The receiver; only payments of its mode count.
+        since: First storage or network time, in microseconds.
+        until: End time, excluded.
+        after: Only payments that come after this one in payment order.
+    """
+
+    endpoint: Endpoint
+    since: int
+    until: int
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A verified payment of the window.
+
+    Attributes:
+        delivery: The endpoint's delivery of it; None if there is none.
+        elsewhere: Another endpoint, deleted or not, has received it.
+    """
+
+    payment: Payment
+    transaction: Transaction
+    delivery: Delivery | None
+    elsewhere: bool
+
+
+_WINDOW = (
+    "FROM payments p JOIN transactions t ON t.payment_id = p.id "
+    "LEFT JOIN deliveries d ON d.endpoint_id = :endpoint AND d.event = :event "
+    "AND d.subject = p.id AND d.revision = 0 "
+)
+
+
+def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
+    """Return (seq, delivered to this endpoint) of the next verified payments of a window, without rejected ones."""
+    return [
+        (seq, bool(had))
+        for seq, had in reader.all(
+            f"SELECT p.seq, d.delivered_at IS NOT NULL {_WINDOW}"
+            "WHERE p.seq IN (SELECT seq FROM payments WHERE mode = :mode AND stored_at >= :since "
+            "AND stored_at < :until UNION SELECT seq FROM payments WHERE mode = :mode "
+            "AND telco_at >= :since AND telco_at < :until) "
+            "AND p.seq > :after AND t.rejected = 0 ORDER BY p.seq LIMIT :limit",
+            {
+                "endpoint": window.endpoint.id,
+                "event": EventKind.FORWARDED,
+                "mode": window.endpoint.mode,
+                "since": window.since,
+                "until": window.until,
+                "after": after,
+                "limit": BATCH,
+            },
+        )
+    ]
+
+
+def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict[int, Candidate]:
+    """Return complete payments by seq."""
+    if not seqs:
+        return {}
+    rows = reader.all(
+        f"SELECT {_PAYMENT_P}, {_TRANSACTION_T}, {columns(Delivery, 'd.')}, "
+        "EXISTS (SELECT 1 FROM deliveries o WHERE o.transaction_id IN (t.id, t.supersedes) "
+        "AND o.endpoint_id <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
+        # Literals instead of named parameters, because SQLite looks up each name among all earlier ones; they are ours.
+        f"{_WINDOW}WHERE p.seq IN ({', '.join(map(str, seqs))}) AND t.rejected = 0",
+        {"endpoint": endpoint.id, "event": EventKind.FORWARDED},
+    )
+    return {
+        row[0]: Candidate(
+            load(Payment, row[:_TO_TRANSACTION]),
+            load(Transaction, row[_TO_TRANSACTION:_TO_DELIVERY]),
+            load_optional(Delivery, None if row[_TO_DELIVERY] is None else row[_TO_DELIVERY:-1]),
+            bool(row[-1]),
+        )
+        for row in rows
+    }
+
+
+def no_longer_sendable(reader: Reader, found: Sequence[Candidate]) -> dict[str, ReplayDecision]:
+    """Return the payments that were to be sent when first read but are not now, by id, with the reason.
+
+    A payment that moved from its holder to a transaction meanwhile was forwarded with that transaction.
+    """
+    if not found:
+        return {}
+    pairs = [(one.payment.id, one.transaction.id) for one in found]
+    rows = reader.all(
+        f"WITH looked_at (payment_id, transaction_id) AS (VALUES {table(pairs)}) "
+        "SELECT l.payment_id, t.id FROM looked_at l LEFT JOIN payments p ON p.id = l.payment_id "
+        "LEFT JOIN transactions t ON t.id = l.transaction_id AND t.payment_id = p.id "
+        "WHERE t.id IS NULL OR p.reversed_at IS NOT NULL",
+        values(pairs),
+    )
+    return {
+        payment_id: ReplayDecision.IN_FLIGHT if still_verified is None else ReplayDecision.REVERSED
+        for payment_id, still_verified in rows
+    }
+
+
+def fates(
+    reader: Reader, window: Window, *, include_failed: bool, include_historical: bool
+) -> Iterator[tuple[int, Candidate | None, ReplayDecision]]:
+    """Go through a window, oldest first, and yield (seq, payment, its fate in a replay) by the current rules.
+
+    Payments that the endpoint has received already, usually most of a repeated window, are yielded without a candidate.
+    """
+    receivers = store_routing.receivers(reader, window.endpoint.mode)
+    methods = {method.id: method for method in payment_methods.ever(reader)}
+    after = window.after
+    while True:
+        found = _scan(reader, window, after)
+        whole = _candidates(reader, window.endpoint, [seq for seq, had in found if not had])
+        for seq, _had in found:
+            candidate = whole.get(seq)
+            if candidate is None:
+                yield seq, None, ReplayDecision.DELIVERED
+                continue
+            payment, method_id = candidate.payment, candidate.payment.payment_method_id
+            facts = PaymentFacts(
+                candidate.transaction,
+                payment,
+                None if method_id is None else methods.get(method_id),
+            )
+            claims = routing.claims(receivers, facts, placed=payment.placed)
+            decided = decide_replay(
+                payment,
+                candidate.delivery,
+                claimed=any(claim.endpoint.id == window.endpoint.id for claim in claims),
+                include_failed=include_failed,
+                include_historical=include_historical,
+            )
+            yield seq, candidate, decided
+        if len(found) < BATCH:
+            return
+        after = found[-1][0]

@@ -1,0 +1,157 @@
+"""The receivers of payments, routing decisions, and the rules of endpoints.
+
+Rules are kept in versions: changed and deleted ones stay, because earlier decisions refer to them.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from daemon.core.model import Payment, PaymentMethod, Rule, Transaction
+from daemon.core.webhooks.routing import Decision, Receiver, Routed, read_decision, route
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.store.webhooks import endpoints
+from daemon.wire import EventKind, Mode
+
+_RULE = columns(Rule)
+
+
+def receivers(reader: Reader, mode: Mode) -> list[Receiver]:
+    """Return the endpoints of a mode with their current rules."""
+    by_endpoint = _rules_of_mode(reader, mode)
+    return [
+        Receiver(endpoint, tuple(by_endpoint.get(endpoint.id, ())))
+        for endpoint in endpoints.in_use(reader, mode)
+    ]
+
+
+def _rules_of_mode(reader: Reader, mode: Mode) -> dict[str, list[Rule]]:
+    """Return the rules of every endpoint of a mode, by endpoint, in their order."""
+    found: dict[str, list[Rule]] = {}
+    # CROSS JOIN starts with the endpoints: a shop has a few in use, and may have many rules.
+    rows = reader.all(
+        f"SELECT {columns(Rule, 'r.')} FROM endpoints e CROSS JOIN rules r "
+        "WHERE e.kind = 'endpoint' AND e.deleted_at IS NULL AND e.mode = :mode "
+        "AND r.endpoint_id = e.id AND r.replaced_at IS NULL ORDER BY e.seq, r.position, r.seq",
+        {"mode": mode},
+    )
+    for rule in map(_loaded, rows):
+        found.setdefault(rule.endpoint_id, []).append(rule)
+    return found
+
+
+@lru_cache(maxsize=2048)
+def _loaded(row: tuple[Any, ...]) -> Rule:
+    """Make a rule from its row. Cached, because every payment reads the same rules, and a shop may have a thousand."""
+    return load(Rule, row)
+
+
+def method_of(reader: Reader, payment: Payment) -> PaymentMethod | None:
+    """Return the number that received a payment, even if deleted since; None if the payment is unplaced."""
+    if payment.payment_method_id is None:
+        return None
+    return load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {columns(PaymentMethod)} FROM payment_methods WHERE id = :id",
+            {"id": payment.payment_method_id},
+        ),
+    )
+
+
+def decide(tx: Tx, transaction: Transaction, payment: Payment, now: int) -> Routed:
+    """Decide which endpoints get a payment, and store the decision."""
+    routed = route(receivers(tx, payment.mode), transaction, payment, method_of(tx, payment))
+    tx.run(
+        "INSERT INTO routings (payment_seq, transaction_id, mode, decided_at, claims, decision) "
+        "VALUES (:payment, :transaction, :mode, :now, :claims, :decision)",
+        {
+            "payment": payment.seq,
+            "transaction": transaction.id,
+            "mode": payment.mode,
+            "now": now,
+            "claims": len(routed.claims),
+            "decision": routed.decision.write(),
+        },
+    )
+    return routed
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A stored decision; `transaction_id` is the transaction that the payment paid then."""
+
+    transaction_id: str
+    decided_at: int
+    decision: Decision
+
+
+def stored_decisions(reader: Reader, payment: Payment) -> list[StoredDecision]:
+    """Return the decisions about a payment, oldest first."""
+    rows = reader.all(
+        "SELECT transaction_id, decided_at, decision FROM routings WHERE payment_seq = :seq ORDER BY seq",
+        {"seq": payment.seq},
+    )
+    return [StoredDecision(row[0], row[1], read_decision(row[2])) for row in rows]
+
+
+def count_unclaimed(reader: Reader, mode: Mode, since: int) -> int:
+    """Return the number of payments that no endpoint claimed when they came, or was sent since."""
+    return int(
+        reader.value(
+            "SELECT COUNT(DISTINCT r.payment_seq) FROM routings r JOIN payments p ON p.seq = r.payment_seq "
+            "JOIN transactions t ON t.payment_id = p.id "
+            "WHERE r.mode = :mode AND r.claims = 0 AND r.decided_at >= :since AND NOT EXISTS "
+            "(SELECT 1 FROM deliveries d WHERE d.transaction_id IN (t.id, t.supersedes) AND d.event = :event)",
+            {"mode": mode, "since": since, "event": EventKind.FORWARDED},
+        )
+    )
+
+
+def get_rule(reader: Reader, endpoint_id: str, rule_id: str) -> Rule | None:
+    """Return the current version of one rule of an endpoint."""
+    return load_optional(
+        Rule,
+        reader.one(
+            f"SELECT {_RULE} FROM rules WHERE id = :id AND endpoint_id = :endpoint AND replaced_at IS NULL",
+            {"id": rule_id, "endpoint": endpoint_id},
+        ),
+    )
+
+
+def rules_of_endpoint(reader: Reader, endpoint_id: str) -> list[Rule]:
+    """Return the current rules of an endpoint, in their order."""
+    return load_all(
+        Rule,
+        reader.all(
+            f"SELECT {_RULE} FROM rules WHERE endpoint_id = :endpoint AND replaced_at IS NULL "
+            "ORDER BY position, seq",
+            {"endpoint": endpoint_id},
+        ),
+    )
+
+
+def rule_versions(reader: Reader, seqs: set[int]) -> dict[int, Rule]:
+    """Return versions of rules, current or not."""
+    found = {}
+    for seq in seqs:
+        row = reader.one(f"SELECT {_RULE} FROM rules WHERE seq = :seq", {"seq": seq})
+        if row is not None:
+            found[seq] = load(Rule, row)
+    return found
+
+
+def add_rule(tx: Tx, rule: dict[str, Any]) -> Rule:
+    """Store a version of a rule; `rule` has every column but `seq`."""
+    row = tx.one(f"{insertion('rules', Rule)} RETURNING {_RULE}", rule)
+    assert row is not None
+    return load(Rule, row)
+
+
+def end_rule(tx: Tx, rule_id: str, now: int) -> None:
+    """End the current version of a rule; without another version the rule is deleted."""
+    tx.run(
+        "UPDATE rules SET replaced_at = :now WHERE id = :id AND replaced_at IS NULL",
+        {"id": rule_id, "now": now},
+    )

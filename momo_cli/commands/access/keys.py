@@ -1,0 +1,265 @@
+"""The commands about API keys."""
+
+from typing import Annotated, Final
+
+from typer import Argument, Option
+
+from daemon.wire import Path, Scope
+from momo_cli import exit_codes
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.files import secret_file
+from momo_cli.inputs.ids import KEYS, id_of
+from momo_cli.inputs.typed_values import only_given
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields, with_status
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, clock
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import clean, warnings_of
+from momo_cli.times import duration_s
+
+_STATES: Final = {
+    "active": Cell("✓ active", "green"),
+    "expired": Cell("✗ expired", "yellow"),
+    "revoked": Cell("✗ revoked", "red"),
+}
+_ALL_SCOPES: Final = {str(scope) for scope in Scope} - {Scope.KEYS_MANAGE}
+_FIELDS: Final = fields(
+    "id name hint mode kind state scopes created_at expires_at last_used_at revoked_at",
+    "last_used_from",
+)
+_LIST_VIEW: Final = View(
+    fields=_FIELDS,
+    heads=(
+        Head("KEY", lambda row, _: clean(row.get("hint"))),
+        Head("NAME", lambda row, _: clean(row.get("name"))),
+        Head("STATE", lambda row, _: _state(row)),
+        Head("MAY", lambda row, _: _may(row)),
+        Head("LAST USED", lambda row, t: ago(row.get("last_used_at"), t) or "never"),
+        Head("FROM", lambda row, _: clean(row.get("last_used_from")) or "—"),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+_NEW_VIEW: Final = View(fields=(*_FIELDS, *fields("key")))
+_DAY_S: Final = 86_400
+_HOUR_S: Final = 3600
+
+_Key = Annotated[str, Argument(metavar="ID", help="The key: its id or name.")]
+_KeyFile = Annotated[
+    str | None, Option(metavar="FILE", help="Write the key to this file, not to the output.")
+]
+
+
+@command("keys create", view=_NEW_VIEW)
+def create(
+    client: Client,
+    terminal: Terminal,
+    name: Annotated[str, Option(help="A name for the list, such as its program.")],
+    scope: Annotated[
+        list[str] | None, Option(metavar="SCOPE", help="A permission of the key; repeat for each.")
+    ] = None,
+    test: Annotated[bool, Option("--test", help="A key of the sandbox.")] = False,
+    publishable: Annotated[
+        bool, Option("--publishable", help="For a web page: it may only create transactions.")
+    ] = False,
+    expires: Annotated[
+        str | None, Option(metavar="DAYS", help="Days until it ends by itself, such as 90d.")
+    ] = None,
+    key_file: _KeyFile = None,
+) -> Answer:
+    """Create an API key.
+
+    The key is shown only now. Without --scope it has all permissions that a key can have. With --key-file the key goes
+    into that file (which must not exist yet; mode 0600) and is null in the output.
+
+    Examples:
+        momo keys create --name "web shop" --scope transactions:write --scope transactions:read
+        momo keys create --name till --test --expires 90d
+        momo keys create --name "shop page" --publishable --key-file shop.key --quiet
+    """
+    given = {
+        "name": name,
+        "scopes": scope or None,
+        "mode": "test" if test else None,
+        "kind": "publishable" if publishable else None,
+        "expires_in_days": None if expires is None else _days(expires),
+    }
+    with secret_file(key_file, "--key-file") as keep:
+        reply = client.call("POST", Path.KEYS, body=only_given(given))
+        keep(str(reply.body.get("key")))
+    return _made(reply, terminal, key_file)
+
+
+def _days(expires: str) -> int:
+    days, rest = divmod(duration_s(expires, "--expires"), _DAY_S)
+    if rest or days < 1:
+        raise usage("--expires: whole days, such as 90d")
+    return int(days)
+
+
+@command("keys list", view=_LIST_VIEW)
+def list_(client: Client) -> Answer:
+    """List the API keys.
+
+    The newest come first. The list shows the permissions of each key and its last use. momo does not store the keys
+    themselves.
+
+    Examples:
+        momo keys list
+        momo keys list --fields id,hint,state,last_used_at
+    """
+    reply = client.get(Path.KEYS)
+    rows = reply.data or []
+    return Answer(
+        reply.text,
+        rows,
+        empty="No API keys yet.",
+        next=[] if rows else ["momo keys create --name NAME"],
+    )
+
+
+@command("keys show", view=View(fields=_FIELDS))
+def show(client: Client, terminal: Terminal, key: _Key) -> Answer:
+    """Show one API key.
+
+    It shows the permissions, the end and the last use of the key.
+
+    Examples:
+        momo keys show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+    """
+    reply = client.get(path_of(Path.KEY, id=id_of(client, KEYS, key)))
+    return Answer(reply.text, [reply.data], lines=_lines(reply.data, terminal))
+
+
+@command("keys rotate", view=_NEW_VIEW)
+def rotate(
+    client: Client,
+    terminal: Terminal,
+    key: Annotated[str, Argument(metavar="ID", help="The old key: its id or name.")],
+    overlap: Annotated[
+        str, Option(metavar="TIME", help="How long the old key stays valid; whole hours.")
+    ] = "24h",
+    key_file: _KeyFile = None,
+) -> Answer:
+    """Replace an API key by a new one.
+
+    The new key has the same permissions. Both keys work until the overlap is over; change your programs during that
+    time. Then the old key ends. --overlap 0 ends it at once, and asks first.
+
+    The new key is shown only now. With --key-file it goes into that file (which must not exist yet; mode 0600) and is
+    null in the output.
+
+    Examples:
+        momo keys rotate 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+        momo keys rotate 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --overlap 48h --key-file shop.key
+        momo keys rotate 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --overlap 0 --yes
+    """
+    whole, rest = divmod(duration_s(overlap, "--overlap"), _HOUR_S)
+    if rest:
+        raise usage("--overlap: whole hours, such as 24h; 0 ends the old key at once")
+    hours = int(whole)
+    key = id_of(client, KEYS, key)
+    asked = "Programs with the old key will be refused from now on. Continue?"
+    if not hours and not terminal.confirm(asked):
+        return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+    with secret_file(key_file, "--key-file") as keep:
+        path = path_of(Path.KEY_ROTATE, id=key)
+        reply = client.post_once(path, {"overlap_hours": hours})
+        keep(str(reply.body.get("key")))
+    previous = reply.body.get("previous") or {}
+    ends = clock(previous.get("expires_at"), terminal) if hours else "now"
+    return _made(reply, terminal, key_file, f"  old  {clean(previous.get('hint'))} ends {ends}")
+
+
+@command("keys revoke", view=View(fields=(*_FIELDS, *fields("status"))))
+def revoke(client: Client, terminal: Terminal, key: _Key) -> Answer:
+    """End an API key at once.
+
+    Programs with this key are refused from the next call on. Exit 10: not confirmed.
+
+    Examples:
+        momo keys revoke 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+        momo keys revoke 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
+    """
+    path = path_of(Path.KEY, id=id_of(client, KEYS, key))
+    seen = client.get(path)
+    if seen.data.get("state") == "revoked":
+        return _ended(seen, f"{clean(seen.data.get('hint'))} was ended already.", "already_revoked")
+    if not terminal.flags.yes:
+        for line in _lines(seen.data, terminal):
+            terminal.complain(line)
+        if not terminal.confirm("End this key for good?"):
+            return Answer(
+                seen.text,
+                [seen.data],
+                lines=["Nothing was changed."],
+                exit_code=exit_codes.CANCELLED,
+            )
+    reply = client.call("DELETE", path)
+    said = f"{terminal.tick} Ended {clean(reply.data.get('hint'))}"
+    return _ended(reply, said, "revoked")
+
+
+def _ended(reply: Reply, said: str, status: str) -> Answer:
+    return Answer(
+        with_status(reply.body, status),
+        [{**reply.data, "status": status}],
+        lines=[said],
+        next=["momo keys create --name NAME"],
+    )
+
+
+def _made(reply: Reply, terminal: Terminal, key_file: str | None, *old: str) -> Answer:
+    """Return the answer with a new key below which the lines `old` stand; without the key if it is in a file."""
+    row = {**reply.data, "key": None if key_file else reply.body.get("key")}
+    shown = terminal.style(clean(row["key"]), "bold") if row["key"] else f"in {key_file}"
+    return Answer(
+        dumps({**reply.body, "key": None}) if key_file else reply.text,
+        [row],
+        lines=[
+            f"{terminal.tick} Created a {row['mode']} key: {_may(row)}",
+            f"  key  {shown}",
+            f"  id   {clean(row['id'])}",
+            *old,
+        ],
+        notes=[
+            *warnings_of(reply.body),
+            *(["Keep the key now: it is not shown again."] if row["key"] else []),
+        ],
+        next=["momo keys list"],
+    )
+
+
+def _state(row: Row) -> Cell:
+    """Return the cell with the state of a key."""
+    return _STATES.get(str(row.get("state")), Cell(clean(row.get("state"))))
+
+
+def _may(row: Row) -> str:
+    """Return the permissions of a key, in one cell."""
+    scopes = set(row.get("scopes") or ())
+    if scopes == _ALL_SCOPES:
+        return "all permissions"
+    return clean(", ".join(sorted(map(str, scopes))))
+
+
+def _last_use(row: Row, terminal: Terminal) -> str:
+    """Return when a key was last used, and from which address."""
+    when, origin = ago(row.get("last_used_at"), terminal), clean(row.get("last_used_from"))
+    return " from ".join(part for part in (when, origin) if part) or "never"
+
+
+def _lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one key, one fact a line."""
+    cell = _state(row)
+    facts = (
+        ("key", clean(row.get("hint"))),
+        ("name", clean(row.get("name"))),
+        ("state", terminal.style(cell.text, cell.style)),
+        ("may", _may(row)),
+        ("made", ago(row.get("created_at"), terminal)),
+        ("ends", clock(row.get("expires_at"), terminal) or "never"),
+        ("last used", _last_use(row, terminal)),
+        ("id", clean(row.get("id"))),
+    )
+    return [f"  {name:<10} {text}" for name, text in facts]

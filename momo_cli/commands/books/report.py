@@ -1,0 +1,159 @@
+"""The commands today and report: the day sheet of a day or a longer period."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import Mode, Path
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import SandboxOnly
+from momo_cli.inputs.typed_values import day_of, period
+from momo_cli.show.answer import Answer, View
+from momo_cli.show.spreadsheet import csv_lines
+from momo_cli.show.table import table_lines
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client, Reply
+from momo_cli.text import at
+from momo_cli.views.day_sheet import (
+    ROWS_MAX,
+    balance_differences,
+    sheet_answer,
+    sheet_html,
+    sheet_lines,
+    sheet_title,
+    view_by,
+)
+
+_TODAY_BY: Final = ("line", "hour", "payer")
+_REPORT_BY: Final = ("line", "day", "hour", "payer")
+_FORMATS: Final = ("table", "csv", "json", "html")
+_MAIL_COLUMNS: Final = 100
+
+
+def _view(*, by: str, **_: object) -> View:
+    return view_by(by)
+
+
+@command("today", view=_view)
+def today(
+    client: Client,
+    terminal: Terminal,
+    day: Annotated[
+        str, Option("--date", help="The day: yesterday, 2026-01-31.", show_default=True)
+    ] = "today",
+    by: Annotated[str, Option(help="line, hour or payer.", show_default=True)] = "line",
+    sandbox: SandboxOnly = False,
+) -> Answer:
+    """Show the day sheet, compared with the wallet.
+
+    It has the payments received on each line, their outcome, and a comparison with the wallet. `wallet says` is
+    computed from the balances in the network's messages, without momo's payments: the last balance of the day minus the
+    last one before it, plus the money that left. A difference is money that moved without a message, or a false
+    message.
+
+    Examples:
+        momo today
+        momo today --date yesterday
+        momo today --by hour
+        momo today --by payer -o csv
+        momo today --get data.sheets.0.all.money_in.amount
+    """
+    if by not in _TODAY_BY:
+        raise usage(f"--by: {by!r} is not one of {', '.join(_TODAY_BY)}")
+    query: dict[str, Any] = {
+        "date": day_of(day, "--date", terminal.now(), terminal.zone),
+        "mode": Mode.TEST if sandbox else None,
+    }
+    if by != "line":
+        query |= {"by": by, "limit": ROWS_MAX}
+    reply = client.get(Path.LOCAL_REPORT, **query)
+    return sheet_answer(reply, client, terminal, by)
+
+
+@command("report", view=_view)
+def report(
+    client: Client,
+    terminal: Terminal,
+    since: Annotated[str | None, Option("--from", help="First time: 7d, 2026-01-31.")] = None,
+    until: Annotated[
+        str | None, Option("--to", help="Last day, or the time of the end; default: now.")
+    ] = None,
+    yesterday: Annotated[bool, Option("--yesterday", help="The whole of yesterday.")] = False,
+    by: Annotated[str, Option(help="line, day, hour or payer.", show_default=True)] = "line",
+    form: Annotated[str | None, Option("--format", help="table, csv, json or html.")] = None,
+    mail: Annotated[
+        str | None, Option(metavar="ADDRESS", help="Mail it to the owner's address.")
+    ] = None,
+    sandbox: SandboxOnly = False,
+) -> Answer:
+    """Show or mail the sheet of any period.
+
+    It is the sheet of `momo today`. A day given with --to is included up to its end. Mail goes only to the address of
+    [smtp] in config.toml, through the queue of the notices, with retries while there is no connection.
+
+    Examples:
+        momo report --from 2026-11-01 --to 2026-11-30
+        momo report --yesterday --mail owner@shop.example --quiet
+        momo report --from 7d --by day
+        momo report --yesterday --format html > yesterday.html
+    """
+    if by not in _REPORT_BY:
+        raise usage(f"--by: {by!r} is not one of {', '.join(_REPORT_BY)}")
+    if form is not None and form not in _FORMATS:
+        raise usage(f"--format: {form!r} is not one of {', '.join(_FORMATS)}")
+    if mail is not None and form not in (None, "table"):
+        raise usage(f"--mail sends the sheet as text; leave out --format {form}")
+    if form == "html" and by != "line":
+        raise usage("--format html shows only the sheet; leave out --by")
+    if yesterday is not (since is None) or (yesterday and until is not None):
+        raise usage("give --from (and --to), or --yesterday")
+    query: dict[str, Any] = {"mode": Mode.TEST if sandbox else None}
+    if yesterday:
+        query["date"] = day_of("yesterday", "--yesterday", terminal.now(), terminal.zone)
+    else:
+        query |= period(since, until or "now", terminal)
+    if by != "line":
+        query |= {"by": by, "limit": ROWS_MAX}
+    reply = client.get(Path.LOCAL_REPORT, **query)
+    if mail is not None:
+        return _mailed(client, terminal, reply, mail, by)
+    shown = sheet_answer(reply, client, terminal, by)
+    if form in (None, "table"):
+        return shown
+    return replace(shown, text=_text(reply, shown, terminal, form, by), next=(), notes=())
+
+
+def _text(reply: Reply, shown: Answer, terminal: Terminal, form: str, by: str) -> Iterable[str]:
+    if form == "json":
+        return [reply.text.rstrip("\n") + "\n"]
+    if form == "html":
+        return sheet_html(reply.data, terminal.zone)
+    fields = view_by(by).fields
+    rows = (
+        {field.name: at(row, field.path or field.name) for field in fields} for row in shown.rows
+    )
+    return csv_lines([field.name for field in fields], rows)
+
+
+def _mailed(client: Client, terminal: Terminal, reply: Reply, mail: str, by: str) -> Answer:
+    plain = replace(terminal, color=False, symbols=True, width=_MAIL_COLUMNS)
+    heading = sheet_title(reply.data, terminal.zone)
+    found = sheet_lines(reply.data, plain) or [f"Nothing came in: {heading}."]
+    if wrong := balance_differences(reply.data):
+        found += ["", *wrong]
+    if rows := reply.data.get("rows"):
+        found += ["", *table_lines(plain, view_by(by), Answer(rows=rows), ())]
+    body = {"to": mail, "subject": heading, "text": "\n".join(found) + "\n"}
+    try:
+        sent = client.call("POST", Path.LOCAL_REPORT_MAIL, body=body)
+    except Failure as failure:
+        if at(failure.body, "error.details.0.field") == "to":
+            failure.next = (f"momo config set smtp.to {shlex.quote(mail)}",)
+            if at(failure.body, "error.details.0.code") == "not_configured":
+                failure.next = ("momo config set smtp.host mail.example.com", *failure.next)
+        raise
+    return Answer(sent.text, empty=f"Queued for {mail}: {heading}.", text=())

@@ -1,0 +1,194 @@
+"""The command lines: the phones, their SIMs and numbers."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import Path
+from momo_cli import exit_codes
+from momo_cli.errors import Failure
+from momo_cli.frame.command import command
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, fields
+from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import phone, unaccounted_text
+from momo_cli.socket.client import Client
+from momo_cli.text import clean
+from momo_cli.views.lines import simulated_notes, trouble_text
+
+_HINTS_MAX: Final = 3
+_VIEW: Final = View(
+    fields=fields(
+        "device_id phone slot_index network phone_number account_name payment_method_id",
+        "reads_payments unplaced_payments untold_in=unaccounted.came_in",
+        "untold_out=unaccounted.went_out untold_since=unaccounted.since",
+    ),
+    heads=(
+        Head("PHONE", lambda row, _: row["phone"]),
+        Head("SLOT", lambda row, _: str(row["slot_index"]), right=True),
+        Head("NETWORK", lambda row, _: row["network"] or "—"),
+        Head("NUMBER", lambda row, _: _number(row)),
+        Head("NAME", lambda row, _: row["account_name"] or "—"),
+        Head("READS", lambda row, _: "yes" if row["reads_payments"] else "never"),
+        Head("UNPLACED", lambda row, _: str(row["unplaced_payments"]), right=True),
+    ),
+    id="payment_method_id",
+)
+
+
+@command("lines", view=_VIEW)
+def lines(
+    client: Client,
+    terminal: Terminal,
+    fail_if_unready: Annotated[
+        bool,
+        Option("--fail-if-unready", help="Exit 6 if a SIM has no number or payments are unplaced."),
+    ] = False,
+    watch: WatchFlag = None,
+) -> Answer:
+    """Show the phones, their SIMs and numbers.
+
+    READS says whether the phone has ever read a payment message. UNPLACED counts the payments of the last 30 days that
+    match none of your numbers. A note says when a balance changed by more than the messages of the last 30 days
+    explain.
+
+    Examples:
+        momo lines
+        momo lines --watch
+        momo lines --fail-if-unready --quiet
+        momo lines --json --get data.ready
+    """
+    pause_s = parse_interval(watch)
+
+    def look(shown: Terminal) -> Answer:
+        return _look(client, shown, fail_if_unready=fail_if_unready)
+
+    return repeat_answer(look, client, terminal, _VIEW, pause_s)
+
+
+def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answer:
+    """Return the answer with one row per SIM."""
+    reply = client.get(Path.LINES)
+    data = reply.data or {}
+    rows = list(_rows(data))
+    ready, unplaced = bool(data.get("ready")), data.get("unplaced_payments") or 0
+    unready = fail_if_unready and (not ready or unplaced > 0)
+    return Answer(
+        reply.text,
+        rows,
+        heading=_heading(terminal, rows, ready=ready, unplaced=unplaced),
+        empty="No phone connected. Plug in the modem and wait a moment.",
+        notes=[*_notes(rows, terminal, moved=ready and unplaced > 0), *_health(client)]
+        if terminal.human
+        else (),
+        next=_next(client, rows, ready=ready, unplaced=unplaced) if terminal.human else (),
+        exit_code=exit_codes.FINDINGS if unready else exit_codes.OK,
+        faults=_faults(rows, ready=ready, unplaced=unplaced) if fail_if_unready else None,
+    )
+
+
+def _faults(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+    matched = "payment matches" if unplaced == 1 else "payments match"
+    faults = [f"{unplaced} {matched} none of your numbers"] if unplaced else []
+    return faults if ready else [_unready(rows), *faults]
+
+
+def _unready(rows: list[Row]) -> str:
+    return "a phone shows no messages" if any(r["trouble"] for r in rows) else "a SIM has no number"
+
+
+def _health(client: Client) -> Iterator[str]:
+    """Yield the troubles of the phones; the line status only says whether they are ready."""
+    try:
+        phones = client.get(Path.LOCAL_MODEMS).data or ()
+    except Failure:
+        return  # the lines are shown without the troubles
+    for row in phones:
+        for trouble in row.get("troubles") or ():
+            yield f"! {trouble_text(row, trouble)}"
+    yield from simulated_notes(phones)
+
+
+def _rows(data: dict[str, Any]) -> Iterator[Row]:
+    for device in data.get("phones") or ():
+        for sim in device.get("sims") or ():
+            line = sim.get("line") or {}
+            yield {
+                "device_id": device.get("device_id"),
+                "phone": device.get("name"),
+                "slot_index": sim.get("slot_index"),
+                "network": sim.get("network"),
+                "phone_number": line.get("phone_number"),
+                "account_name": line.get("account_name"),
+                "payment_method_id": line.get("payment_method_id"),
+                "reads_payments": device.get("reads_payments"),
+                "unplaced_payments": sim.get("unplaced_payments") or 0,
+                "unaccounted": sim.get("unaccounted"),
+                "trouble": device.get("trouble"),
+            }
+
+
+def _notes(rows: list[Row], terminal: Terminal, *, moved: bool) -> Iterator[str]:
+    for phone_name, trouble in {row["phone"]: row["trouble"] for row in rows}.items():
+        if trouble:
+            text, fix = clean(trouble.get("text")), clean(trouble.get("next"))
+            yield f"{clean(phone_name)}: {text}. What to do: {fix}."
+    if moved:
+        yield "A SIM probably moved: some payments match none of your numbers."
+    for row in rows:
+        if moved_by := unaccounted_text(row["unaccounted"], terminal):
+            number = phone(row["phone_number"]) or f"{row['phone']}:{row['slot_index']}"
+            yield f"{number}: {moved_by}. A message may have been lost: look at the wallet's own history."
+
+
+def _without_sim(client: Client) -> list[str]:
+    """Return the numbers that are on no SIM."""
+    try:
+        methods = client.get(Path.PAYMENT_METHODS).data or ()
+    except Failure:
+        return []  # the lines are shown without this hint
+    free = (row for row in methods if not row.get("sim"))
+    return [phone(row.get("phone_number")).replace(" ", "") for row in free][:_HINTS_MAX]
+
+
+def _typed(row: Row) -> str:
+    """Return a SIM as it is typed in a command."""
+    return shlex.quote(f"{row['phone']}:{row['slot_index']}")
+
+
+def _number(row: Row) -> Cell | str:
+    number = row["phone_number"]
+    return phone(number) if number else Cell("no number", "yellow")
+
+
+def _heading(terminal: Terminal, rows: list[Row], *, ready: bool, unplaced: int) -> str:
+    # A phone that has never read a payment can be ready (interface.md, Line status).
+    which = "every SIM" if all(row["phone_number"] for row in rows) else "every SIM in use"
+    state = (
+        terminal.style(f"READY  ✓ {which} has a number", "green")
+        if ready
+        else terminal.style(f"NOT READY  ! {_unready(rows)}", "yellow")
+    )
+    return f"{state}     UNPLACED (30 d)  {unplaced}"
+
+
+def _next(client: Client, rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+    if not rows:
+        return ["momo sims list --wait"]
+    known = [f"momo sims acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
+    return [*_next_for_payments(client, rows, ready=ready, unplaced=unplaced), *known]
+
+
+def _next_for_payments(client: Client, rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+    bare = [row for row in rows if not row["phone_number"]]
+    if bare:
+        sim = _typed(bare[0])
+        return [f"momo sims assign {sim} --method {each}" for each in _without_sim(client)] or [
+            f"momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim {sim}"
+        ]
+    moved = next((row for row in rows if row["unplaced_payments"]), None)
+    if ready and moved is not None:
+        return [f"momo claim {moved['payment_method_id']} --dry-run"]
+    return ["momo messages list --since 24h"] if ready and unplaced else []

@@ -1,0 +1,288 @@
+"""The commands about payment methods, and claim."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import Path
+from momo_cli import exit_codes, system
+from momo_cli.errors import Failure
+from momo_cli.frame.command import command
+from momo_cli.inputs.ids import endpoint_id, method_id, sim_object, split_sim
+from momo_cli.inputs.parameters import DryRun, Method
+from momo_cli.inputs.typed_values import only_given
+from momo_cli.show.answer import Answer, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import clock, money, payer_text, phone
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean
+from momo_cli.views.lines import METHODS_VIEW, assign_sim, method_answer
+
+_HINTS_MAX: Final = 3
+
+
+@command("methods add", view=METHODS_VIEW)
+def add(
+    client: Client,
+    terminal: Terminal,
+    provider: Annotated[
+        str, Option(help="momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")
+    ],
+    phone: Annotated[str, Option(help="The number, local or +233...")],
+    name: Annotated[str, Option(help="The account's name, as customers see it.")],
+    sim: Annotated[str | None, Option(metavar="DEVICE:SLOT", help="The SIM of the number.")] = None,
+    merchant_code: Annotated[str | None, Option(help="The merchant code, if any.")] = None,
+) -> Answer:
+    """Register a number that receives payments.
+
+    With --sim it is assigned to that SIM too.
+
+    Examples:
+        momo methods add --provider momo_mtn --phone 0244124567 --name "Ama Mensah"
+        momo methods add --provider momo_telecel --phone 0204100011 --name "Ama Mensah" --sim zte-back:0
+    """
+    given = {
+        "provider": provider if provider.startswith("momo_") else f"momo_{provider.lower()}",
+        "phone_number": phone,
+        "account_name": name,
+        "merchant_code": merchant_code,
+        "sim": None if sim is None else sim_object(client, *split_sim(sim, "--sim")),
+    }
+    reply = client.post_once(Path.PAYMENT_METHODS, only_given(given))
+    return method_answer(reply, terminal, "Registered")
+
+
+@command("methods list", view=METHODS_VIEW)
+def list_(client: Client) -> Answer:
+    """List the registered numbers.
+
+    These are the merchant numbers, which receive payments.
+
+    Examples:
+        momo methods list
+        momo methods list --fields id,phone_number
+    """
+    reply = client.get(Path.PAYMENT_METHODS)
+    rows = reply.data or []
+    return Answer(
+        reply.text,
+        rows,
+        empty="No numbers yet.",
+        next=[] if rows else ["momo methods add --provider momo_mtn --phone NUMBER --name NAME"],
+    )
+
+
+@command("methods show", view=METHODS_VIEW)
+def show(client: Client, method: Method) -> Answer:
+    """Show one number.
+
+    It shows the SIM of the number and the time of its last payment.
+
+    Examples:
+        momo methods show 0244124567
+        momo methods show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+    """
+    reply = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method)))
+    return Answer(reply.text, [reply.data])
+
+
+@command("methods update", view=METHODS_VIEW)
+def update(
+    client: Client,
+    terminal: Terminal,
+    method: Method,
+    sim: Annotated[str, Option(metavar="DEVICE:SLOT|none", help="The new SIM of the number.")],
+) -> Answer:
+    """Move a number to another SIM, or off it.
+
+    --sim none removes the number from its SIM.
+
+    Examples:
+        momo methods update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim zte-front:0
+        momo methods update 0244124567 --sim none
+    """
+    place = None if sim == "none" else split_sim(sim, "--sim")
+    method = method.strip()
+    target = None if place is None else sim_object(client, *place)
+    try:
+        reply = assign_sim(client, method, target)
+    except Failure as failure:
+        failure.facts.setdefault("method_id", method)
+        raise
+    return method_answer(reply, terminal, "Moved" if target else "")
+
+
+@command("methods remove", view=METHODS_VIEW)
+def remove(client: Client, terminal: Terminal, method: Method) -> Answer:
+    """Remove a number.
+
+    Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
+
+    Examples:
+        momo methods remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+        momo methods remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
+    """
+    path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
+    if not terminal.flags.yes:
+        seen = client.get(path)
+        number = phone(seen.data.get("phone_number"))
+        if not terminal.confirm(f"Remove {number}? Payments to it will match no number."):
+            return Answer(
+                seen.text,
+                [seen.data],
+                lines=["Nothing was changed."],
+                exit_code=exit_codes.CANCELLED,
+            )
+    reply = client.call("DELETE", path)
+    number = phone(reply.data.get("phone_number"))
+    said = f"{terminal.tick} {number} is removed; its payments are kept."
+    return Answer(reply.text, [reply.data], lines=[said], next=["momo lines"])
+
+
+@command("claim", view=View(fields=fields("claimed dry_run from to"), id="claimed"))
+def claim(
+    client: Client,
+    terminal: Terminal,
+    method: Method,
+    dry_run: DryRun = False,
+    replay_to: Annotated[
+        str | None,
+        Option(metavar="ENDPOINT", help="Then send them to this endpoint: its label, host or id."),
+    ] = None,
+) -> Answer:
+    """Claim the unplaced payments of a number.
+
+    These are the payments of the last 30 days that came to its SIM while the SIM had no number. --dry-run lists them.
+    They are sent to no endpoint, unless --replay-to names one; the command that sends them later is printed. Exit 10:
+    not confirmed.
+
+    Examples:
+        momo claim 0244124567 --dry-run
+        momo claim 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
+        momo claim 0244124567 --replay-to shop.example
+    """
+    method = method.strip()
+    path = path_of(Path.CLAIM_UNPLACED, id=method_id(client, method))
+    target = None if replay_to is None else endpoint_id(client, replay_to)
+    if dry_run or (not terminal.flags.yes and terminal.can_ask()):
+        seen = _claim(client, path, method, body={"dry_run": True})
+        count = seen.body.get("claimed") or 0
+        found = list(_candidates(seen, terminal))
+        if dry_run:
+            next_ = [f"momo claim {method} --yes"] if count else []
+            said = f"{_counted(seen)} would be claimed."
+            return _answer(seen, [*found, said], next_=next_)
+        if not count:
+            return _answer(seen, ["There is nothing to claim."])
+        for line in found:
+            terminal.note(line)
+        if not terminal.confirm(f"Claim {_counted(seen)} for {_number(client, path)}?"):
+            return _answer(seen, ["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+    reply = _claim(client, path, method, idempotency_key=system.new_key())
+    line = f"{terminal.tick} Claimed {_counted(reply)}."
+    if not reply.body.get("claimed"):
+        return _answer(reply, [line])
+    if target is None:
+        line += " They were NOT sent to any webhook yet."
+        return _answer(reply, [line], next_=_replays(client, terminal, reply))
+    return _sent_on(client, terminal, reply, line, target)
+
+
+def _claim(client: Client, path: str, method: str, **how: Any) -> Reply:
+    """Call the claim; add the number to the facts of an error, for its hint."""
+    try:
+        return client.call("POST", path, **how)
+    except Failure as failure:
+        failure.facts["method_id"] = method
+        raise
+
+
+def _candidates(seen: Reply, terminal: Terminal) -> Iterator[str]:
+    """Yield a line for each payment of the dry run: time, amount, payer, ID."""
+    rows = seen.body.get("payments") or ()
+    for row in rows:
+        when = clock(row.get("received_at"), terminal)
+        amount = money(row.get("amount"), row.get("currency"))
+        payer = payer_text(at(row, "payer.name"), at(row, "payer.phone_number"))
+        yield f"  {when:<12}  {amount:>12}  {payer}  {clean(row.get('telco_transaction_id'))}"
+    more = (seen.body.get("claimed") or 0) - len(rows)
+    if rows and more:
+        yield f"  and {more} more"
+
+
+def _number(client: Client, path: str) -> str:
+    """Return the number for the question, with the spaces in which it is read."""
+    row = client.get(path.rpartition("/")[0]).data or {}
+    return phone(row.get("phone_number")) or "this number"
+
+
+def _replays(client: Client, terminal: Terminal, claimed: Reply) -> list[str]:
+    """Return the commands that send the claimed payments to the endpoints of the shop."""
+    if not terminal.human:
+        return []
+    rows = client.get(Path.ENDPOINTS).data or ()
+    ids = [clean(row.get("id")) for row in rows if not row.get("is_sandbox")]
+    return [_replay(each, claimed) for each in ids[:_HINTS_MAX]] or [
+        "momo endpoints add https://HOST/PATH"
+    ]
+
+
+def _replay(endpoint: str, claimed: Reply) -> str:
+    return (
+        f"momo replay --endpoint {endpoint} --from {claimed.body['from']} --to {claimed.body['to']}"
+    )
+
+
+def _sent_on(
+    client: Client, terminal: Terminal, claimed: Reply, line: str, endpoint: str
+) -> Answer:
+    """Queue the claimed payments for an endpoint; if that is refused, the hint is to repeat the replay alone."""
+    again = _replay(endpoint, claimed)
+    window = {name: claimed.body[name] for name in ("from", "to")}
+    try:
+        sent = client.post_once(Path.REPLAY, {"endpoint_id": endpoint, **window}).body
+    except Failure as failure:
+        terminal.complain(line)
+        failure.next = (again,)
+        raise
+    number = int(sent.get("enqueued") or 0)
+    queued = f"{terminal.tick} {_payments(number)} queued for {endpoint}."
+    more = bool(sent.get("has_more"))
+    return _answer(
+        claimed,
+        [line, queued],
+        document=dumps({**claimed.body, "replay": sent}),
+        notes=["There are more payments than one call sends: repeat the replay."] if more else [],
+        next_=[again] if more else [f"momo deliveries list --endpoint {endpoint}"],
+    )
+
+
+def _counted(reply: Reply) -> str:
+    """Return `3 payments (GHS 96.00)`; without the total if the daemon does not send it."""
+    amounts = reply.body.get("amounts") or ()
+    total = " + ".join(money(each.get("amount"), each.get("currency")) for each in amounts)
+    return _payments(reply.body.get("claimed") or 0) + (f" ({total})" if total else "")
+
+
+def _payments(count: int) -> str:
+    return f"{count} payment" if count == 1 else f"{count} payments"
+
+
+def _answer(
+    reply: Reply,
+    lines: list[str],
+    *,
+    document: str = "",
+    notes: list[str] | None = None,
+    next_: list[str] | None = None,
+    exit_code: int = exit_codes.OK,
+) -> Answer:
+    return Answer(
+        document or reply.text,
+        [{name: reply.body.get(name) for name in ("claimed", "dry_run", "from", "to")}],
+        lines=lines,
+        notes=notes or (),
+        next=next_ or (),
+        exit_code=exit_code,
+    )

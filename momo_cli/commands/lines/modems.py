@@ -1,0 +1,288 @@
+"""The commands about modems: the devices that read the SMS."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import ErrorCode, Path
+from momo_cli import exit_codes, system
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.service import modem_manager
+from momo_cli.show.answer import Answer, Cell, Row, View, document_of, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, phone, styled
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import clean
+from momo_cli.views.lines import (
+    MODEMS_VIEW,
+    TROUBLE_FAIL,
+    find_modem,
+    modem_answer,
+    modem_name,
+    network,
+    signal,
+    storage,
+    trouble_lines,
+)
+
+_OK: Final = Cell("✓", "green")
+_WRONG: Final = Cell("✗", "red")
+_LIMIT_S: Final = 90.0
+"""A network may take a minute to say that it has an SMS."""
+_POLL_S: Final = 0.25
+_UNDER_WAY: Final = ("queued", "sending")
+_ENDS: Final = {
+    "sent": (_OK, "the network took the SMS to {number}"),
+    "failed": (_WRONG, "the SMS to {number} was not sent"),
+    "unknown": (Cell("!", "yellow"), "the SMS to {number} may or may not have been sent"),
+    "expired": (_WRONG, "the SMS to {number} was not sent in time"),
+}
+_WAITS: Final = (Cell("…", "dim"), "the SMS to {number} is still under way")
+_PERMANENT: Final = "To make it permanent: the udev rule in docs/modems.md (ID_MM_DEVICE_IGNORE)."
+
+_Modem = Annotated[str, Argument(metavar="MODEM", help="Its name, id or port: momo modems list.")]
+
+
+@command("modems list", view=MODEMS_VIEW)
+def list_(client: Client) -> Answer:
+    """List the modems and their state.
+
+    The list shows the signal, the messages on the SIM and the trouble of each. TROUBLE is one word; `momo modems show`
+    explains it and names the remedy.
+
+    Examples:
+        momo modems list
+        momo modems list --fields name,state,signal_dbm,storage_used
+    """
+    reply = client.get(Path.LOCAL_MODEMS)
+    rows: list[dict[str, Any]] = reply.data or []
+    bad = [row for row in rows if row.get("troubles")]
+    return Answer(
+        reply.text,
+        rows,
+        empty="No modem was found. Plug one in, or type: momo doctor modem",
+        next=[f"momo modems show {_typed(row)}" for row in bad[:1]],
+    )
+
+
+def _typed(row: dict[str, Any]) -> str:
+    name = modem_name(row)
+    return f'"{name}"' if " " in name else name
+
+
+@command("modems show", view=MODEMS_VIEW)
+def show(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
+    """Show one modem and its troubles.
+
+    It shows signal, network, SIM and storage, and the troubles with their remedies.
+
+    Examples:
+        momo modems show front-desk
+        momo modems show /dev/ttyUSB0 --json
+    """
+    row = find_modem(client, modem)
+    if row.get("device_id") is None:
+        return modem_answer(document_of(row), row, terminal)
+    reply = client.get(path_of(Path.LOCAL_MODEM, id=row["device_id"]))
+    return modem_answer(reply.text, reply.data, terminal)
+
+
+@command(
+    "modems test",
+    view=View(
+        fields=(*MODEMS_VIEW.fields, *fields("answered took_ms sms=sms.status")), id=MODEMS_VIEW.id
+    ),
+)
+def check(
+    client: Client,
+    terminal: Terminal,
+    modem: _Modem,
+    send_to: Annotated[
+        str | None,
+        Option("--send-to", help="Send an SMS from it to this number, and show the result."),
+    ] = None,
+) -> Answer:
+    """Check a modem now.
+
+    The signal, the network, the storage and the SIM are checked. The daemon queries the modem between two messages, so
+    reading is not disturbed. Exit 6: no message can come in. With --send-to momo then sends one SMS from it. The
+    network charges for the SMS, so momo asks first. Exit 6: the SMS was not sent. Exit 8: its result is not known yet.
+
+    Examples:
+        momo modems test front-desk
+        momo modems test front-desk --quiet || echo "look at the modem"
+        momo modems test front-desk --send-to 0244124567 --yes
+    """
+    if send_to is not None:
+        _check_sending(terminal, send_to)
+    row = find_modem(client, modem)
+    if send_to is not None and row.get("simulated"):
+        raise Failure(ErrorCode.SIM_NOT_FOUND, f"{modem_name(row)} is simulated: no SMS leaves it")
+    if row.get("device_id") is None:
+        row = {**row, "answered": False, "took_ms": None}
+        text = document_of(row)
+    else:
+        reply = client.call("POST", path_of(Path.LOCAL_MODEM_TEST, id=row["device_id"]))
+        row, text = reply.data, reply.text
+    failing = any(trouble.get("level") == TROUBLE_FAIL for trouble in row.get("troubles") or ())
+    well = bool(row.get("answered")) and not failing
+    lines = [terminal.style(modem_name(row), "bold"), *_result_lines(row, terminal)]
+    if send_to is None or not well:
+        if send_to is not None:
+            text = document_of({**row, "sms": None})
+            lines.append("No SMS was sent.")
+        return Answer(
+            text,
+            [row],
+            lines=lines,
+            next=() if well else ["momo doctor modem"],
+            exit_code=exit_codes.OK if well else exit_codes.FINDINGS,
+        )
+    return _send(client, terminal, row, lines, send_to)
+
+
+def _check_sending(terminal: Terminal, number: str) -> None:
+    """Reject an SMS that could not be sent, before the modem is queried (exit 2)."""
+    from parsers.phone import read_phone  # noqa: PLC0415  # only --send-to needs the number plans
+
+    if read_phone(number.strip()) is None:
+        raise usage(
+            f"--send-to: {clean(number)!r} is no phone number; write for example 0244124567"
+        )
+    if not terminal.flags.yes and not terminal.can_ask():
+        raise usage("an SMS costs money: give --yes, or use a terminal on which momo can ask")
+
+
+def _send(client: Client, terminal: Terminal, row: Row, lines: list[str], number: str) -> Answer:
+    """Send one SMS from a working phone, and return the answer with its result."""
+    if terminal.human and not terminal.flags.yes:
+        # The operator sees the modem's answer before the question.
+        for line in lines:
+            terminal.note(line)
+        lines = []
+    asked = f"Send an SMS from {modem_name(row)} to {clean(number)}? The network charges for it."
+    if not terminal.confirm(asked):
+        document, code = document_of({**row, "sms": None}), exit_codes.CANCELLED
+        return Answer(document, [row], lines=["No SMS was sent."], exit_code=code)
+    device_id = row["device_id"]
+    path = path_of(Path.LOCAL_MODEM_TEXTS, id=device_id)
+    sms = client.call("POST", path, body={"number": number}).data
+    terminal.note("Sending; a network may take a minute…")
+    path = path_of(Path.LOCAL_MODEM_TEXT, id=device_id, text_id=sms["id"])
+    sms = _wait(client, path, sms, terminal.flags.timeout_s)
+    status = clean(sms.get("status"))
+    mark, sentence = _ENDS.get(status, _WAITS)
+    why = f": {clean(sms['why'])}" if sms.get("why") else ""
+    row = {**row, "sms": sms}
+    codes = {"sent": exit_codes.OK} | dict.fromkeys(_UNDER_WAY, exit_codes.PENDING)
+    return Answer(
+        document_of(row),
+        [row],
+        lines=[
+            *lines,
+            f"{styled(mark, terminal)} {sentence.format(number=phone(sms.get('number')))}{why}",
+        ],
+        next=["momo doctor modem"] if status == "failed" else (),
+        exit_code=codes.get(status, exit_codes.FINDINGS),
+    )
+
+
+def _wait(client: Client, path: str, sms: Any, limit_s: float | None) -> Any:
+    """Poll the SMS until its status is final or the time limit is over; a limit of 0 means none."""
+    limit_s = _LIMIT_S if limit_s is None else limit_s
+    started = system.monotonic()
+    while sms.get("status") in _UNDER_WAY:
+        if limit_s and system.monotonic() - started >= limit_s:
+            break
+        client.pause(_POLL_S)
+        sms = client.get(path).data
+    return sms
+
+
+def _result_lines(row: Row, terminal: Terminal) -> Iterator[str]:
+    mark = styled(_OK, terminal)
+    if row.get("answered"):
+        yield f"{mark} it answers ({row.get('took_ms')} ms)"
+        ids = {trouble.get("id") for trouble in row.get("troubles") or ()}
+        if row.get("signal") and "modem.signal" not in ids:
+            yield f"{mark} signal {signal(row, terminal)}"
+        if row.get("registration") and "modem.network" not in ids:
+            yield f"{mark} network {network(row)}"
+        if row.get("storage") and not ids & {"modem.full", "modem.nearly_full"}:
+            yield f"{mark} the SIM holds {storage(row)} messages"
+        if last := ago(row.get("last_sms_at"), terminal):
+            yield f"{mark} last SMS {last}"
+    elif not row.get("troubles"):
+        yield f"{styled(Cell('✗', 'red'), terminal)} it does not answer"
+    yield from trouble_lines(row, terminal)
+
+
+@command(
+    "modems release",
+    view=View(fields=fields("port device_id state manager uid pid"), id="device_id"),
+)
+def release(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
+    """Make ModemManager release a modem.
+
+    If ModemManager has taken the modem, momo cannot read it. This runs ModemManager's mmcli in the background. The
+    release lasts until the computer restarts or that program ends. A udev rule makes it permanent (docs/modems.md,
+    ModemManager). If ModemManager does not have the modem, that is a success.
+
+    Examples:
+        momo modems release front-desk
+        momo modems release /dev/ttyUSB0 --json
+    """
+    row: Row = {"port": modem, "device_id": None}
+    if not modem.startswith("/dev/"):
+        row = find_modem(client, modem)
+    result: dict[str, Any] = {
+        "port": row.get("port"),
+        "device_id": row.get("device_id"),
+        "state": "already_released",
+    }
+    done = modem_manager.release_modem(str(result["port"]), terminal.located.environ, client.pause)
+    result |= {"manager": done.manager, "uid": done.uid, "pid": done.pid}
+    if done.pid is not None:
+        result["state"] = "released"
+    return Answer(document_of(result), [result], lines=list(_release_lines(row, result, terminal)))
+
+
+def _release_lines(row: Row, result: Row, terminal: Terminal) -> Iterator[str]:
+    name = modem_name(row)
+    if not result["manager"]:
+        yield f"There is no ModemManager here (no mmcli): {name} is not taken by it."
+    elif result["pid"] is None:
+        yield f"ModemManager does not have {name}. It may still take it when it is plugged in."
+        yield _PERMANENT
+    else:
+        yield terminal.style(f"✓ ModemManager has released {name}.", "green")
+        yield f"It lasts until this computer restarts, or until: kill {result['pid']}"
+        yield _PERMANENT
+
+
+@command("modems name", view=MODEMS_VIEW)
+def rename(
+    client: Client,
+    terminal: Terminal,
+    modem: _Modem,
+    name: Annotated[str, Argument(metavar="NAME", help="Up to 40 characters, no : or /.")],
+) -> Answer:
+    """Give a modem a name.
+
+    All commands accept the name as MODEM or DEVICE.
+
+    Examples:
+        momo modems name huawei-e3131-4f2a front-desk
+        momo modems name /dev/ttyUSB0 "till 2"
+    """
+    row = find_modem(client, modem)
+    if row.get("device_id") is None:
+        raise usage(
+            f"no phone has answered on {modem} yet, so it cannot be named", "momo doctor modem"
+        )
+    path = path_of(Path.LOCAL_MODEM, id=row["device_id"])
+    reply = client.call("PATCH", path, body={"name": name})
+    line = f"{terminal.tick} {modem_name(row)} is now called {modem_name(reply.data)}"
+    return Answer(reply.text, [reply.data], lines=[line], next=["momo modems list"])

@@ -1,0 +1,395 @@
+"""The commands about messages: the SMS that came in or were imported."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import tzinfo
+from typing import IO, Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import MessageState, Path
+from momo_cli import system
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.files import NO_TEXT, STDIN, file_errors
+from momo_cli.inputs.ids import MESSAGES, id_of, ids_of
+from momo_cli.inputs.parameters import DryRun, Offset, ShowBody
+from momo_cli.inputs.phone_backup import CHUNK, FORMS, BackupMessage, messages_of
+from momo_cli.inputs.typed_values import only_given, time_of
+from momo_cli.show.answer import Answer, Head, Row, View, document_of, fields
+from momo_cli.show.batch import Batch, run_batch
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, clock, list_heading, money, styled, with_test_mark
+from momo_cli.show.words import state as state_cell
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import at, clean
+
+_FIELDS: Final = fields(
+    "id state kind provider sender line device_id amount=fields.amount",
+    "telco_transaction_id=fields.transaction_id trusted payment_id smsc_ts received_at",
+)
+_LIST_VIEW: Final = View(
+    fields=_FIELDS,
+    heads=(
+        Head("STATE", lambda row, _: with_test_mark(state_cell(row.get("state")), row)),
+        Head("FROM", lambda row, _: clean(row.get("sender"))),
+        Head("KIND", lambda row, _: clean(row.get("kind")).replace("_", " ") or "—"),
+        Head("AMOUNT", lambda row, _: money(at(row, "fields.amount")) or "—", right=True),
+        Head("WHY", lambda row, _: _why(row)),
+        Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+_BODY_VIEW: Final = View(fields=(*_FIELDS, *fields("body")), heads=_LIST_VIEW.heads)
+_IMPORT_VIEW: Final = View(fields=fields("file_line ok fate state id code message"))
+_AT_ONCE: Final = 50
+_CHARACTERS_AT_ONCE: Final = 12_000
+"""Keeps a batch well below the daemon's limit for a body, whatever the characters."""
+
+_Message = Annotated[str, Argument(metavar="ID", help="The message.")]
+
+
+def _view(*, show_body: bool, **_: object) -> View:
+    return _BODY_VIEW if show_body else _LIST_VIEW
+
+
+@command("messages list", view=_view)
+def list_(
+    client: Client,
+    terminal: Terminal,
+    state: Annotated[
+        str | None, Option(help="payment, not_payment, unparsed, held, historical ...")
+    ] = None,
+    line: Annotated[str | None, Option(help="Only messages of this number or line.")] = None,
+    sender: Annotated[
+        str | None, Option(help="Only from this name or number, such as MobileMoney.")
+    ] = None,
+    since: Annotated[str | None, Option(help="1h, 24h, today, 2026-01-31.")] = None,
+    limit: Annotated[int, Option(min=1, help="Most messages to list.")] = 50,
+    offset: Offset = 0,
+    show_body: ShowBody = False,
+) -> Answer:
+    """List the received SMS.
+
+    The newest come first, each with its state. The texts are shown only with --show-body.
+
+    Examples:
+        momo messages list --since 1h
+        momo messages list --state unparsed
+        momo messages list --sender MobileMoney --since today
+        momo messages list --fields received_at,sender,state,amount -o csv
+    """
+    if state is not None and state.lower() not in set(MessageState):
+        raise usage(f"--state: {state!r} is not one of {', '.join(MessageState)}")
+    kind = state.lower() if state else None
+    reply = client.get(
+        Path.LOCAL_MESSAGES,
+        limit=limit,
+        offset=offset,
+        state=kind,
+        line=line,
+        sender=sender,
+        since=time_of(since or None, "--since", terminal),
+        show_body="1" if show_body else None,
+    )
+    rows = reply.data or []
+    return Answer(
+        reply.text,
+        rows,
+        heading=list_heading(reply, "messages", offset=offset, kind=kind),
+        empty=f"No {f'{kind} ' if kind else ''}messages.",
+    )
+
+
+@command("messages show", view=View(fields=_BODY_VIEW.fields))
+def show(
+    client: Client, terminal: Terminal, message: _Message, show_body: ShowBody = False
+) -> Answer:
+    """Show one SMS and the values read from it.
+
+    It shows the values read from it and why it is or is not a payment. --show-body shows the text.
+
+    Examples:
+        momo messages show 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11
+        momo messages show 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --show-body
+    """
+    message = id_of(client, MESSAGES, message)
+    path = path_of(Path.LOCAL_MESSAGE, id=message)
+    reply = client.get(path, show_body="1" if show_body else None)
+    return Answer(reply.text, [reply.data], lines=_shown(reply.data, terminal))
+
+
+@command("messages reparse", view=View(fields=fields("id wording kind state")))
+def reparse(
+    client: Client,
+    terminal: Terminal,
+    messages: Annotated[
+        list[str] | None, Argument(metavar="ID...", help="Only these messages.")
+    ] = None,
+    every: Annotated[
+        bool, Option("--all-unparsed", help="All messages that no wording could read.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Read unparsed messages again.
+
+    They are read with today's wordings and the same rules. A message that can be read now gets the state that it would
+    have got when it came; old messages stay historical, and messages of unknown senders stay untrusted. The other
+    messages do not change, so the command can be repeated at any time.
+
+    Examples:
+        momo messages reparse --all-unparsed --dry-run
+        momo messages reparse --all-unparsed
+        momo messages reparse 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11
+    """
+    if bool(messages) == every:
+        raise usage("name messages, or give --all-unparsed")
+    if messages and len(messages) > _AT_ONCE:
+        raise usage(f"at most {_AT_ONCE} messages at once; or give --all-unparsed")
+    ids = ids_of(client, MESSAGES, tuple(messages or ()))
+    looked_at, read, counts = 0, list[dict[str, Any]](), Counter[str]()
+    after: int | None = 0
+    batches = 0
+    while after is not None:
+        body = only_given({"after": after, "dry_run": dry_run, "ids": ids or None})
+        reply = client.call("POST", Path.LOCAL_REPARSE, body=body)
+        looked_at += reply.data["looked_at"]
+        read += reply.data["read"]
+        counts.update(reply.data["counts"])
+        after, batches = reply.data["next"], batches + 1
+    found = {"looked_at": looked_at, "read": read, "counts": dict(counts), "dry_run": dry_run}
+    return Answer(
+        # The answer to one batch is printed as it is; several are added up.
+        reply.text if batches == 1 else document_of({**found, "next": None}),
+        read,
+        lines=_reparsed(found, terminal),
+        empty=f"Looked at {looked_at}; none of them can be read now.",
+        next=["momo review list"] if counts.get("held") else [],
+    )
+
+
+def _reparsed(found: dict[str, Any], terminal: Terminal) -> list[str]:
+    if not found["read"]:
+        return []
+    counts = ", ".join(
+        f"{count} {clean(name).replace('_', ' ')}" for name, count in found["counts"].items()
+    )
+    head = f"{len(found['read'])} of {found['looked_at']} can be read now: {counts}."
+    return [
+        terminal.style(head, "green"),
+        *(f"  {one['id']}  {one['wording']}" for one in found["read"]),
+    ]
+
+
+@command("messages import", view=_IMPORT_VIEW)
+def import_(
+    client: Client,
+    terminal: Terminal,
+    file: Annotated[str, Argument(metavar="FILE|-", help="The backup; - reads stdin.")],
+    line: Annotated[str, Option(metavar="NUMBER", help="Your number that received the messages.")],
+    form: Annotated[
+        str | None, Option("--format", metavar="|".join(FORMS), help="The format of the file.")
+    ] = None,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Import the SMS of an old phone.
+
+    They are read from a backup, stored and counted as history: a file proves less than a phone, so nothing is paid by
+    them and nothing is sent. `momo reconcile` finds their payments by ID, `momo replay --include-historical` sends them
+    to an endpoint. Only messages from the network's own senders are imported, never private ones. Importing the same
+    file again changes nothing.
+
+    FILE is the XML of "SMS Backup & Restore" for Android, CSV with the columns sender, text, date (and type, smsc), or
+    one PDU per line.
+
+    Examples:
+        momo messages import sms-backup.xml --line 0244124567 --dry-run
+        momo messages import sms-backup.xml --line 0244124567
+        momo messages import - --line 0244124567 --format csv < inbox.csv
+    """
+    if form is not None and form not in FORMS:
+        raise usage(f"--format: {form!r} is not one of {', '.join(FORMS)}")
+    line = line.strip()
+    # The whole file is read first, so that a bad one changes nothing.
+    with ExitStack() as opened:
+        stream = _opened(terminal, file, opened)
+        total = sum(1 for _ in _messages(stream, file, form, terminal.zone))
+        stack = opened.pop_all()
+    if dry_run:
+        terminal.note("Dry run: the result would be this; nothing is stored.")
+
+    def send(batch: Sequence[BackupMessage]) -> Iterator[dict[str, Any]]:
+        return _send(client, batch, line, dry_run=dry_run)
+
+    work = Batch(
+        _outcomes(_messages(stream, file, form, terminal.zone), send, stack),
+        total,
+        "Importing",
+        "read",
+        counted=("new", "known", "skipped"),
+    )
+    return run_batch(terminal, work, ("momo messages list --state historical",))
+
+
+def _opened(terminal: Terminal, path: str, stack: ExitStack) -> IO[str]:
+    """Open the file; copy stdin to a temporary one, because it is read twice."""
+    with file_errors(path):
+        if path != STDIN:
+            return stack.enter_context(open(path, encoding="utf-8", newline=""))  # noqa: PTH123  # pathlib is not needed here
+        unnamed = tempfile.TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115  # the stack closes it
+        kept = stack.enter_context(unnamed)
+        while piece := terminal.stdin.read(CHUNK):
+            kept.write(piece)
+    return kept
+
+
+def _messages(
+    stream: IO[str], path: str, form: str | None, zone: tzinfo
+) -> Iterator[BackupMessage]:
+    """Yield the messages of the file from its beginning; reject one that cannot be read."""
+    stream.seek(0)
+    try:
+        yield from messages_of(iter(lambda: stream.read(CHUNK), ""), form, zone)
+    except Failure as failure:
+        raise usage(f"{path}: {failure.message}") from None
+    except OSError as problem:
+        raise usage(f"{path}: {problem.strerror}") from None
+    except ValueError:
+        raise usage(f"{path}: {NO_TEXT}") from None
+
+
+def _outcomes(
+    messages: Iterable[BackupMessage],
+    send: Callable[[Sequence[BackupMessage]], Iterator[dict[str, Any]]],
+    stack: ExitStack,
+) -> Iterator[dict[str, Any]]:
+    """Send the messages in batches, and yield the outcome of each; close the stack at the end."""
+    with stack:
+        batch: list[BackupMessage] = []
+        characters = 0
+        for found in messages:
+            length = sum(len(str(value)) for value in found.body.values())
+            if batch and (len(batch) == _AT_ONCE or characters + length > _CHARACTERS_AT_ONCE):
+                yield from send(batch)
+                batch, characters = [], 0
+            batch.append(found)
+            characters += length
+        yield from send(batch)
+
+
+def _send(
+    client: Client, batch: Sequence[BackupMessage], line: str, *, dry_run: bool
+) -> Iterator[dict[str, Any]]:
+    """Send the readable messages of a batch, and yield the outcome of each, in the file's order."""
+    good = [found.body for found in batch if not found.problem]
+    outcomes: Iterator[dict[str, Any]] = iter(())
+    if good:
+        body = {"line": line, "messages": good, "dry_run": dry_run}
+        outcomes = iter(client.call("POST", Path.LOCAL_IMPORT, body=body).data["messages"])
+    for found in batch:
+        one = {"why": found.problem, "fate": "unreadable"} if found.problem else next(outcomes)
+        row: dict[str, Any] = {"file_line": found.line}
+        if one["fate"] == "unreadable":
+            yield {**row, "ok": False, "code": "UNREADABLE", "message": one["why"]}
+            continue
+        counted = {"new": "new", "known": "known", "skipped": "other_sender"}
+        row |= {"ok": True, "fate": one["fate"], "state": one["state"], "id": one["id"]}
+        yield row | {name: one["fate"] == fate for name, fate in counted.items()}
+
+
+@command("messages sample", view=View(fields=fields("sender kind wording why text"), id="text"))
+def sample(
+    client: Client,
+    terminal: Terminal,
+    message: _Message,
+    redacted: Annotated[
+        bool, Option("--redact", help="Replace names, numbers, IDs and amounts.")
+    ] = False,
+) -> Answer:
+    """Make a sample for the maintainers.
+
+    It is made of one message. --redact replaces every name, number, ID and amount. Equal values stay equal and the form
+    is kept, so that a wording can be made from the sample. Check it before you send it.
+
+    Examples:
+        momo messages sample 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --redact
+        momo messages sample 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --redact --json > sample.json
+    """
+    from momo_cli.inputs import pasted as inputs_pasted  # noqa: PLC0415  # slow, and only this command reads a text
+    from parsers.redact import redact  # noqa: PLC0415  # the same
+
+    message = id_of(client, MESSAGES, message)
+    data: dict[str, Any] = client.get(path_of(Path.LOCAL_MESSAGE, id=message), show_body="1").data
+    body, sender = data.get("body"), data.get("sender")
+    if not isinstance(body, str):
+        raise Failure("MESSAGE_NOT_FOUND", "only unreadable parts of it are stored")
+    text = body
+    if redacted:
+        # The key is for this sample only, so that the redaction cannot be undone.
+        text = redact(body, system.new_key().encode(), sender=sender)
+        if isinstance(sender, str) and sender.lstrip("+").isdigit():
+            sender = "a number"
+    described = inputs_pasted.describe_message(
+        inputs_pasted.Source(sender=sender, own=inputs_pasted.own_wordings(terminal)), text
+    )
+    row = {
+        "sender": sender,
+        "redacted": redacted,
+        "text": text,
+        **{
+            name: described[name]
+            for name in ("kind", "network", "wording", "why", "fields", "nearest")
+        },
+    }
+    return Answer(
+        document_of(row),
+        [row],
+        verbatim=[
+            f"from {clean(sender)}",
+            *(f"| {clean(line)}" for line in text.splitlines()),
+            f"read as {clean(row['wording'] or 'nothing')}: {clean(row['why'])}",
+        ],
+        notes=() if redacted else ("Names and numbers are in it: --redact replaces them.",),
+    )
+
+
+def _why(row: Row) -> str:
+    """Return the reasons of a message that is not simply a payment, and how many parts it has."""
+    reasons = row.get("reasons")
+    found = (
+        [clean(reason).replace("_", " ") for reason in reasons] if isinstance(reasons, list) else []
+    )
+    if row.get("state") == MessageState.INCOMPLETE and at(row, "parts.total"):
+        found.insert(0, f"{at(row, 'parts.seen')} of {at(row, 'parts.total')} parts")
+    return ", ".join(found)
+
+
+def _shown(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one message."""
+    found = [
+        f"{styled(with_test_mark(state_cell(row.get('state')), row), terminal)}  from {clean(row.get('sender')) or '—'}"
+    ]
+    trusted = row.get("trusted")
+    facts = [
+        ("kind", clean(row.get("kind"))),
+        ("network", clean(row.get("provider"))),
+        ("trusted", "" if trusted is None else "yes" if trusted else "no"),
+        ("why", _why(row)),
+        ("line", clean(row.get("line"))),
+        ("sent", clock(row.get("smsc_ts"), terminal)),
+        ("stored", clock(row.get("received_at"), terminal)),
+        ("payment", clean(row.get("payment_id"))),
+        ("id", clean(row.get("id"))),
+    ]
+    values = row.get("fields")
+    if isinstance(values, dict):
+        facts += [
+            (clean(name), clean(value)) for name, value in values.items() if value is not None
+        ]
+    width = max(len(name) for name, value in facts if value) if any(v for _, v in facts) else 0
+    found += [f"  {name:<{width}}  {value}" for name, value in facts if value]
+    if row.get("body") is not None:
+        found += ["", *(f"  | {clean(line)}" for line in str(row["body"]).splitlines())]
+    return found

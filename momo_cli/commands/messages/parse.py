@@ -1,0 +1,134 @@
+"""The command parse: the values in pasted messages."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs import pasted
+from momo_cli.inputs.files import read_text
+from momo_cli.inputs.parameters import MessagesFile
+from momo_cli.service.daemon_program import run_verb
+from momo_cli.show.answer import Answer, Field, Row, View, document_of, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.text import clean
+
+_VALUES: Final = (
+    "amount", "currency", "payer_name", "payer_phone", "reference", "transaction_id", "balance",
+)  # fmt: skip
+
+
+@command(
+    "parse",
+    view=View(
+        fields=(
+            *fields("kind network wording"),
+            *(Field(name, f"fields.{name}") for name in _VALUES),
+            *fields("why"),
+        ),
+        id="fields.transaction_id",
+    ),
+)
+def parse(
+    terminal: Terminal,
+    file: MessagesFile,
+    sender: Annotated[
+        str | None, Option(help="The sender of the messages, such as MobileMoney.")
+    ] = None,
+    network: Annotated[
+        str | None, Option(help="Only this network's wordings: mtn, telecel ...")
+    ] = None,
+    pdu: Annotated[bool, Option("--pdu", help="Each line is a PDU, as a modem prints it.")] = False,
+    jsonl: Annotated[
+        bool, Option("--jsonl", help="Each line is a JSON object, and each answer too.")
+    ] = False,
+) -> Answer:
+    """Show the values in a pasted message.
+
+    It also shows why the message is or is not a payment. It needs no daemon and no shop. Messages in the file are
+    separated by a line with --- or by an empty line. Pasted text is never a payment. With --jsonl each line is
+    {"sender", "text"} or {"pdu"}, and each answer is one line.
+
+    Examples:
+        momo parse receipt.txt
+        momo parse - --sender MobileMoney --json
+        momo parse inbox.txt --network telecel
+        momo parse messages.jsonl --jsonl
+        momo parse --pdu dump.txt
+    """
+    if pdu and jsonl:
+        raise usage('--pdu does not go with --jsonl: there, write a PDU as {"pdu": "..."}')
+    source = pasted.Source(sender, network)
+    pasted.check_network(source)
+    text = read_text(terminal, file)
+    source = replace(source, own=pasted.own_wordings(terminal))
+    if jsonl:
+        rows = _answers(terminal, source, text)
+        written = [dumps({name: row[name] for name in ("kind", "fields", "why")}) for row in rows]
+        return Answer("\n".join(written), plain="\n".join(written), verbatim=written)
+    if pdu:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        found = [
+            pasted.describe_message(_from(source, one), str(one["text"]))
+            if one.get("text") is not None
+            else _unread(str(one["why"]))
+            for one in _decoded(terminal, [[line] for line in lines], join=True)
+        ]
+    else:
+        found = [
+            pasted.describe_message(source, body) for body in pasted.split_messages(source, text)
+        ]
+    return Answer(
+        document_of(found),
+        found,
+        lines=[line for row in found for line in _lines(row, terminal)],
+        empty="There is no message in the file.",
+    )
+
+
+def _answers(terminal: Terminal, source: pasted.Source, text: str) -> Iterator[dict[str, Any]]:
+    """Yield one answer for each line, in order; the PDUs of all lines are decoded in one call."""
+    entries = [entry for _, entry in pasted.json_entries(text)]
+    coded = [pasted.pdus_of(entry) for entry in entries if "text" not in entry]
+    decoded = iter(_decoded(terminal, coded, join=False) if coded else [])
+    for entry in entries:
+        one = entry if "text" in entry else next(decoded)
+        if one.get("text") is None:
+            yield _unread(str(one.get("why", "")))
+        else:
+            yield pasted.describe_message(_from(source, one), str(one["text"]))
+
+
+def _from(source: pasted.Source, one: dict[str, Any]) -> pasted.Source:
+    """Return the source with the sender of this message, if it names one."""
+    sender = one.get("sender")
+    return source if not isinstance(sender, str) else replace(source, sender=sender)
+
+
+def _unread(why: str) -> dict[str, Any]:
+    return {**pasted.describe_message(pasted.Source(), ""), "why": why}
+
+
+def _decoded(terminal: Terminal, groups: list[Any], *, join: bool) -> list[dict[str, Any]]:
+    """Return groups of PDUs decoded by the program that reads them from modems."""
+    flags = ["--join"] if join else []
+    reply = run_verb(terminal, "decode", *flags, stdin="\n".join(dumps(group) for group in groups))
+    found: list[dict[str, Any]] = reply.body["data"]
+    return found
+
+
+def _lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one message."""
+    known = row["network"] is not None
+    style = "green" if row["is_receipt"] else "dim" if known else "yellow"
+    title = f"{row['kind']}" if known else "! not understood"
+    lines = [
+        terminal.style(title, style) + (f"  by {row['network']} {row['wording']}" if known else "")
+    ]
+    values = {**row["fields"], **row["extra"]}
+    found = [(name, clean(value)) for name, value in values.items() if value is not None]
+    found.append(("why", clean(row["why"])))
+    return [*lines, *(f"  {name:<16} {value}" for name, value in found), ""]

@@ -1,0 +1,238 @@
+"""The command init: create a transaction for a customer to pay."""
+
+import json
+import os
+from itertools import zip_longest
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import Path
+from momo_cli import system
+from momo_cli.errors import Failure
+from momo_cli.frame.command import command
+from momo_cli.inputs.typed_values import amount_of, json_object, only_given
+from momo_cli.show.answer import Answer, Row, View, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import clock, money, phone
+from momo_cli.socket.client import Client, Reply
+from momo_cli.text import clean, warnings_of
+from momo_cli.times import duration_s
+from momo_cli.views.transactions import SHOW_VIEW, Goal, transaction_answer, wait_for
+
+FILE: Final = "idem.ndjson"
+"""The idempotency keys of calls, in the state folder; one JSON object per line."""
+KEPT: Final = 100
+"""The number of keys kept; the file is shortened at twice as many."""
+_MODE: Final = 0o600
+_QUIET: Final = 2
+"""Light modules around the code. ISO/IEC 18004 asks for 4; phone scanners accept 2, and a screen has few lines."""
+_HALVES: Final = {(0, 0): "█", (0, 1): "▀", (1, 0): "▄", (1, 1): " "}
+"""Two modules, one above the other -> one character; the light ones are drawn, because most screens are dark."""
+_VIEW: Final = View(
+    fields=fields(
+        "reference svc_code status amount currency expires_at checkout_url client_reference",
+        "payer_sms_sent created_at",
+    ),
+    id="reference",
+)
+_RedirectUrl = Annotated[str | None, Option(help="The page for the customer after paying.")]
+_Meta = Annotated[
+    str | None, Option(metavar="JSON|@FILE", help="A JSON object to store with the transaction.")
+]
+_ExpectTxid = Annotated[
+    str | None, Option(help="Accept the payment with this network ID; no code is needed.")
+]
+_ExpectPayer = Annotated[
+    str | None, Option(help="Payments from other numbers are held for review.")
+]
+_ExpectPayerName = Annotated[
+    str | None,
+    Option(
+        "--expect-payer-name",
+        "--expected-payer-name",
+        help="The name to compare if a receipt has no number.",
+    ),
+]
+_NoSms = Annotated[bool, Option("--no-sms", help="Do not send the code to the customer.")]
+_Sandbox = Annotated[
+    bool, Option("--sandbox", help="No real money: pay it with momo simulate payment.")
+]
+_IdempotencyKey = Annotated[
+    str | None, Option(help="Makes a repeated call safe; default: a new key.")
+]
+_Wait = Annotated[str | None, Option(metavar="[=10m]", help="Wait until it is paid.")]
+_Qr = Annotated[bool, Option("--qr", help="Show the checkout page as a QR code.")]
+_Amount = Annotated[str, Argument(metavar="AMOUNT", help='12, 12.50 or "GHS 12.50".')]
+_PhoneNumber = Annotated[str, Option("--phone", help="The customer's number.")]
+_Name = Annotated[str | None, Option(help="The customer's name.")]
+_Purpose = Annotated[str | None, Option("--for", help="A description of the goods or service.")]
+_ClientRef = Annotated[str | None, Option(help="Your own order number.")]
+_Expires = Annotated[str | None, Option(help="1h to 24h; default: 24h.")]
+_WebhookUrl = Annotated[str | None, Option(help="Send a webhook to this address when paid.")]
+
+
+def _view(*, wait: str | None, **_: object) -> View:
+    return _VIEW if wait is None else SHOW_VIEW
+
+
+@command("init", view=_view)
+def init(
+    client: Client,
+    terminal: Terminal,
+    amount: _Amount,
+    phone_number: _PhoneNumber,
+    name: _Name = None,
+    purpose: _Purpose = None,
+    client_ref: _ClientRef = None,
+    expires: _Expires = None,
+    webhook_url: _WebhookUrl = None,
+    redirect_url: _RedirectUrl = None,
+    meta: _Meta = None,
+    expect_txid: _ExpectTxid = None,
+    expect_payer: _ExpectPayer = None,
+    expect_payer_name: _ExpectPayerName = None,
+    no_sms: _NoSms = False,
+    sandbox: _Sandbox = False,
+    idempotency_key: _IdempotencyKey = None,
+    wait: _Wait = None,
+    qr: _Qr = False,
+) -> Answer:
+    """Create a transaction for a customer to pay.
+
+    The customer types its code as the payment reference. AMOUNT is 12, 12.50 or "GHS 12.50". With --wait the command
+    ends when the transaction is paid: exit 0 paid, 6 underpaid or ended otherwise, 8 not paid in time. The idempotency
+    key of the call is written to the state folder (idem.ndjson) before the call: repeated with --idempotency-key, the
+    call creates no second transaction.
+
+    Examples:
+        momo init 12.50 --phone 0244124567
+        momo init 12.50 --phone 0244124567 --name "Kofi Boateng" --wait
+        ref=$(momo init 12.50 --phone 0244124567 -o id)
+        momo init 12.50 --phone 0244124567 --get data.svc_code
+        momo init 12.50 --phone 0244124567 --qr
+    """
+    value, currency = amount_of(amount)
+    given = {
+        "amount": value,
+        "phone_number": phone_number,
+        "currency": currency,
+        "customer_name": name,
+        "description": purpose,
+        "client_reference": client_ref,
+        "expires_in_hours": None if expires is None else _hours(expires),
+        "webhook_url": webhook_url,
+        "redirect_url": redirect_url,
+        "meta": None if meta is None else json_object(meta, "--meta"),
+        "expected_telco_transaction_id": expect_txid,
+        "expected_payer_phone": expect_payer,
+        "expected_payer_name": expect_payer_name,
+        "send_sms_to_payer": False if no_sms else None,
+    }
+    wait_s = None if wait is None else duration_s(wait, "--wait")
+    key = idempotency_key or fresh_key(terminal, "init")
+    reply = _create(client, only_given(given), key, sandbox)
+    lines = _lines(reply.data, given, terminal, qr=qr)
+    if wait_s is None:
+        return _created(reply, lines, sandbox=sandbox)
+    return _waited(client, terminal, reply, lines, wait_s)
+
+
+def _waited(
+    client: Client, terminal: Terminal, reply: Reply, lines: list[str], wait_s: float
+) -> Answer:
+    for line in (*lines, "Waiting for the payment… (Ctrl-C leaves the transaction open)"):
+        terminal.note(line)
+    paid, code = wait_for(client, reply.data["reference"], goal=Goal.PAID, limit_s=wait_s)
+    return transaction_answer(paid, terminal, exit_code=code)
+
+
+def _created(reply: Reply, lines: list[str], *, sandbox: bool) -> Answer:
+    row = reply.data
+    pay = [f"momo simulate payment --order {row['svc_code']}"] if sandbox else []
+    following = [*pay, f"momo tx watch {row['reference']}", f"momo tx wait {row['reference']}"]
+    return Answer(reply.text, [row], lines=lines, notes=warnings_of(reply.body), next=following)
+
+
+def _create(client: Client, body: dict[str, Any], key: str, sandbox: bool) -> Reply:
+    try:
+        return client.call("POST", Path.INITIALIZE, body=body, idempotency_key=key, sandbox=sandbox)
+    except Failure as failure:
+        if failure.facts.get("uncertain"):
+            failure.message += f"; repeat it safely with --idempotency-key {key}"
+        raise
+
+
+def _hours(text: str) -> int:
+    """Return whole hours, rounded up; the daemon checks the range."""
+    seconds = duration_s(text if not text.isdigit() else f"{text}h", "--expires")
+    return -int(-seconds // 3600)
+
+
+def _lines(row: Row, given: Row, terminal: Terminal, *, qr: bool) -> list[str]:
+    who = [given.get("customer_name"), phone(given["phone_number"])]
+    head = " · ".join(
+        (f"Transaction {money(row.get('amount'), row.get('currency'))}", *filter(None, who))
+    )
+    code = terminal.style(clean(row.get("svc_code")), "bold")
+    found = [
+        clean(head),
+        f"  CODE   {code}        (the customer types this as the reference)",
+        f"  ref    {clean(row.get('reference'))}",
+        f"  until  {clock(row.get('expires_at'), terminal)}",
+    ]
+    if row.get("checkout_url"):
+        found.append(f"  page   {clean(row['checkout_url'])}")
+        if qr:
+            found += drawn(clean(row["checkout_url"]), terminal)
+    if row.get("payer_sms_sent"):
+        found.append("  The code is being sent to the customer by SMS.")
+    return found
+
+
+def fresh_key(terminal: Terminal, command: str) -> str:
+    """Return a new idempotency key, after writing it with the time and the command to the state folder.
+
+    A failed write is only a note on stderr: a full disk must not prevent payments.
+    """
+    key = system.new_key()
+    folder = terminal.located.places.state
+    row = {"at": f"{terminal.now():%Y-%m-%dT%H:%M:%SZ}", "command": command, "key": key}
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
+        _keep(f"{folder}/{FILE}", json.dumps(row))
+    except OSError as problem:
+        terminal.note(f"! The key of this call could not be kept: {problem.strerror}.")
+    return key
+
+
+def _keep(path: str, line: str) -> None:
+    """Append a line; at twice `KEPT` lines, remove all but the last `KEPT`."""
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, _MODE), "r+") as file:
+        file.write(f"{line}\n")
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        lines = file.readlines()
+    if len(lines) >= 2 * KEPT:
+        shorter = f"{path}.new"
+        with os.fdopen(os.open(shorter, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE), "w") as file:
+            file.writelines(lines[-KEPT:])
+        os.replace(shorter, path)  # noqa: PTH105  # the same
+
+
+def drawn(text: str, terminal: Terminal) -> list[str]:
+    """Return the lines of a QR code.
+
+    With colour it is black on white, independent of the terminal's colours; without colour, only the light modules
+    are drawn. In ASCII a module is two characters wide and one line high.
+    """
+    import segno  # noqa: PLC0415  # only --qr needs it
+
+    code = segno.make(text, error="l", micro=False)
+    rows = [tuple(bool(module) for module in row) for row in code.matrix_iter(border=_QUIET)]
+    if not terminal.symbols:
+        return ["".join("  " if dark else "##" for dark in row) for row in rows]
+    pairs = zip_longest(rows[::2], rows[1::2], fillvalue=(True,) * len(rows[0]))
+    lines = ["".join(_HALVES[cell] for cell in zip(*pair, strict=True)) for pair in pairs]
+    return [f"\x1b[97;40m{line}\x1b[0m" if terminal.color else line for line in lines]

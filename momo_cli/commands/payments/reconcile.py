@@ -1,0 +1,395 @@
+"""The command reconcile: match payments to transactions by the network ID, one or a file of them."""
+
+import csv
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import ErrorCode, Path, TransactionStatus
+from momo_cli import exit_codes
+from momo_cli.errors import RECONCILE_EXITS, Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.files import read_text
+from momo_cli.inputs.parameters import Notes
+from momo_cli.inputs.typed_values import amount_of, only_given
+from momo_cli.show.answer import Answer, Row, View, fields
+from momo_cli.show.batch import Batch, run_batch
+from momo_cli.show.error_detail import PAID_BY, paid_by
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import money
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean
+from momo_cli.views.transactions import find_transaction, reference_of
+
+_VIEW: Final = View(
+    fields=fields(
+        "reconciliation_id status transaction_id new_transaction_status matched_amount",
+        "expected_amount difference difference_type message",
+    ),
+    id="reconciliation_id",
+)
+_FILE_VIEW: Final = View(
+    fields=fields(
+        "line reference transaction_id ok already status difference code message=error.message"
+    ),
+    id="reference",
+)
+_OF_ITS_LINE: Final = (ErrorCode.USAGE, ErrorCode.TRANSACTION_NOT_FOUND)
+"""The errors of one line that come from the command itself, not from the daemon."""
+_DIGITS_WITH_LETTERS: Final = re.compile(r"(?=.*\d)(?=.*[OoIl])[\dOoIl]+", re.ASCII)
+COLUMNS: Final = ("reference", "transaction_id", "amount", "notes", "provider")
+"""The columns, in this order if the file has no header."""
+_NEEDED: Final = COLUMNS[:2]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the file.
+
+    Attributes:
+        number: The number of the line in the file, from 1.
+        transaction: The transaction's reference or code; empty if it could not be read.
+        body: The body of the call.
+        problem: The reason that it cannot be sent; empty if it can.
+    """
+
+    number: int
+    transaction: str
+    body: dict[str, Any]
+    problem: str = ""
+
+
+_Transaction = Annotated[
+    str | None, Argument(metavar="[REF|CODE]", help="The transaction.", show_default=False)
+]
+_TransactionId = Annotated[
+    str | None, Argument(metavar="[TXID]", help="The network ID in the customer's message.")
+]
+_Amount = Annotated[
+    str | None, Option(help="Refuse, and change nothing, unless this amount was paid.")
+]
+_Provider = Annotated[str | None, Option(help="The network, if two have that ID: momo_mtn ...")]
+_ClientRef = Annotated[
+    str | None, Option(help="The transaction of this order number of yours; then only TXID.")
+]
+_Exact = Annotated[bool, Option("--exact", help="Exit 6 if the amount is not exact.")]
+_FromFile = Annotated[
+    str | None, Option(metavar="FILE|-", help="Match many, from a file or stdin.")
+]
+_Form = Annotated[
+    str | None, Option("--format", metavar="csv|ndjson", help="The format of the file.")
+]
+_StopOnError = Annotated[
+    bool, Option("--stop-on-error", help="With --from-file: stop at the first failure.")
+]
+
+
+def _view(*, from_file: str | None, **_: object) -> View:
+    return _VIEW if from_file is None else _FILE_VIEW
+
+
+@command("reconcile", view=_view)
+def reconcile(
+    client: Client,
+    terminal: Terminal,
+    transaction: _Transaction = None,
+    transaction_id: _TransactionId = None,
+    amount: _Amount = None,
+    notes: Notes = None,
+    provider: _Provider = None,
+    client_ref: _ClientRef = None,
+    exact: _Exact = False,
+    from_file: _FromFile = None,
+    form: _Form = None,
+    stop_on_error: _StopOnError = False,
+) -> Answer:
+    """Match a payment to a transaction by its network ID.
+
+    TXID is the network ID in the customer's confirmation message; keep its leading zeros. Exit 0: matched, the money
+    has arrived. 3: no payment with that ID has arrived yet, try again later. 5: refused, and a repeat would be refused
+    too: do not hand over goods.
+
+    --from-file matches many: CSV or one JSON object per line, with reference, transaction_id and optionally amount,
+    notes and provider. A line that is already matched to its own payment counts as done, so the same file can be run
+    again. Exit 9: some lines failed; --json shows each line.
+
+    Examples:
+        momo reconcile 7KQ2MX 0000012345
+        momo reconcile 7KQ2MX 40412345678 --amount 12.50 --notes "customer showed the SMS"
+        momo reconcile 7KQ2MX 40412345678 --json --get data.new_transaction_status
+        momo reconcile --client-ref INV-17 40412345678
+        momo reconcile --from-file payments.csv --json
+    """
+    if from_file is not None:
+        if (transaction, amount, notes, provider, client_ref) != (None,) * 5:
+            raise usage("--from-file reads REF, TXID, amount, notes and provider from each line")
+        lines = lines_of(read_text(terminal, from_file), _form(form))
+        return _of_file(client, terminal, lines, exact=exact, stop_on_error=stop_on_error)
+    if form is not None or stop_on_error:
+        raise usage("--format and --stop-on-error need --from-file")
+    if client_ref is not None and transaction_id is None:
+        transaction, transaction_id = "", transaction
+    if (
+        transaction is None
+        or transaction_id is None
+        or bool(transaction) == (client_ref is not None)
+    ):
+        raise usage("give REF or CODE and TXID, or --client-ref R and TXID, or --from-file FILE")
+    telco_id = transaction_id.replace(" ", "")
+    if not telco_id:
+        raise usage("TXID is empty")
+    value = None if amount is None else amount_of(amount, "--amount")[0]
+    given = {"transaction_id": telco_id, "amount": value, "notes": notes, "provider": provider}
+    reference, reply = _matched(client, terminal, transaction, client_ref or "", given)
+    inexact = exact and reply.data.get("difference_type") != "exact"
+    return Answer(
+        reply.text,
+        [reply.data],
+        lines=_lines(reply.data, _now(client, terminal, reference), reference, terminal),
+        exit_code=exit_codes.FINDINGS if inexact else exit_codes.OK,
+        next=[f"momo tx show {reference}"],
+    )
+
+
+def _matched(
+    client: Client, terminal: Terminal, transaction: str, client_ref: str, given: dict[str, Any]
+) -> tuple[str, Reply]:
+    """Match one payment; on failure, add the exit code and the facts for the hints."""
+    transaction, telco_id = transaction.strip(), given["transaction_id"]
+    _warn_of_letters(terminal, telco_id)
+    try:
+        reference = transaction or _by_client_ref(client, client_ref)
+        return _submit(client, reference, only_given(given))
+    except Failure as failure:
+        _prove(client, terminal, failure)
+        raise _ours(failure, transaction or client_ref, telco_id) from None
+
+
+def _form(form: str | None) -> str | None:
+    if form not in (None, "csv", "ndjson"):
+        raise usage(f"--format: {form!r} is not one of csv, ndjson")
+    return form
+
+
+def _by_client_ref(client: Client, client_ref: str) -> str:
+    path = path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=client_ref)
+    return str(client.get(path).data["reference"])
+
+
+def _ours(failure: Failure, transaction: str, telco_id: str) -> Failure:
+    """Return the failure with reconcile's exit code, and the facts and commands for the hints."""
+    if failure.code in RECONCILE_EXITS:
+        failure.exit_code = RECONCILE_EXITS[ErrorCode(failure.code)]
+    elif failure.http_status == 404 and failure.code != ErrorCode.NO_MATCHING_TRANSACTION:
+        failure.exit_code = exit_codes.REFUSED
+    failure.facts.setdefault("reference", transaction)
+    failure.facts.setdefault("transaction_id", telco_id)
+    providers = at(failure.body, "error.providers")
+    if failure.code == ErrorCode.AMBIGUOUS_TRANSACTION_ID and isinstance(providers, list):
+        which = (
+            ["momo", "reconcile", transaction, telco_id, "--provider", str(one)]
+            for one in providers
+        )
+        failure.next = tuple(shlex.join(words) for words in which)
+    return failure
+
+
+def _prove(client: Client, terminal: Terminal, failure: Failure) -> None:
+    """Add the transaction that the payment was used for, so that the operator can show it to the customer."""
+    used_by = at(failure.body, "error.used_by_reference")
+    if failure.code != ErrorCode.TRANSACTION_ID_ALREADY_USED or not isinstance(used_by, str):
+        return
+    try:
+        row = client.get(path_of(Path.TRANSACTION, reference=used_by)).data
+    except Failure:
+        return  # the refusal is shown without it
+    failure.facts[PAID_BY] = paid_by(row, terminal)
+
+
+def _now(client: Client, terminal: Terminal, reference: str) -> Row:
+    """Return the transaction after the match, for the output on a terminal; empty if the call fails."""
+    if not terminal.human:
+        return {}
+    try:
+        return find_transaction(client, reference).data or {}
+    except Failure:
+        return {}  # the payment is matched all the same
+
+
+def _lines(row: Row, transaction: Row, reference: str, terminal: Terminal) -> list[str]:
+    """Return the lines with the result: the amount, the payer and the transaction."""
+    currency = transaction.get("currency")
+    received, expected = money(row.get("matched_amount")), money(row.get("expected_amount"))
+    apart = money(row.get("difference"), currency).replace("-", "").replace("+", "")
+    kind = row.get("difference_type")
+    said = f"✓ Paid exactly. {money(row.get('matched_amount'), currency)}"
+    if kind == "underpaid":
+        said = f"! Short by {apart}: received {received} of {expected}. The transaction is now PARTIAL."
+    elif kind == "overpaid":
+        said = f"! Over by {apart}: received {received} for {expected}. The transaction is now OVERPAID."
+    telco_id, network = (
+        clean(row.get("transaction_id")),
+        clean(at(transaction, "telco.provider")).upper(),
+    )
+    name = clean(at(transaction, "payer.name"))
+    who = f"{f'from {name} ' if name else ''}({f'{network} {telco_id}'.strip()})"
+    if kind == "exact":
+        return [f"{terminal.style(said, 'green')} {who} → {reference}"]
+    tail = "This cannot be undone."
+    return [f"{terminal.style(said, 'yellow')} {tail}", f"  {who} → {reference}"]
+
+
+def _of_file(
+    client: Client, terminal: Terminal, lines: list[Line], *, exact: bool, stop_on_error: bool
+) -> Answer:
+    """Return the answer for a file of payments."""
+    work = Batch(
+        _outcomes(client, terminal, lines, stop_on_error=stop_on_error),
+        len(lines),
+        "Matching",
+        "matched",
+        counted=("already", "inexact"),
+        found=("inexact",) if exact else (),
+    )
+    return run_batch(terminal, work, ("momo tx list --status PENDING",))
+
+
+def _outcomes(
+    client: Client, terminal: Terminal, lines: list[Line], *, stop_on_error: bool
+) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        row = {
+            "line": line.number,
+            "reference": line.transaction,
+            "transaction_id": line.body.get("transaction_id"),
+            "already": False,
+            "inexact": False,
+        }
+        try:
+            if line.problem:
+                raise usage(line.problem)
+            _warn_of_letters(terminal, line.body["transaction_id"])
+            reference, reply = _submit(client, line.transaction, line.body)
+            found = reply.data
+        except Failure as failure:
+            outcome = _not_done(failure, line, row)
+            yield outcome
+            if stop_on_error and not outcome["ok"]:
+                return
+            continue
+        yield {
+            **row,
+            "reference": reference,
+            "ok": True,
+            "inexact": found.get("difference_type") != "exact",
+            "status": found.get("new_transaction_status"),
+            "difference": found.get("difference"),
+        }
+
+
+def _not_done(failure: Failure, line: Line, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the outcome of a failed line; it counts as done if its transaction is matched to this same payment.
+
+    Raises:
+        Failure: There was no answer, so the other lines would fail too.
+    """
+    if not failure.http_status and failure.code not in _OF_ITS_LINE:
+        raise failure
+    by = at(failure.body, "error.verified_by_transaction_id")
+    if failure.code == ErrorCode.ALREADY_VERIFIED and by == line.body["transaction_id"]:
+        status = at(failure.body, "error.transaction_status")
+        inexact = status != TransactionStatus.SUCCESS
+        return {**row, "ok": True, "already": True, "inexact": inexact, "status": status}
+    error = {"code": failure.code, "message": failure.message}
+    return {**row, "ok": False, "code": failure.code, "error": error}
+
+
+def _warn_of_letters(terminal: Terminal, telco_id: str) -> None:
+    """Warn if an ID looks mistyped; it is sent unchanged."""
+    if _DIGITS_WITH_LETTERS.fullmatch(telco_id):
+        terminal.note(f"warning: {telco_id} has letters that look like digits (O 0, I l 1)")
+
+
+def _submit(client: Client, transaction: str, body: dict[str, Any]) -> tuple[str, Reply]:
+    """Match the payment to the transaction with this reference or code; return its reference and the reply."""
+    reference = reference_of(client, transaction)
+    return reference, client.post_once(path_of(Path.RECONCILE, reference=reference), body)
+
+
+def lines_of(text: str, form: str | None) -> list[Line]:
+    """Read a file; without a format ("csv" or "ndjson"), its first character decides.
+
+    Raises:
+        Failure: USAGE, the file has another format or lacks one of the two needed columns.
+    """
+    text = text.removeprefix("\ufeff")  # Excel writes one
+    if form == "ndjson" or (form is None and text.lstrip().startswith("{")):
+        return [_line(number, found) for number, found in _objects(text)]
+    return [_line(number, found) for number, found in _records(text)]
+
+
+def _objects(text: str) -> Iterator[tuple[int, object]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except ValueError as problem:
+                yield number, f"not JSON: {problem}"
+
+
+def _records(text: str) -> Iterator[tuple[int, object]]:
+    reader = csv.reader(text.splitlines(), strict=True)
+    names: list[str] = []
+    try:
+        for cells in reader:
+            row = [cell.strip() for cell in cells]
+            if not any(row):
+                continue
+            if not names:
+                names = _header(row)
+                if names:
+                    continue
+                names = list(COLUMNS)
+            short = len(row) < len(_NEEDED)
+            yield reader.line_num, "too few columns" if short else dict(zip(names, row))  # noqa: B905  # the last cells may be left out
+    except csv.Error as problem:
+        raise usage(f"--from-file: line {reader.line_num}: {problem}") from None
+
+
+def _header(row: list[str]) -> list[str]:
+    """Return the names of the columns; empty if the first line is not a header."""
+    names = [cell.casefold().replace(" ", "_") for cell in row]
+    if not set(names) & set(COLUMNS):
+        return []
+    missing = [name for name in _NEEDED if name not in names]
+    if missing:
+        raise usage(f"--from-file: the first line has no column {', '.join(missing)}")
+    return names
+
+
+def _line(number: int, found: object) -> Line:
+    if not isinstance(found, dict):
+        return Line(number, "", {}, found if isinstance(found, str) else "not a JSON object")
+    given = {name: found.get(name) for name in COLUMNS}
+    transaction = str(given["reference"] or "").strip()
+    if isinstance(given["transaction_id"], int | float):
+        # A number has lost its leading zeros, which are part of the ID.
+        return Line(
+            number, transaction, {}, "transaction_id must be a text in quotes, not a number"
+        )
+    telco_id = str(given["transaction_id"] or "").replace(" ", "")
+    body: dict[str, Any] = {"transaction_id": telco_id}
+    if not transaction or not telco_id:
+        return Line(number, transaction, body, "reference and transaction_id are needed")
+    if given["amount"] not in (None, ""):
+        try:
+            body["amount"] = amount_of(str(given["amount"]), "amount")[0]
+        except Failure as failure:
+            return Line(number, transaction, body, failure.message)
+    body |= {name: str(given[name]) for name in ("notes", "provider") if given[name]}
+    return Line(number, transaction, body)

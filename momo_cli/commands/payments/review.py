@@ -1,0 +1,217 @@
+"""The commands about reviews: payments and messages that an operator decides on."""
+
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import ErrorCode, Path
+from momo_cli import exit_codes
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.ids import REVIEWS, id_of
+from momo_cli.inputs.parameters import FailIfAny, Limit, Notes, Offset, PasswordFile
+from momo_cli.inputs.passwords import owners_password
+from momo_cli.show.answer import Answer, Row
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import list_faults, list_heading, money, state, styled
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean
+from momo_cli.views.reviews import (
+    OPEN,
+    REVIEW_VIEW,
+    ask_for_suggestion,
+    review_lines,
+    review_next,
+    suggested_reference,
+    suggestions_of,
+)
+from momo_cli.views.transactions import reference_of
+
+_QUESTION: Final = "Have you seen this money in the wallet itself, on the phone? Type YES: "
+_Review = Annotated[str, Argument(metavar="ID", help="The review.")]
+
+
+@command("review list", view=REVIEW_VIEW)
+def list_(
+    client: Client,
+    every: Annotated[
+        bool, Option("--all/--open", help="Decided reviews too; default: only open ones.")
+    ] = False,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    fail_if_any: FailIfAny = False,
+) -> Answer:
+    """List the payments held for review.
+
+    Held messages are listed too. The newest come first. With --all, decided ones are listed too.
+
+    Examples:
+        momo review list
+        momo review list --fail-if-any --quiet
+        momo review list --all -o csv --fields created_at,reason,amount,decided_by
+    """
+    state_ = "all" if every else None
+    reply = client.get(Path.REVIEWS, state=state_, limit=limit, offset=offset)
+    rows = reply.data or []
+    open_ = [clean(row.get("id")) for row in rows if row.get("state") == OPEN]
+    return Answer(
+        reply.text,
+        rows,
+        heading=list_heading(reply, "reviews", offset=offset),
+        empty="Nothing is held for review.",
+        next=[f"momo review show {each}" for each in open_[:1]],
+        exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
+        faults=list_faults(reply, "payment to review", "payments to review", wanted=fail_if_any),
+    )
+
+
+@command("review show", view=REVIEW_VIEW)
+def show(client: Client, terminal: Terminal, review: _Review) -> Answer:
+    """Show one review with its evidence.
+
+    It shows the message, the payment and the transaction side by side, the reason for the review, and what to do.
+
+    Examples:
+        momo review show 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+        momo review show 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --get data.what_to_do
+    """
+    reply = client.get(path_of(Path.REVIEW, id=id_of(client, REVIEWS, review)))
+    return Answer(
+        reply.text,
+        [reply.data],
+        lines=review_lines(reply.data, terminal),
+        next=review_next(reply.data),
+    )
+
+
+@command("review approve", view=REVIEW_VIEW)
+def approve(
+    client: Client,
+    terminal: Terminal,
+    review: _Review,
+    order: Annotated[
+        str | None, Option(metavar="REF|CODE", help="The transaction that it pays.")
+    ] = None,
+    suggested: Annotated[
+        int | None, Option(metavar="[=N]", help="The suggested transaction; default: the first.")
+    ] = None,
+    notes: Notes = None,
+    password_file: PasswordFile = None,
+) -> Answer:
+    """Approve a held payment.
+
+    It pays the transaction that it was held for, or the one given with --order. Without any, it gets a transaction of
+    its own and is forwarded. A payment that may be forged needs your confirmation that the money is in the wallet, and
+    the owner's password. If a payment is close to open transactions, they are suggested: on a terminal one key chooses,
+    elsewhere --suggested. Exit 10: not confirmed.
+
+    Examples:
+        momo review approve 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --notes "she showed her phone"
+        momo review approve 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --order 7KQ2MX
+        momo review approve 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --suggested
+        momo review approve 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --password-file pw.txt --yes
+    """
+    if order is not None and suggested is not None:
+        raise usage("--order and --suggested each name a transaction; give one of them")
+    review = id_of(client, REVIEWS, review)
+    seen = client.get(path_of(Path.REVIEW, id=review))
+    body: dict[str, Any] = {}
+    if notes is not None:
+        body["notes"] = notes
+    reference = _chosen(client, terminal, seen.data, order, suggested)
+    if reference is None:
+        return _unchanged(seen)
+    if reference:
+        body["reference"] = reference
+    if seen.data.get("needs_password") and seen.data.get("state") == OPEN:
+        if not _is_sure(terminal, seen.data):
+            return _unchanged(seen)
+        body["password"] = owners_password(terminal, password_file)
+    try:
+        reply = client.post_once(path_of(Path.REVIEW_APPROVE, id=review), body)
+    except Failure as failure:
+        if failure.code == ErrorCode.INVALID_PASSWORD:
+            failure.next = (f"momo review approve {review}",)
+        failure.facts.setdefault("reference", str(body.get("reference", order or "")))
+        raise
+    return Answer(
+        reply.text, [reply.data], lines=[_line(reply, terminal)], next=review_next(reply.data)
+    )
+
+
+def _chosen(
+    client: Client, terminal: Terminal, row: Row, order: str | None, suggested: int | None
+) -> str | None:
+    """Return the reference of the named or chosen transaction; empty for none, None if the operator cancelled."""
+    if order is not None:
+        return reference_of(client, order)
+    if row.get("state") != OPEN:
+        return ""
+    if suggested is not None:
+        return suggested_reference(row, suggested)
+    if suggestions_of(row) and terminal.can_ask() and not terminal.flags.yes:
+        return ask_for_suggestion(terminal, row)
+    return ""
+
+
+def _unchanged(seen: Reply) -> Answer:
+    return Answer(
+        seen.text, [seen.data], lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED
+    )
+
+
+def _is_sure(terminal: Terminal, row: Row) -> bool:
+    if terminal.flags.yes:
+        return True
+    if not terminal.can_ask():
+        raise usage(
+            "this payment may be forged: check the money in the wallet, then confirm with --yes"
+        )
+    for line in review_lines(row, terminal):
+        terminal.complain(line)
+    return terminal.ask(f"\n{_QUESTION}", "--yes") == "YES"
+
+
+def _line(reply: Reply, terminal: Terminal) -> str:
+    row, transaction = reply.data, reply.body.get("transaction")
+    said = terminal.style("✓ Approved.", "green")
+    said += f" {money(row.get('amount'), row.get('currency'))}"
+    if at(transaction, "origin") == "open":
+        return f"{said} is recorded as a new transaction ({clean(at(transaction, 'reference'))})."
+    status = styled(state(at(transaction, "status")), terminal)
+    return f"{said} → {clean(at(transaction, 'reference'))}  {status}"
+
+
+@command("review reject", view=REVIEW_VIEW)
+def reject(
+    client: Client,
+    terminal: Terminal,
+    review: _Review,
+    notes: Annotated[str, Option("--notes", "--reason", help="The reason, for the journal.")],
+) -> Answer:
+    """Reject a held payment.
+
+    It pays no transaction and is not forwarded; its transaction waits for a payment again. Real money stays in the
+    wallet and in the books: pay it back, or match it later with momo reconcile.
+
+    Examples:
+        momo review reject 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --notes "no such money in the wallet"
+    """
+    path = path_of(Path.REVIEW_REJECT, id=id_of(client, REVIEWS, review))
+    reply = client.post_once(path, {"notes": notes})
+    return Answer(
+        reply.text, [reply.data], lines=_lines(reply, terminal), next=review_next(reply.data)
+    )
+
+
+def _lines(reply: Reply, terminal: Terminal) -> list[str]:
+    row, amount = reply.data, money(reply.data.get("amount"), reply.data.get("currency"))
+    said = terminal.style("✓ Rejected.", "green")
+    if reply.body.get("transaction") is None:
+        return [f"{said} The message is ignored."]
+    kept = clean(at(reply.body, "transaction.reference"))
+    found = [f"{said} {amount} is recorded and not forwarded ({kept})."]
+    if row.get("request") is not None:
+        status = styled(state(at(row, "request.status")), terminal)
+        found.append(f"  transaction  {clean(at(row, 'request.reference'))}  {status}")
+    return found

@@ -1,0 +1,247 @@
+"""The commands that simulate payments, SMS and endpoints in the sandbox, and demo."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import Path
+from momo_cli import system
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.files import read_text
+from momo_cli.inputs.ids import METHODS, find_match
+from momo_cli.inputs.typed_values import amount_of, only_given
+from momo_cli.listener import VIEW as WEBHOOKS_VIEW
+from momo_cli.listener import PostResult, Webhook, listen
+from momo_cli.service.daemon_program import exec_daemon
+from momo_cli.show.answer import Answer, Row
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import clean
+from momo_cli.views.simulated_payment import SIMULATED_VIEW, simulate_sms, simulated_answer
+from momo_cli.views.transactions import find_transaction
+
+_STRANGER: Final = "+233241112222"
+"""An ordinary number, as the sender of a forged receipt."""
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+_ERRORS: Final = {"timeout": "timeout", "drop": "connection_reset"}
+_COUNT_MAX: Final = 200
+_PAYMENT: Final = {"amount": "1.00"}
+_Order = Annotated[str | None, Option(metavar="REF|CODE", help="The sandbox transaction to pay.")]
+_Amount = Annotated[str | None, Option(help="The amount paid; default: the expected amount.")]
+_Payer = Annotated[str | None, Option(help="The payer's number.")]
+_Name = Annotated[str | None, Option(help="The payer's name.")]
+_Network = Annotated[str, Option(metavar="mtn|telecel", help="The network of the receipt.")]
+_WrongCode = Annotated[
+    bool, Option("--wrong-code", help="The payer mistypes one character of the code.")
+]
+
+
+@command("simulate payment", view=SIMULATED_VIEW)
+def payment(
+    client: Client,
+    terminal: Terminal,
+    order: _Order = None,
+    amount: _Amount = None,
+    payer: _Payer = None,
+    name: _Name = None,
+    network: _Network = "mtn",
+    wrong_code: _WrongCode = False,
+    late: Annotated[bool, Option("--late", help="Expire the transaction first.")] = False,
+    fake: Annotated[
+        bool, Option("--fake", help="Send the receipt from an ordinary number, as a forger does.")
+    ] = False,
+    count: Annotated[int, Option(min=1, max=10_000, help="Payments to simulate.")] = 1,
+    rate: Annotated[str, Option(metavar="N/s", help="With --count: payments per second.")] = "2/s",
+) -> Answer:
+    """Simulate a payment in the sandbox.
+
+    The sandbox receives a payment SMS, which the real parser reads; no real money moves. Without --order, the payment
+    belongs to no transaction. Create a transaction to pay with momo init --sandbox.
+
+    Examples:
+        momo simulate payment --order 7KQ2MX
+        momo simulate payment --order 7KQ2MX --amount 10 --late
+        momo simulate payment --amount 5 --network telecel --payer 0209000111
+        momo simulate payment --order 7KQ2MX --fake
+    """
+    if order is None and amount is None:
+        raise usage("name the transaction with --order, or the amount with --amount")
+    if wrong_code and order is None:
+        raise usage("--wrong-code needs --order")
+    given = {
+        "amount": None if amount is None else amount_of(amount)[0],
+        "payer_phone": payer,
+        "payer_name": name,
+        "provider": _provider(network),
+        "late": True if late else None,
+        "sender": _STRANGER if fake else None,
+    }
+    body = only_given(given)
+    pause_s = _pause(rate)
+    if order is not None:
+        seen = find_transaction(client, order)
+        body["reference"] = seen.data["reference"]
+        if wrong_code:
+            body["reference_text"] = _mistyped(str(seen.data["svc_code"]))
+    if count > 1:
+        return Answer(rows=_many(client, body, count, pause_s), stream=True, summary=True)
+    return simulated_answer(client, terminal, body)
+
+
+def _provider(network: str) -> str:
+    return network if network.startswith("momo_") else f"momo_{network.lower()}"
+
+
+def _many(client: Client, body: dict[str, Any], count: int, pause_s: float) -> Iterator[Row]:
+    for number in range(count):
+        if number:
+            system.sleep(pause_s)
+        yield simulate_sms(client, body).data
+
+
+def _mistyped(code: str) -> str:
+    """Return the code with its third character replaced by the next one, which the check character detects."""
+    place = (_LETTERS.index(code[2]) + 1) % len(_LETTERS)
+    return code[:2] + _LETTERS[place] + code[3:]
+
+
+def _pause(rate: str) -> float:
+    number, _, unit = rate.partition("/")
+    try:
+        each_s = float(number)
+    except ValueError:
+        each_s = 0.0
+    if each_s <= 0 or unit not in ("", "s"):
+        raise usage("--rate: a number per second, such as 2/s")
+    return 1 / each_s
+
+
+@command("simulate endpoint", view=WEBHOOKS_VIEW)
+def endpoint(
+    client: Client,
+    terminal: Terminal,
+    fail: Annotated[
+        str, Option(metavar="500|410|timeout|drop", help="The answer to each webhook.")
+    ],
+    count: Annotated[int, Option(min=1, max=_COUNT_MAX, help="Attempts until it ends.")] = 20,
+) -> Answer:
+    """Simulate an endpoint that fails.
+
+    It adds a sandbox endpoint that fails every webhook, and simulates payments for it, to show retries, dead letters,
+    and the pause after 20 failures in a row. It ends after --count attempts, or when momo has paused the endpoint. The
+    endpoint stays, so that you can inspect it; delete it with momo endpoints delete. After three failures momo tries a
+    failing endpoint only every 5, 15 and then 30 s, so 20 attempts take some minutes.
+
+    Examples:
+        momo simulate endpoint --fail 500
+        momo simulate endpoint --fail 410 --count 3
+        momo simulate endpoint --fail timeout
+    """
+    heard = _heard(fail.strip())
+    made = client.call("POST", Path.LOCAL_LISTEN).data
+    id_ = str(made["id"])
+    return Answer(
+        rows=_attempts(client, terminal, id_, heard, count),
+        stream=True,
+        next=[
+            "momo dead-letters list",
+            f"momo endpoints show {id_}",
+            f"momo endpoints delete {id_} --yes",
+        ],
+    )
+
+
+def _attempts(
+    client: Client, terminal: Terminal, id_: str, heard: PostResult, count: int
+) -> Iterator[Row]:
+    def handle(_webhook: Webhook) -> PostResult:
+        return heard
+
+    for number, row in enumerate(listen(client, id_, handle, terminal.now)):
+        if row is None:
+            terminal.note(f"A failing endpoint: {id_}. Ctrl-C ends it.")
+            # Not earlier: payments made while no listener is connected are delivered late, as after an outage.
+            for _ in range(count):
+                simulate_sms(client, _PAYMENT)
+            continue
+        yield row
+        if number == count:
+            return
+        if client.get(path_of(Path.ENDPOINT, id=id_)).data.get("auto_paused_at"):
+            terminal.note(f"momo has paused it; next: momo endpoints show {id_}")
+            return
+
+
+def _heard(fail: str) -> PostResult:
+    if fail in _ERRORS:
+        return PostResult(None, _ERRORS[fail], "", 0)
+    if fail.isdecimal() and len(fail) == 3 and 300 <= int(fail) <= 599:
+        return PostResult(int(fail), None, "momo simulate endpoint", 0)
+    raise usage("--fail: a status from 300 to 599, timeout or drop")
+
+
+@command("simulate sms", view=SIMULATED_VIEW)
+def sms(
+    client: Client,
+    terminal: Terminal,
+    file: Annotated[str, Option(metavar="FILE", help="The text of the SMS; - = stdin.")],
+    network: Annotated[
+        str | None, Option(metavar="mtn|telecel", help="The network of the SIM; default: mtn.")
+    ] = None,
+    line: Annotated[
+        str | None, Option(metavar="NUMBER", help="The merchant number; its SIM gets the SMS.")
+    ] = None,
+    sender: Annotated[
+        str | None, Option(help="The sender name; default: the network's own.")
+    ] = None,
+) -> Answer:
+    """Simulate an SMS in the sandbox.
+
+    The sandbox receives an SMS with the text of a file, which the real parser reads; no real money moves.
+
+    Examples:
+        momo simulate sms --file receipt.txt
+        momo simulate sms --file - --network telecel --sender T-CASH < receipt.txt
+        momo simulate sms --line 0244124567 --file receipt.txt
+    """
+    if network is not None and line is not None:
+        raise usage("--line decides the network; leave out --network")
+    text = read_text(terminal, file)
+    if not text.strip():
+        raise usage(f"--file: {clean(file)} is empty; it must contain the text of one SMS")
+    given = {"provider": _provider(network or "mtn"), "sender": sender, "text": text}
+    body = only_given(given)
+    if line is not None:
+        rows = client.get(Path.PAYMENT_METHODS).data or ()
+        body["provider"] = find_match(line, rows, METHODS)["provider"]
+    return simulated_answer(client, terminal, body)
+
+
+@command("demo")
+def demo(
+    terminal: Terminal,
+    keep: Annotated[bool, Option("--keep", help="Leave the shop running.")] = False,
+    phone: Annotated[
+        str | None, Option(metavar="MAKE", help="generic, huawei, zte, sim800, quectel or wavecom.")
+    ] = None,
+    fault: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="A fault of the phone, such as storm; repeat for each."),
+    ] = None,
+) -> Answer:
+    """Show a payment from SMS to webhook, on a simulated phone.
+
+    It runs a temporary shop with a simulated phone and a real daemon. Your own shop is not touched. --keep leaves the
+    temporary shop running and shows the commands to try.
+
+    Examples:
+        momo demo
+        momo demo --keep
+        momo demo --phone huawei --fault storm
+    """
+    flags = ["--keep"] if keep else []
+    flags += [f"--phone={phone}"] if phone else []
+    flags += [f"--fault={name}" for name in fault or []]
+    exec_daemon(terminal, "demo", *flags)

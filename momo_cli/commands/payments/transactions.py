@@ -1,0 +1,496 @@
+"""The commands tx and open: transactions."""
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import Path, TransactionStatus
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import AllRows, Reason, SinceEvent, Transaction
+from momo_cli.inputs.typed_values import time_of
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import clock, money, payer_text, state, styled
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean, warnings_of
+from momo_cli.views.deliveries import answer_text
+from momo_cli.views.transactions import (
+    LIST_VIEW,
+    SHOW_VIEW,
+    STATUS_WORDS,
+    Goal,
+    find_transaction,
+    follow_events,
+    parse_status,
+    reference_of,
+    transaction_answer,
+    wait_for,
+)
+
+_SETTLED_S: Final = 2.0
+"""A program that still runs after this time has opened the page: some programs run as long as the browser."""
+_SORTS: Final = ("newest", "oldest", "largest", "smallest")
+_PER_PAGE: Final = 50
+_PER_PAGE_MAX: Final = 100
+_EVENTS_VIEW: Final = View(fields=fields("id at type actor text payment_id message_id"))
+_LIMIT_MAX: Final = 500
+_SENT_MAX: Final = 200
+_WATCH_VIEW: Final = View(
+    fields=fields(
+        "id event reference=data.reference svc_code=data.svc_code status=data.status",
+        "actual_amount=data.actual_amount",
+    ),
+    heads=(
+        Head("WHEN", lambda row, t: clock(_of(row, "at", "timestamp", "created_at"), t)),
+        Head("EVENT", lambda row, _: clean(row["event"])),
+        Head("STATUS", lambda row, _: state(_of(row, "status"))),
+        Head("CODE", lambda row, _: Cell(clean(_of(row, "svc_code")), "bold")),
+        Head(
+            "AMOUNT",
+            lambda row, _: money(_of(row, "actual_amount", "amount"), _of(row, "currency")),
+        ),
+        Head(
+            "PAYER",
+            lambda row, _: payer_text(
+                _of(row, "payer.name", "payer_name"), _of(row, "payer.phone_number", "payer_phone")
+            ),
+        ),
+        Head("REFERENCE", lambda row, _: clean(_of(row, "reference"))),
+    ),
+)
+_LIMIT_S: Final = 600.0
+_PAGES: Final = ("checkout", "tx")
+_Status = Annotated[
+    str | None,
+    Option(help="Only this status: waiting, paid, short, over, review, or the API's word."),
+]
+_Since = Annotated[
+    str | None, Option("--from", "--since", help="Created at or after: 24h, today, 2026-01-31.")
+]
+_Until = Annotated[str | None, Option("--to", "--until", help="Created before.")]
+_Phone = Annotated[str | None, Option(help="Only this payer's number.")]
+_Page = Annotated[int, Option(min=1, help="The page.")]
+_PerPage = Annotated[
+    int,
+    Option(
+        "--per-page",
+        "--limit",
+        min=1,
+        max=_PER_PAGE_MAX,
+        help="Transactions per page.",
+        show_default=True,
+    ),
+]
+_Search = Annotated[
+    str | None,
+    Option(metavar="TEXT", help="Part of a code, network ID, name, number or reference."),
+]
+_Sort = Annotated[
+    str, Option(metavar="|".join(_SORTS), help="The order of the list.", show_default=True)
+]
+
+
+class _Origin(StrEnum):
+    """The kind of transactions in a list."""
+
+    REQUEST = "request"
+    OPEN = "open"
+    ALL = "all"
+
+
+_OfOrigin = Annotated[
+    _Origin,
+    Option(
+        metavar="ORIGIN",
+        help="request: asked for; open: made for a payment without one; all.",
+        show_default=True,
+    ),
+]
+
+
+@command("tx list", view=LIST_VIEW)
+def list_(
+    client: Client,
+    terminal: Terminal,
+    status: _Status = None,
+    origin: _OfOrigin = _Origin.REQUEST,
+    since: _Since = None,
+    until: _Until = None,
+    phone: _Phone = None,
+    page: _Page = 1,
+    per_page: _PerPage = _PER_PAGE,
+    every: AllRows = False,
+    search: _Search = None,
+    sort: _Sort = _SORTS[0],
+) -> Answer:
+    """List transactions.
+
+    The newest come first. In a pipe: tab-separated columns reference, svc_code, status, expected_amount, actual_amount,
+    difference, difference_type, currency, payer_phone, payer_name, created_at, completed_at.
+
+    Examples:
+        momo tx list
+        momo tx list --status waiting
+        momo tx list --from today --fields svc_code,actual_amount -o csv
+        momo tx list --search kofi --sort largest
+        momo tx list --all --json
+    """
+    wanted = None if status is None else parse_status(status)
+    if every and page != 1:
+        raise usage("--all writes every page; leave out --page")
+    if sort not in _SORTS:
+        raise usage(f"--sort: {sort!r} is not one of {', '.join(_SORTS)}")
+    other_origin = None if origin is _Origin.REQUEST else str(origin)
+    other_sort = None if sort == _SORTS[0] else sort
+    query = {
+        "status": wanted,
+        "origin": other_origin,
+        "from": time_of(since, "--from", terminal),
+        "to": time_of(until, "--to", terminal),
+        "phone_number": phone,
+        "search": search,
+        "sort": other_sort,
+        "per_page": _PER_PAGE_MAX if every else per_page,
+    }
+    if every:
+        return Answer(rows=_all(client, query), stream=not terminal.human, summary=True)
+    reply = client.get(Path.TRANSACTIONS, page=page, **query)
+    flags = {
+        "--status": wanted,
+        "--origin": other_origin,
+        "--from": since,
+        "--to": until,
+        "--phone": phone,
+        "--search": search,
+        "--sort": other_sort,
+        "--per-page": None if per_page == _PER_PAGE else str(per_page),
+        "--page": str(page + 1),
+    }
+    return _listed(reply, _kind(wanted, origin), page, flags)
+
+
+def _listed(reply: Reply, kind: str, page: int, flags: dict[str, str | None]) -> Answer:
+    """Return the answer with one page; `flags` are those of the command for the next page."""
+    rows = reply.data or []
+    total, more = at(reply.body, "pagination.total"), at(reply.body, "pagination.has_next")
+    of = f" of {total}" if isinstance(total, int) else ""
+    heading = f"Showing {len(rows)}{of} {kind}, page {page}"
+    words = [word for flag, value in flags.items() if value is not None for word in (flag, value)]
+    return Answer(
+        reply.text,
+        rows,
+        heading=f"{heading}, next: --page {page + 1}" if more else heading,
+        empty=f"No {kind}.",
+        next=[shlex.join(["momo", "tx", "list", *words])] if more else [],
+    )
+
+
+def _all(client: Client, query: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows of all pages; each page starts after the last row of the one before, so new rows shift nothing."""
+    after: str | None = None
+    while True:
+        reply = client.get(Path.TRANSACTIONS, after=after, **query)
+        rows = reply.data or []
+        yield from rows
+        if not rows or len(rows) < (at(reply.body, "pagination.per_page") or 1):
+            return
+        after = rows[-1]["reference"]
+
+
+def _kind(status: str | None, origin: _Origin) -> str:
+    """Return the noun for the rows, such as `short transactions`, with the word of the table for the status."""
+    shown_as = {str(status): word.lower() for word, status in STATUS_WORDS.items()}
+    word = shown_as.get(status or "", (status or "").lower())
+    noun = "payments without a transaction" if origin is _Origin.OPEN else "transactions"
+    return f"{word} {noun}".strip()
+
+
+def _show_view(*, events: bool, **_: object) -> View:
+    return _EVENTS_VIEW if events else SHOW_VIEW
+
+
+@command("tx show", view=_show_view)
+def show(
+    client: Client,
+    terminal: Terminal,
+    transaction: Annotated[
+        str | None, Argument(metavar="REF|CODE", help="The transaction's reference or code.")
+    ] = None,
+    client_ref: Annotated[
+        str | None, Option("--client-ref", help="Find it by your own order number.")
+    ] = None,
+    events: Annotated[bool, Option("--events", help="Its events too.")] = False,
+) -> Answer:
+    """Show one transaction.
+
+    It shows the expected and the received amount, the payer and the times. With --events, also its events, oldest
+    first, the SMS that paid it and its webhooks; --json then has "events", and the rest in "local", beside "data".
+
+    Examples:
+        momo tx show 7KQ2MX
+        momo tx show svc_trx_0f3c5d2a9b8e47c1a6d0e2f4b8c6a901 --get data.status
+        momo tx show --client-ref INV-17
+        momo tx show 7KQ2MX --events
+    """
+    if (transaction is None) == (client_ref is None):
+        raise usage("give one of REF, CODE and --client-ref")
+    if client_ref is not None:
+        reply = client.get(path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=client_ref))
+    else:
+        reply = find_transaction(client, transaction or "")
+    answer = transaction_answer(reply, terminal)
+    return _with_events(client, terminal, reply, answer) if events else answer
+
+
+def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answer) -> Answer:
+    path = path_of(Path.TRANSACTION_EVENTS, reference=str(reply.data["reference"]))
+    events = list(client.rows(path, {}, page=_LIMIT_MAX))
+    local = _local(client, reply.data, events)
+    # One document for all calls: the transaction's own, with the events beside its `data`.
+    document = dumps({**reply.body, "events": events, "local": local})
+    lines = [f"  {_when(event, terminal)}  {clean(event.get('text'))}" for event in events]
+    if local["message_id"]:
+        lines += ["", f"  sms       {clean(local['message_id'])}"]
+    lines += [_sent(row, terminal) for row in local["deliveries"]]
+    # The rows for programs are the events; on a terminal the transaction stands above them.
+    return replace(answer, document=document, rows=events, lines=[*answer.lines, "", *lines])
+
+
+def _local(client: Client, transaction: Row, events: Sequence[Row]) -> dict[str, Any]:
+    """Return the local facts of a transaction: its SMS, the way it was matched, its review and its webhooks."""
+    reference = transaction["reference"]
+    messages = [event["message_id"] for event in events if event.get("message_id")]
+    sent = client.get(Path.DELIVERIES, transaction_id=reference, kind="all", limit=_SENT_MAX)
+    review = None
+    if transaction.get("status") == TransactionStatus.MANUAL_REVIEW:
+        rows = client.get(Path.REVIEWS).data or ()
+        about = (row for row in rows if at(row, "request.reference") == reference)
+        review = next((row.get("id") for row in about), None)
+    return {
+        "message_id": messages[-1] if messages else None,
+        "matched_by": transaction.get("matched_by"),
+        "review": review,
+        "deliveries": sent.data or [],
+    }
+
+
+def _sent(row: Row, terminal: Terminal) -> str:
+    said = f"  {answer_text(row)}" if answer_text(row) else ""
+    what = f"{styled(state(row.get('status')), terminal)}  {clean(row.get('event'))}{said}"
+    return f"  webhook   {what}  {clean(row.get('id'))}"
+
+
+def _when(event: Row, terminal: Terminal) -> str:
+    return f"{clock(event.get('at'), terminal):<12}"
+
+
+@command("tx watch", view=_WATCH_VIEW)
+def watch(
+    client: Client,
+    terminal: Terminal,
+    transaction: Annotated[
+        str | None, Argument(metavar="[REF|CODE]", help="Only this transaction.")
+    ] = None,
+    since: SinceEvent = None,
+    status: Annotated[
+        list[str] | None,
+        Option(help="Only transactions with this status, such as paid; repeat for each."),
+    ] = None,
+    notify: Annotated[
+        bool, Option("--notify", help="Ring the bell and show a desktop notification for each.")
+    ] = False,
+) -> Answer:
+    """Show changes of transactions as they happen.
+
+    Each change is one line, until Ctrl-C. --json writes one JSON document per line:
+    {"type":"item","event":...,"id":...,"data":{...}}.
+
+    Examples:
+        momo tx watch
+        momo tx watch 7KQ2MX
+        momo tx watch --status paid --status over --notify
+        momo tx watch --json --since-event 4120
+    """
+    statuses = frozenset(parse_status(one) for one in status or ())
+    reference = None if transaction is None else reference_of(client, transaction)
+    if terminal.human:
+        terminal.note("Watching. Ctrl-C ends it.")
+    rows = _items(client, reference, since, statuses)
+    return Answer(rows=_noticed(rows, terminal) if notify else rows, stream=True)
+
+
+def _of(row: Row, *names: str) -> object:
+    """Return the first of these members of the event's data that exists."""
+    return next((v for v in (at(row, f"data.{name}") for name in names) if v is not None), None)
+
+
+def _items(
+    client: Client, reference: str | None, since: str | None, statuses: frozenset[str]
+) -> Iterator[Row]:
+    for event in follow_events(client, reference, since):
+        about_one = event is not None and (
+            event.kind.startswith("transaction.") or event.data.get("reference") is not None
+        )
+        if event is None or not about_one:
+            continue
+        if not statuses or event.data.get("status") in statuses:
+            yield {"event": event.kind, "id": event.id, "data": event.data}
+
+
+def _noticed(rows: Iterator[Row], terminal: Terminal) -> Iterator[Row]:
+    """Show a desktop notification for each row, after its line is written."""
+    from momo_cli.show.desktop_notify import notifier  # noqa: PLC0415  # only --notify needs it
+
+    notify = notifier(terminal)
+    for row in rows:
+        yield row
+        amount = money(_of(row, "actual_amount", "expected_amount"), _of(row, "currency"))
+        who = payer_text(_of(row, "payer.name", "payer_name"), None)
+        parts = (amount, who, clean(_of(row, "svc_code")))
+        status = state(_of(row, "status")).text
+        notify(f"momo: {status}", " · ".join(part for part in parts if part) or clean(row["event"]))
+
+
+@command("tx wait", view=SHOW_VIEW)
+def wait(
+    client: Client,
+    terminal: Terminal,
+    transaction: Transaction,
+    goal: Annotated[
+        Goal, Option("--for", help="The goal of the wait.", show_default=True)
+    ] = Goal.PAID,
+) -> Answer:
+    """Wait until a transaction is paid.
+
+    Exit 0: paid. 8: the time (10 minutes, or --timeout) is over and nothing failed. 6: it ended otherwise (underpaid,
+    expired, cancelled). --timeout 0 waits without a limit.
+
+    Examples:
+        momo tx wait 7KQ2MX
+        momo tx wait 7KQ2MX --timeout 2m && echo "hand over the goods"
+        momo tx wait 7KQ2MX --for final --get data.status
+    """
+    given_s = terminal.flags.timeout_s
+    limit_s = _LIMIT_S if given_s is None else given_s
+    reply, code = wait_for(client, reference_of(client, transaction), goal=goal, limit_s=limit_s)
+    return transaction_answer(reply, terminal, exit_code=code)
+
+
+@command("tx cancel", view=SHOW_VIEW)
+def cancel(
+    client: Client, terminal: Terminal, transaction: Transaction, reason: Reason = None
+) -> Answer:
+    """Cancel an unpaid transaction.
+
+    Its code is not used again for 30 days. A payment that still arrives for it is held for review: momo review list.
+    Exit 5: it is paid or held for review; do not say to the customer that it is cancelled.
+
+    Examples:
+        momo tx cancel 7KQ2MX
+        momo tx cancel 7KQ2MX --reason "customer changed her mind"
+    """
+    transaction = transaction.strip()
+    try:
+        reference = reference_of(client, transaction)
+        body = {} if reason is None else {"reason": reason}
+        reply = client.post_once(path_of(Path.CANCEL, reference=reference), body)
+    except Failure as failure:
+        failure.facts.setdefault("reference", transaction)
+        raise
+    return transaction_answer(reply, terminal)
+
+
+@command("open", view=View(fields=fields("checkout_url reference svc_code"), id="reference"))
+def open_(
+    client: Client,
+    terminal: Terminal,
+    words: Annotated[
+        list[str] | None,
+        Argument(metavar="[checkout|tx] REF|CODE", help="The transaction's reference or code."),
+    ] = None,
+    only_print: Annotated[bool, Option("--print", help="Print the address only.")] = False,
+) -> Answer:
+    """Open the checkout page of a transaction.
+
+    It opens in your browser; without a browser, its address is printed. A transaction has one page, so `checkout` and
+    `tx` before its reference mean the same and may be left out. BROWSER names the program that opens it.
+
+    Examples:
+        momo open 7KQ2MX
+        momo open checkout svc_trx_0f3c5d2a9b8e47c1a6d0e2f4b8c6a901
+        momo open 7KQ2MX --print
+    """
+    match words or []:
+        case [transaction] if transaction not in _PAGES:
+            pass
+        case [page, transaction] if page in _PAGES:
+            pass
+        case _:
+            raise usage("name one transaction: momo open checkout REF, or momo open REF")
+    reference = reference_of(client, transaction)
+    try:
+        reply = client.get(path_of(Path.LOCAL_CHECKOUT, reference=reference))
+    except Failure as failure:
+        failure.facts["reference"] = transaction
+        if at(failure.body, "error.reason") == "http_off":
+            failure.next = ("momo config set http.bind 127.0.0.1:8420", "momo daemon restart")
+        raise
+    url = clean(reply.data["checkout_url"])
+    return Answer(
+        reply.text,
+        [reply.data],
+        lines=[url],
+        plain=url,
+        notes=[
+            *warnings_of(reply.body),
+            *_opened(terminal, url, transaction, only_print=only_print),
+        ],
+    )
+
+
+def _opened(terminal: Terminal, url: str, transaction: str, *, only_print: bool) -> list[str]:
+    if only_print:
+        return []
+    if _browse(url, terminal.located.environ):
+        return [f"The page of {clean(transaction)} is in your browser."]
+    return ["There is no browser here: open this address in one."]
+
+
+def _browse(url: str, environ: Mapping[str, str]) -> bool:
+    """Open the address in a browser; return False if there is none or it failed.
+
+    `BROWSER` names a program and its flags; otherwise it is the desktop's own, if there is a desktop.
+    """
+    import shutil  # noqa: PLC0415  # only open starts a program
+    import subprocess  # noqa: PLC0415  # the same
+
+    words = _program(environ)
+    if not words or shutil.which(words[0], path=environ.get("PATH")) is None:
+        return False
+    process = subprocess.Popen(  # noqa: S603  # the operator's own browser
+        [*words, url],
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C in this terminal does not close it
+    )
+    try:
+        return process.wait(_SETTLED_S) == 0
+    except subprocess.TimeoutExpired:
+        process.returncode = 0  # it keeps running, and Python must not warn about it
+        return True
+
+
+def _program(environ: Mapping[str, str]) -> list[str]:
+    if chosen := environ.get("BROWSER"):
+        return shlex.split(chosen)
+    if sys.platform == "darwin":
+        return ["open"]
+    return ["xdg-open"] if environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY") else []

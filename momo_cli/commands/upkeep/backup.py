@@ -1,0 +1,286 @@
+"""The commands about backups, and restore."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from momo_cli import exit_codes
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import DryRun
+from momo_cli.service.daemon_program import VerbResult, run_verb
+from momo_cli.service.start_stop import stop_daemon
+from momo_cli.show.answer import Answer, Head, Row, View, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, size
+from momo_cli.socket.client import Client
+from momo_cli.text import at, clean
+
+_BACKUP: Final = fields("id path bytes shop schema newest_at verified findings")
+_LIST_VIEW: Final = View(
+    fields=fields("id path bytes made_at"),
+    heads=(
+        Head("ID", lambda row, _: clean(row.get("id"))),
+        Head("MADE", lambda row, t: ago(row.get("made_at"), t)),
+        Head("SIZE", lambda row, _: size(int(row.get("bytes") or 0)), right=True),
+        Head("FILE", lambda row, _: clean(row.get("path")), cut=True),
+    ),
+)
+_RESTORE_VIEW: Final = View(
+    fields=(*_BACKUP, *fields("kept dry_run to payments_since webhooks_repeated"))
+)
+_STOP_S: Final = 30.0
+
+_Named = Annotated[str | None, Argument(metavar="[ID|FILE]", help="The backup.")]
+
+
+@command("backup create", view=View(fields=(*_BACKUP, *fields("also=also.status"))))
+def create(
+    terminal: Terminal,
+    to: Annotated[
+        str | None,
+        Option(metavar="FOLDER|FILE", help="The place; default: the shop's backup folder."),
+    ] = None,
+    keep: Annotated[
+        str | None, Option(metavar="7d,4w,12m", help="Remove old backups afterwards.")
+    ] = None,
+) -> Answer:
+    """Back up the whole shop into one file.
+
+    The backup is checked too. The shop stays open meanwhile. The file contains no key: its secrets are encrypted. Keep
+    a copy of master.key somewhere else (momo help files). If a rule of the ledger does not hold in the shop, the backup
+    is kept, the findings are shown, and the exit code is 6. --keep removes old backups from the shop's backup folder
+    afterwards, as momo backup prune does. Without --to the backup is also copied to `[backup] also_to`, if that is set:
+    exit 6 if the copy fails, 0 with a note if the stick is not plugged in.
+
+    Examples:
+        momo backup create
+        momo backup create --to /media/stick
+        momo backup create --keep 7d,4w,12m --quiet
+    """
+    flags = [
+        f"--{name}={value}" for name, value in (("to", to), ("keep", keep)) if value is not None
+    ]
+    done = _run(terminal, "create", *flags)
+    return _shown(done, terminal, "Backed up and checked.", ["momo backup list"])
+
+
+@command("backup list", view=_LIST_VIEW)
+def list_(terminal: Terminal) -> Answer:
+    """List the backups.
+
+    These are the backups in the shop's backup folder, newest first.
+
+    Examples:
+        momo backup list
+    """
+    done = _run(terminal, "list")
+    rows = done.body["data"]
+    return Answer(
+        done.text, rows, empty="No backup yet.", next=[] if rows else ["momo backup create"]
+    )
+
+
+@command("backup verify", view=View(fields=_BACKUP))
+def verify(
+    terminal: Terminal,
+    name: _Named = None,
+    latest: Annotated[
+        bool, Option("--latest", help="The newest backup, as without a name.")
+    ] = False,
+    drill: Annotated[
+        bool, Option("--drill", help="Also restore it into a temporary folder and open it.")
+    ] = False,
+) -> Answer:
+    """Check a backup.
+
+    The whole backup is read: the newest, or the named one. Exit 6: it is not sound. --drill also restores it into a
+    temporary folder, opens it there as the daemon would, and removes the folder again: the shop is not touched. momo
+    service install --timers does so every week.
+
+    Examples:
+        momo backup verify
+        momo backup verify --latest --drill
+        momo backup verify /media/stick/momo-20261121T080000Z.db
+    """
+    if latest and name is not None:
+        raise usage("name a backup or use --latest, not both")
+    named = [] if name is None else [name]
+    done = _run(terminal, "verify", *named, *(["--drill"] if drill else []))
+    said = "Sound: restored into a temporary folder, opened, and removed." if drill else "Sound."
+    return _shown(done, terminal, said, [])
+
+
+@command("backup prune", view=View(fields=fields("id kept")))
+def prune(
+    terminal: Terminal,
+    keep: Annotated[str, Option(metavar="7d,4w,12m", help="The backups to keep.")] = "7d,4w,12m",
+    dry_run: DryRun = False,
+) -> Answer:
+    """Remove old backups.
+
+    In the shop's backup folder the newest backup of each kept day, week and month stays. The same is done in the second
+    place (`[backup] also_to`), if it is there.
+
+    Examples:
+        momo backup prune --dry-run
+        momo backup prune --keep 7d,4w,12m
+    """
+    flags = [f"--keep={keep}", *(["--dry-run"] if dry_run else [])]
+    done = _run(terminal, "prune", *flags)
+    data: dict[str, Any] = done.body["data"]
+    going, staying = data["removed"], data["kept"]
+    removed = "would go" if dry_run else "removed"
+    rows = [{"id": one, "kept": True} for one in staying]
+    rows += [{"id": one, "kept": False} for one in going]
+    said = f"{terminal.tick} {len(going)} {removed}, {len(staying)} stay."
+    if there := data.get("also_removed"):
+        said += f" In the second place {len(there)} {removed}."
+    return Answer(done.text, rows, lines=[said, *(f"  {one}" for one in going)], faults=())
+
+
+@command("restore", view=_RESTORE_VIEW)
+def restore(
+    client: Client,
+    terminal: Terminal,
+    name: _Named = None,
+    dry_run: DryRun = False,
+    confirm: Annotated[str | None, Option(metavar="SHOP", help="The shop's name.")] = None,
+    to: Annotated[
+        str | None, Option(metavar="FILE", help="Write a checked copy to this file instead.")
+    ] = None,
+    stop: Annotated[bool, Option("--stop", help="Stop the daemon first.")] = False,
+) -> Answer:
+    """Restore a backup.
+
+    The backup replaces the shop's database. The old database is kept beside it. Stop the daemon first, or use --stop.
+    Changes after the backup are not in it: SMS still on the SIM are read again, webhooks sent since then may be sent
+    again with the same ids; the numbers of both are shown. Type the shop's name to confirm, or give it with --confirm;
+    -y is not enough. --to writes a checked copy elsewhere and does not change the shop; --dry-run only checks the
+    backup.
+
+    Examples:
+        momo restore --dry-run
+        momo restore 20261121T080000Z --stop
+        momo restore --to /tmp/looked-at.db
+        momo restore /media/stick/momo-20261121T080000Z.db --confirm "Ama Provisions"
+    """
+    named = [] if name is None else [name]
+    if to is not None and not dry_run:
+        # The shop does not change, so no confirmation is asked for.
+        done = _run(terminal, "restore", *named, f"--to={to}")
+        return replace(
+            _shown(done, terminal, f"Written to {clean(to)}.", []), exit_code=exit_codes.OK
+        )
+    seen = _run(terminal, "restore", *named, "--dry-run")
+    row: dict[str, Any] = seen.body["data"]
+    if dry_run:
+        said = ["Sound. It would replace the database:", *_lines(row, terminal)]
+        return Answer(seen.text, [row], lines=said, next=["momo daemon stop"])
+    typed = confirm
+    if typed is None:  # --yes is not enough: changes after the backup are lost
+        for line in _lines(row, terminal):
+            terminal.complain(line)
+        typed = terminal.ask(f"Type {clean(row['shop'])} to restore it: ", "--confirm")
+    if typed.strip() != row["shop"]:
+        return Answer(
+            seen.text,
+            [row],
+            lines=["Nothing was changed."],
+            notes=[f"The shop is called {clean(row['shop'])}, not {clean(typed)}."],
+            exit_code=exit_codes.CANCELLED,
+        )
+    if stop and client.alive():
+        stop_daemon(client, terminal, _STOP_S)
+    return _restored(terminal, _run(terminal, "restore", *named))
+
+
+def _restored(terminal: Terminal, done: VerbResult) -> Answer:
+    data: dict[str, Any] = done.body["data"]
+    lines = [f"{terminal.tick} Restored.", *_lines(data, terminal)]
+    if data.get("kept"):
+        lines.append(f"  {'before':<6} {clean(data['kept'])}")
+    return Answer(
+        done.text,
+        [data],
+        lines=lines,
+        notes=[*_since(data, terminal), *_findings(data)],
+        next=["momo daemon start"],
+    )
+
+
+def _since(data: dict[str, Any], terminal: Terminal) -> Iterator[str]:
+    """Return the notes about payments and webhooks that are newer than the backup."""
+    when = ago(data.get("newest_at"), terminal)
+    if count := data.get("payments_since"):
+        yield (
+            f"{_counted(count, 'payment')} came after the backup ({when}): those still on a SIM are read again, the others "
+            "are only in the old database. A customer's transaction ID finds a payment: momo reconcile."
+        )
+    if count := data.get("webhooks_repeated"):
+        again = "goes" if count == 1 else "go"
+        yield f"{_counted(count, 'webhook')} delivered since {again} out once more, with the same id."
+    elif count := data.get("webhooks_that_may_repeat"):
+        yield f"{_counted(count, 'webhook')} may be sent again, with the same id."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _run(terminal: Terminal, what: str, *flags: str) -> VerbResult:
+    """Run `python -m daemon backup`; a running daemon is not needed."""
+    return run_verb(terminal, "backup", what, *flags, "--json")
+
+
+def _shown(done: VerbResult, terminal: Terminal, said: str, next_commands: list[str]) -> Answer:
+    """Return the answer with one checked backup; exit 6 if a rule of the ledger does not hold."""
+    row: dict[str, Any] = done.body["data"]
+    found = _findings(row)
+    failed = at(row, "also.status") == "failed"
+    mark = terminal.style("!", "yellow") if found else terminal.tick
+    return Answer(
+        done.text,
+        [row],
+        lines=[f"{mark} {said}", *_lines(row, terminal)],
+        notes=[*found, *(f"! {one}" for one in _elsewhere(row))],
+        next=[
+            *(["momo doctor ledger"] if found else ()),
+            *(["momo doctor backup"] if failed else ()),
+            *next_commands,
+        ],
+        exit_code=exit_codes.FINDINGS if found or failed else exit_codes.OK,
+        faults=[*(clean(one) for one in row.get("findings") or ()), *_elsewhere(row)],
+    )
+
+
+def _elsewhere(row: Row) -> list[str]:
+    """Return the reason why the backup is not in the second place."""
+    if at(row, "also.status") in {"away", "failed"}:
+        return [f"This backup is not in the second place: {clean(at(row, 'also.why'))}"]
+    return []
+
+
+def _findings(row: Row) -> list[str]:
+    """Return the rules of the ledger that do not hold in the shop; the backup itself is exact and was kept."""
+    found = [f"! {clean(one)}" for one in row.get("findings") or ()]
+    if found:
+        found.append("! The backup is complete and was kept. The fault is in the shop itself.")
+    return found
+
+
+def _lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one backup."""
+    rows = row.get("rows") or {}
+    counted = ", ".join(f"{count} {clean(table)}" for table, count in rows.items())
+    facts = [
+        ("shop", clean(row.get("shop"))),
+        ("file", f"{clean(row.get('path'))} ({size(int(row.get('bytes') or 0))})"),
+        ("holds", counted),
+        ("up to", ago(row.get("newest_at"), terminal) or "nothing yet"),
+    ]
+    if at(row, "also.path"):
+        facts.append(("also", clean(at(row, "also.path"))))
+    return [f"  {name:<6} {text}" for name, text in facts]

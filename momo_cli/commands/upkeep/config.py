@@ -1,0 +1,250 @@
+"""The commands about the settings."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import ErrorCode
+from momo_cli import exit_codes
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.service.daemon_program import run_verb
+from momo_cli.show.answer import Answer, Cell, Head, View, document_of, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client
+from momo_cli.text import clean
+
+_SETTING: Final = fields("key value default origin")
+_EMPTY: Final = "# The settings of this shop: docs/configuration.md, momo config show.\n"
+
+_Key = Annotated[str, Argument(metavar="KEY", help="Such as http.bind.")]
+
+
+def _table(*, origin: bool, **_: object) -> View:
+    heads = [
+        Head("SETTING", lambda row, _: clean(row["key"])),
+        Head("VALUE", lambda row, _: _readable(row["value"]), cut=True),
+    ]
+    if origin:
+        heads.append(Head("FROM", lambda row, _: _origin(row["origin"])))
+    return View(fields=_SETTING, heads=tuple(heads), id="key")
+
+
+def _origin(origin: str) -> Cell:
+    return Cell(clean(origin), "dim" if origin == "default" else "")
+
+
+@command("config show", view=_table)
+def show(
+    terminal: Terminal,
+    origin: Annotated[  # noqa: ARG001  # the view uses it
+        bool, Option("--origin", help="Show the origin of each value.")
+    ] = False,
+    changed: Annotated[bool, Option("--changed", help="Only settings set in a file.")] = False,
+) -> Answer:
+    """Show the settings.
+
+    With --origin the file and line of each value are shown too.
+
+    Examples:
+        momo config show
+        momo config show --origin
+        momo config show --changed --json
+    """
+    done = run_verb(terminal, "config", "show", "--json")
+    rows = [row for row in done.body["data"] if not changed or row["origin"] != "default"]
+    return Answer(
+        json.dumps({"success": True, "data": rows}, ensure_ascii=False),
+        rows,
+        empty="No file sets anything; all settings have their default.",
+        next=["momo config set KEY VALUE"],
+    )
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value) or "—"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return clean(value) or "—"
+
+
+@command("config get", view=View(fields=_SETTING, id="value"))
+def get(terminal: Terminal, key: _Key) -> Answer:
+    """Show one setting.
+
+    In a pipe only its value is printed.
+
+    Examples:
+        momo config get http.bind
+        momo config get webhooks.timeout_s --json
+    """
+    done = run_verb(terminal, "config", "--json", "get", "--", key.strip())
+    row: dict[str, Any] = done.body["data"]
+    value = row["value"]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    origin = terminal.style(f"({clean(row['origin'])})", "dim")
+    return Answer(done.text, [row], lines=[f"{clean(text) or '—'}  {origin}"], plain=clean(text))
+
+
+@command("config set", view=View(fields=fields("key value old path changed restart"), id="key"))
+def set_(
+    client: Client,
+    terminal: Terminal,
+    key: _Key,
+    value: Annotated[str | None, Argument(metavar="VALUE", help="The new value.")] = None,
+    default: Annotated[
+        bool, Option("--default", help="Set the default, instead of a VALUE.")
+    ] = False,
+) -> Answer:
+    """Change one setting.
+
+    It is changed in the shop's config.toml. Comments and everything else in the file stay. An invalid value is refused
+    before anything is written (exit 78). A list is separated by commas. --default removes the setting from the file.
+    The daemon reads its settings when it starts.
+
+    Examples:
+        momo config set http.bind 127.0.0.1:9000
+        momo config set webhooks.allow_private_hosts till.local,books.local
+        momo config set webhooks.timeout_s --default
+    """
+    if (value is None) != default:
+        raise usage("give a VALUE or --default", "momo config set --help")
+    words = ("unset", "--", key.strip()) if value is None else ("set", "--", key.strip(), value)
+    done = run_verb(terminal, "config", "--json", *words)
+    row: dict[str, Any] = {**done.body["data"], "restart": False}
+    # A value written for the first time may equal the default.
+    row["restart"] = bool(row["changed"]) and row["value"] != row["old"] and client.alive()
+    mark = terminal.tick
+    said = f"{mark} {row['key']} = {_quoted(row['value'])} (was {_quoted(row['old'])})"
+    return Answer(
+        document_of(row),
+        [row],
+        lines=[said if row["changed"] else f"{row['key']} is {_quoted(row['value'])} already."],
+        notes=["The daemon uses the old value until it is restarted."] if row["restart"] else [],
+        next=["momo daemon restart"] if row["restart"] else [],
+    )
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(clean(item) for item in value)}]"
+    return "—" if value is None else clean(value) or '""'
+
+
+@command("config edit", view=View(fields=fields("path changed restart"), id="path"))
+def edit(client: Client, terminal: Terminal) -> Answer:
+    """Change the settings in your editor.
+
+    The editor is VISUAL, EDITOR, or else nano or vi. You edit a copy; it replaces the file if it is valid. An invalid
+    copy is kept: on a terminal you can edit it again, otherwise its path is shown.
+
+    Examples:
+        momo config edit
+        EDITOR=nano momo config edit
+    """
+    path = terminal.located.places.config
+    copy = f"{path}.edit.toml"
+    before = _read(path)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib
+        with open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:  # noqa: PTH123 -- pathlib is not needed here
+            out.write(before or _EMPTY)
+    except OSError as problem:
+        raise Failure(ErrorCode.INTERNAL_ERROR, f"{copy}: {problem.strerror}") from None
+    words = _editor(terminal)
+    while True:
+        subprocess.run([*words, copy], env=terminal.located.environ, check=False)  # noqa: S603  # the user's own editor
+        try:
+            run_verb(terminal, "config", "--json", "validate", copy)
+            break
+        except Failure as failure:
+            if not terminal.can_ask():
+                failure.facts["copy"] = copy
+                raise
+            terminal.complain(f"✗ {failure.message}")
+            if terminal.ask("Edit it again? [Y/n] ", "a valid one").lower() in ("n", "no"):
+                os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
+                return _answer(terminal, path, "cancelled", restart=False)
+    changed = _read(copy) != (before or _EMPTY)
+    if not changed:
+        os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
+        return _answer(terminal, path, "unchanged", restart=False)
+    os.replace(copy, path)  # noqa: PTH105 -- pathlib is not needed here
+    return _answer(terminal, path, "changed", restart=client.alive())
+
+
+def _editor(terminal: Terminal) -> list[str]:
+    environ = terminal.located.environ
+    chosen = environ.get("VISUAL") or environ.get("EDITOR")
+    if chosen:
+        return shlex.split(chosen)
+    path = environ.get("PATH")
+    for name in ("nano", "vi"):
+        if shutil.which(name, path=path):
+            return [name]
+    raise usage("no editor was found: name one in EDITOR", "momo config set KEY VALUE")
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123  # no pathlib needed
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def _answer(terminal: Terminal, path: str, status: str, *, restart: bool) -> Answer:
+    row: dict[str, Any] = {"path": path, "changed": status == "changed", "restart": restart}
+    said = {
+        "changed": f"{terminal.tick} Saved: {path}",
+        "unchanged": "Nothing was changed.",
+        "cancelled": "Nothing was changed.",
+    }
+    return Answer(
+        document_of(row),
+        [row],
+        lines=[said[status]],
+        next=["momo daemon restart"] if restart else [],
+        exit_code=exit_codes.CANCELLED if status == "cancelled" else exit_codes.OK,
+    )
+
+
+@command("config validate", view=View(fields=fields("path valid"), id="path"))
+def validate(
+    terminal: Terminal,
+    file: Annotated[
+        str | None, Argument(metavar="[FILE]", help="A file; default: the shop's.")
+    ] = None,
+) -> Answer:
+    """Check the settings.
+
+    Nothing is started. Exit 78 if they are wrong, with the file, the line and the nearest known key.
+
+    Examples:
+        momo config validate
+        momo config validate new.toml
+    """
+    done = run_verb(terminal, "config", "--json", "validate", *([file] if file else []))
+    row: dict[str, Any] = done.body["data"]
+    mark = terminal.tick
+    return Answer(done.text, [row], lines=[f"{mark} {clean(row['path'])} is valid."])
+
+
+@command("config path", view=View(fields=fields("path exists"), id="path"))
+def print_path(terminal: Terminal) -> Answer:
+    """Print the path of the settings.
+
+    The path is printed even if the file does not exist.
+
+    Examples:
+        momo config path
+    """
+    path = terminal.located.places.config
+    row = {"path": path, "exists": os.path.exists(path)}  # noqa: PTH110  # no pathlib needed
+    return Answer(document_of(row), [row], lines=[path], plain=path)

@@ -1,0 +1,302 @@
+"""The commands about the daemon's process, and its log."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import ErrorCode, Path
+from momo_cli import exit_codes
+from momo_cli.errors import Failure, usage
+from momo_cli.flags import Output
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import Follow
+from momo_cli.inputs.typed_values import only_given, time_of
+from momo_cli.service.daemon_program import exec_daemon, run_verb
+from momo_cli.service.start_stop import DAEMON_VIEW, start_answer, start_daemon, stop_daemon
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import uptime
+from momo_cli.socket.client import Client
+from momo_cli.text import at, clean
+from momo_cli.times import duration_s, parse_stamp
+
+_LEVELS: Final = ("info", "warning", "error")
+_STYLES: Final = {"warning": "yellow", "error": "red"}
+_FIRST: Final = ("ts", "level", "component", "event")
+_POLL_S: Final = 0.5
+_POLL_DOWN_S: Final = 2.0
+_LOG_VIEW: Final = View(
+    fields=fields(*_FIRST, "facts"),
+    heads=(
+        Head("WHEN", lambda row, t: _when(row.get("ts"), t)),
+        Head("LEVEL", lambda row, _: _level(row)),
+        Head("EVENT", lambda row, _: Cell(f"{clean(row.get('event')):<20}", "bold")),
+        Head("FACTS", lambda row, _: _facts(row)),
+    ),
+    id="ts",
+)
+_Http = Annotated[str | None, Option(metavar="HOST:PORT|off", help="Where the API listens.")]
+_InsecureHttp = Annotated[
+    bool, Option("--insecure-http", help="Allow other machines to use --http, without encryption.")
+]
+_Modems = Annotated[
+    list[str] | None, Option(metavar="PATH", help="The tty of a modem; repeat for each.")
+]
+_NoModem = Annotated[
+    bool, Option("--no-modem", help="Use no modem, for example for a copy of a shop.")
+]
+_SimulatedPhone = Annotated[
+    bool,
+    Option(
+        "--simulated-phone", help="Attach a simulated phone, for momo simulate: test mode only."
+    ),
+]
+_Wait = Annotated[str, Option(metavar="TIME", help="The longest wait.")]
+
+
+@command("daemon run")
+def run(
+    terminal: Terminal,
+    http: _Http = None,
+    insecure_http: _InsecureHttp = False,
+    modem: _Modems = None,
+    no_modem: _NoModem = False,
+    simulated_phone: _SimulatedPhone = False,
+    log_json: Annotated[bool, Option("--log-json", help="Write the log as JSON lines.")] = False,
+    supervised: Annotated[
+        bool, Option("--supervised", help="Report readiness and the watchdog to systemd.")
+    ] = False,
+) -> Answer:
+    """Run the daemon in the foreground.
+
+    It runs until Ctrl-C or SIGTERM. Without --modem it uses the modems of [modems] ports, or finds them. A second
+    Ctrl-C does not wait for work in progress; nothing is lost. Exit 74: damaged database. 75: another daemon runs for
+    this shop. 78: not set up, or wrong settings.
+
+    Examples:
+        momo daemon run
+        momo daemon run --http 127.0.0.1:0 --modem /dev/ttyUSB1
+        momo daemon run --log-json --http off
+        momo daemon run --no-modem
+        momo daemon run --simulated-phone
+    """
+    flags = _run_flags(http, insecure_http, modem, no_modem, simulated_phone)
+    flags += ["--log-json"] if log_json else []
+    flags += ["--supervised"] if supervised else []
+    exec_daemon(terminal, "run", *flags)
+
+
+def _run_flags(
+    http: str | None,
+    insecure_http: bool,
+    modems: Sequence[str] | None,
+    no_modem: bool,
+    simulated_phone: bool,
+) -> list[str]:
+    """Return the flags for the daemon's program; fail (exit 2) if both --modem and --no-modem are given."""
+    if modems and no_modem:
+        raise usage("--modem and --no-modem exclude each other")
+    flags = [] if http is None else [f"--http={http}"]
+    flags += ["--insecure-http"] if insecure_http else []
+    flags += [f"--modem={modem}" for modem in modems or ()]
+    flags += ["--no-modem"] if no_modem else []
+    flags += ["--simulated-phone"] if simulated_phone else []
+    return flags
+
+
+@command("daemon start", view=DAEMON_VIEW)
+def start(
+    client: Client,
+    terminal: Terminal,
+    wait: _Wait = "20s",
+    http: _Http = None,
+    insecure_http: _InsecureHttp = False,
+    modem: _Modems = None,
+    no_modem: _NoModem = False,
+    simulated_phone: _SimulatedPhone = False,
+) -> Answer:
+    """Start the daemon in the background.
+
+    The command waits until the daemon answers. Exit 0: started, or already running. 8: it does not answer in time. A
+    shop installed as a service is started by the service (momo service install). See its work with momo logs.
+
+    Examples:
+        momo daemon start
+        momo daemon start --wait 60s --http 127.0.0.1:8420
+    """
+    flags = _run_flags(http, insecure_http, modem, no_modem, simulated_phone)
+    return start_answer(start_daemon(client, terminal, flags, duration_s(wait, "--wait")), terminal)
+
+
+@command("daemon stop", view=View(fields=fields("status"), id="status"))
+def stop(client: Client, terminal: Terminal, wait: _Wait = "30s") -> Answer:
+    """Stop the daemon.
+
+    The command waits until it has ended; exit 8 when it has not ended in time. Messages stay on the SIM meanwhile.
+
+    Examples:
+        momo daemon stop
+        momo daemon stop --wait 60s --json
+    """
+    status = stop_daemon(client, terminal, duration_s(wait, "--wait"))
+    lines = {
+        "stopped": f"{terminal.tick} Daemon stopped.",
+        "already_stopped": "The daemon does not run.",
+        "stopping": "! The daemon is still stopping.",
+    }
+    row = {"status": status}
+    return Answer(
+        dumps({"success": status != "stopping", "data": row}),
+        [row],
+        lines=[lines[status]],
+        exit_code=exit_codes.PENDING if status == "stopping" else exit_codes.OK,
+        next=["momo daemon status"] if status == "stopping" else [],
+    )
+
+
+@command("daemon restart", view=DAEMON_VIEW)
+def restart(
+    client: Client,
+    terminal: Terminal,
+    wait: Annotated[
+        str, Option(metavar="TIME", help="The longest wait for the stop, and for the start.")
+    ] = "30s",
+    http: _Http = None,
+    insecure_http: _InsecureHttp = False,
+    modem: _Modems = None,
+    no_modem: _NoModem = False,
+    simulated_phone: _SimulatedPhone = False,
+) -> Answer:
+    """Stop the daemon and start it again.
+
+    Messages stay on the SIM meanwhile, and deliveries continue afterwards. Wrong settings are refused before anything
+    is stopped (exit 78). The flags are those of momo daemon start.
+
+    Examples:
+        momo daemon restart
+        momo daemon restart --wait 60s --json
+    """
+    flags = _run_flags(http, insecure_http, modem, no_modem, simulated_phone)
+    wait_s = duration_s(wait, "--wait")
+    run_verb(terminal, "config", "--json", "validate")
+    if stop_daemon(client, terminal, wait_s) == "stopping":
+        raise Failure(
+            ErrorCode.LOCKED,
+            f"the old daemon still runs after {wait_s:g} s; no new one was started",
+            next=("momo daemon status",),
+        )
+    return start_answer(start_daemon(client, terminal, flags, wait_s), terminal, again=True)
+
+
+@command("daemon status", view=View(fields=fields("pid version uptime_s"), id="pid"))
+def status(client: Client, terminal: Terminal) -> Answer:
+    """Show whether the daemon runs.
+
+    Exit 0 when it runs, 7 when it does not.
+
+    Examples:
+        momo daemon status
+        momo daemon status --get data.pid
+    """
+    reply = client.get(Path.LOCAL_STATUS)
+    data: dict[str, Any] = reply.data or {}
+    mark = terminal.tick
+    line = f"{mark} The daemon runs (pid {clean(data.get('pid'))}"
+    line += f", up {uptime(data.get('uptime_s'))})." if data.get("uptime_s") is not None else ")."
+    return Answer(reply.text, [data], lines=[line], next=["momo status"])
+
+
+@command("logs", view=_LOG_VIEW)
+def logs(
+    client: Client,
+    terminal: Terminal,
+    follow: Follow = False,
+    since: Annotated[str | None, Option(metavar="TIME", help="From this time: 1h, today.")] = None,
+    level: Annotated[
+        str, Option(metavar="info|warning|error", help="This level and worse.")
+    ] = "info",
+    component: Annotated[
+        str | None, Option(metavar="NAME", help="modem, deliver, ingest, daemon ...")
+    ] = None,
+    lines: Annotated[int, Option(min=1, max=10_000, help="The last N lines.")] = 200,
+) -> Answer:
+    """Show the log of the daemon.
+
+    The daemon need not run. No message, name, number or secret is ever in it. -f continues with new lines, also after a
+    restart of the daemon. With --json each line is one JSON document. The log is momo.log in the shop's log folder: at
+    most five files of 5 MB.
+
+    Examples:
+        momo logs
+        momo logs --since 1h --level warning
+        momo logs --component modem --lines 50 --json
+    """
+    if level not in _LEVELS:
+        raise usage(f"--level: {level!r} is not one of {', '.join(_LEVELS)}")
+    given = {
+        "level": level,
+        "lines": str(lines),
+        "component": component and component.strip().lower(),
+        "since": time_of(since, "--since", terminal),
+    }
+    query = only_given(given)
+    rows, cursor = _read(client, terminal, query)
+    if follow:
+        more = _following(client, terminal, query, rows, cursor)
+        return Answer(rows=_shown(terminal, more), stream=True)
+    return Answer(
+        rows=list(_shown(terminal, rows)),
+        empty="" if rows else "The log has no such lines.",
+        stream=True,
+    )
+
+
+def _when(ts: object, terminal: Terminal) -> str:
+    at_ = parse_stamp(ts)
+    return clean(ts) if at_ is None else f"{at_.astimezone(terminal.zone):%d %b %H:%M:%S}"
+
+
+def _facts(row: Row) -> str:
+    return "  ".join(
+        f"{name}={clean(value)}"
+        for name, value in row.items()
+        if name not in (*_FIRST, "type", "facts")
+    )
+
+
+def _level(row: Row) -> Cell:
+    level = clean(row.get("level"))
+    return Cell(f"{level:<7}", _STYLES.get(level, "dim"))
+
+
+def _following(
+    client: Client, terminal: Terminal, query: dict[str, str], rows: list[Row], cursor: str
+) -> Iterator[Row]:
+    while True:
+        yield from rows
+        client.pause(_POLL_S if client.alive() else _POLL_DOWN_S)
+        rows, cursor = _read(client, terminal, {**query, "after": cursor})
+
+
+def _read(client: Client, terminal: Terminal, query: dict[str, str]) -> tuple[list[Row], str]:
+    body: dict[str, Any] = {}
+    if client.alive():
+        try:
+            body = client.get(Path.LOCAL_LOGS, **query).body
+        except Failure as failure:
+            if failure.http_status:
+                raise
+    if not body:  # the daemon does not run, or has just ended
+        body = run_verb(
+            terminal, "logs", *(f"--{name}={value}" for name, value in query.items())
+        ).body
+    return body.get("data") or [], str(at(body, "meta.cursor") or "0:0")
+
+
+def _shown(terminal: Terminal, rows: Iterable[Row]) -> Iterator[Row]:
+    """Add the facts as one text for formats with columns; for JSON, put the common members first."""
+    whole = terminal.output in (Output.JSON, Output.NDJSON)
+    for row in rows:
+        first = {name: row[name] for name in _FIRST if name in row}
+        yield {**first, **row} if whole else {**row, "facts": _facts(row)}

@@ -1,0 +1,166 @@
+"""The commands forget and prune, which erase data."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import ErrorCode, Path
+from momo_cli import exit_codes
+from momo_cli.errors import Failure
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import DryRun
+from momo_cli.show.answer import Answer, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import phone
+from momo_cli.socket.client import Client, Reply
+from momo_cli.text import clean
+
+_FORGOTTEN: Final = {
+    "payments": "payments",
+    "orders": "transactions",
+    "messages": "texts of SMS that came in",
+    "sms": "SMS that the shop sent",
+    "webhooks": "webhooks",
+    "reviews": "reviews",
+    "approved_names": "approved names",
+}
+_OPEN: Final = {
+    "orders": ("transaction", "transactions"),
+    "reviews": ("review", "reviews"),
+    "messages": ("message", "messages"),
+    "webhooks": ("webhook", "webhooks"),
+    "sms": ("SMS", "SMS"),
+}
+"""One and several of what is not finished yet."""
+_LOOK: Final = {
+    "orders": "momo tx list --search NUMBER",
+    "reviews": "momo review list",
+    "messages": "momo messages list",
+    "webhooks": "momo deliveries list --status pending",
+    "sms": "momo tx list --search NUMBER",
+}
+_PRUNED: Final = {
+    "attempts": "tries of deliveries",
+    "responses": "answers to deliveries",
+    "dead_letter_responses": "answers in dead letters",
+    "notice_sends": "notices that went out",
+    "deliveries": "deliveries",
+    "messages": "texts of SMS",
+    "sent_messages": "texts of SMS that the shop sent",
+    "payer_claims": "transaction IDs that customers typed on the checkout page",
+}
+
+
+@command("forget", view=View(fields=fields(*_FORGOTTEN, "total", "mark"), id="mark"))
+def forget(
+    client: Client,
+    terminal: Terminal,
+    payer: Annotated[str, Option(metavar="NUMBER", help="The payer's number.")],
+    dry_run: DryRun = False,
+) -> Answer:
+    """Erase the data of a payer.
+
+    The names, numbers and texts of the payer are erased for good (Ghana's Data Protection Act 2012). Amounts, times,
+    transaction IDs and codes stay: they are the shop's accounts. So does the journal, which contains none of that, and
+    notes the erasure without the payer. Backups contain the data until they are pruned, and so do the receivers of your
+    webhooks. momo export --payer shows the stored data. Exit 5: something of the payer is not finished yet; nothing was
+    changed.
+
+    Examples:
+        momo forget --payer 0244124567 --dry-run
+        momo forget --payer 0244124567 --yes
+    """
+    looked = _call(client, payer, dry_run=True)
+    found: dict[str, Any] = looked.data
+    if dry_run or not found["total"]:
+        return _forget_answer(looked, payer, "to forget")
+    if found["open"]:
+        raise Failure(
+            ErrorCode.PAYER_STILL_OPEN,
+            f"not finished yet: {_counted(found['open'])}; nothing was forgotten",
+            next=tuple(_LOOK[name] for name in found["open"] if name in _LOOK),
+        )
+    if not terminal.flags.yes:
+        terminal.note("\n".join(_lines(found, _FORGOTTEN, "to forget")))
+        if not terminal.confirm(f"Forget {phone(payer)} for good? This cannot be undone."):
+            return _forget_answer(looked, payer, "stay", exit_codes.CANCELLED)
+    return _forget_answer(_call(client, payer, dry_run=False), payer, "forgotten")
+
+
+def _call(client: Client, number: str, *, dry_run: bool) -> Reply:
+    return client.call("POST", Path.LOCAL_PAYER_FORGET, body={"number": number, "dry_run": dry_run})
+
+
+def _forget_answer(reply: Reply, number: str, what: str, code: int = exit_codes.OK) -> Answer:
+    data: dict[str, Any] = reply.data
+    unfinished = [f"Not finished yet: {_counted(data['open'])}."] if data["open"] else []
+    ready = what == "to forget" and data["total"] and not unfinished
+    row = {**data["counts"], "total": data["total"], "mark": data["mark"]}
+    return Answer(
+        reply.text,
+        [row] if data["total"] else [],
+        lines=_lines(data, _FORGOTTEN, what),
+        empty=f"The shop stores nothing about {phone(number)}.",
+        notes=unfinished,
+        next=[f"momo forget --payer {number} --yes"] if ready else [],
+        exit_code=code,
+    )
+
+
+def _lines(data: Mapping[str, Any], names: Mapping[str, str], what: str) -> list[str]:
+    counts = {name: data["counts"].get(name, 0) for name in names}
+    return [f"{count:>9}  {names[name]} {what}" for name, count in counts.items() if count]
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    words = {name: _OPEN.get(name, (name, name))[count != 1] for name, count in counts.items()}
+    return ", ".join(f"{count} {words[name]}" for name, count in counts.items())
+
+
+@command("prune", view=View(fields=fields(*_PRUNED, "total"), id="total"))
+def prune(client: Client, terminal: Terminal, dry_run: DryRun = False) -> Answer:
+    """Erase old data.
+
+    These are attempts and responses, deliveries and the texts of SMS; payments and the journal stay. The daemon does
+    this too, a little each minute; [retention] in config.toml sets how long data is kept. Exit 5: the clock of this
+    machine is in doubt, and nothing was erased.
+
+    Examples:
+        momo prune --dry-run
+        momo prune --yes
+    """
+    reply = client.get(Path.LOCAL_PRUNE)
+    found: dict[str, Any] = reply.data
+    if dry_run or not (found["total"] or found["doubt"]):
+        return _prune_answer(reply.text, found, "would go" if found["total"] else "")
+    if not terminal.flags.yes and not found["doubt"]:
+        terminal.note("\n".join(_lines(found, _PRUNED, "would go")))
+        if not terminal.confirm("Erase them for good?"):
+            return _prune_answer(reply.text, found, "stay", exit_codes.CANCELLED)
+    counts: Counter[str] = Counter()
+    more = True
+    while more:
+        reply = client.call("POST", Path.LOCAL_PRUNE)
+        counts.update(reply.data["counts"])
+        more = reply.data["more"]
+    data = {**reply.data, "counts": dict(counts), "total": counts.total()}
+    code = exit_codes.REFUSED if data["doubt"] else exit_codes.OK
+    return _prune_answer(dumps({**reply.body, "data": data}), data, "erased", code)
+
+
+def _prune_answer(
+    document: str, data: dict[str, Any], what: str, code: int = exit_codes.OK
+) -> Answer:
+    doubt = [f"Nothing is erased now: {clean(data['doubt'])}."] if data["doubt"] else []
+    return Answer(
+        document,
+        [{**data["counts"], "total": data["total"]}] if data["total"] else [],
+        lines=_lines(data, _PRUNED, what),
+        empty="No data is old enough to erase.",
+        notes=doubt,
+        next=["momo prune --yes"] if what == "would go" and not doubt else [],
+        exit_code=code,
+        faults=doubt if what in ("erased", "") else None,
+    )

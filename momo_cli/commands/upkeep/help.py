@@ -1,0 +1,190 @@
+"""The commands completion, help and version."""
+
+import os
+from importlib import import_module
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import PROTOCOL, ErrorCode, Path
+from momo_cli.errors import Failure, usage
+from momo_cli.frame import topics
+from momo_cli.frame.command import command
+from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
+from momo_cli.inputs.files import file_errors
+from momo_cli.show.answer import Answer, View, document_of, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client
+from momo_cli.text import at, clean
+
+_ALL: Final = "all"
+
+
+@command("completion", view=View(fields=fields("shell path script"), id="path"))
+def completion(
+    terminal: Terminal,
+    shell: Annotated[str, Argument(metavar="bash|zsh|fish", help="Your shell.")],
+    install: Annotated[bool, Option("--install", help="Write it to the shell's folder.")] = False,
+) -> Answer:
+    """Print or install the shell completion.
+
+    It is a script for your shell. With TAB it completes commands and flags, and asks the daemon for transactions,
+    endpoints, phones and the like; without a running daemon it leaves these out.
+
+    Examples:
+        momo completion bash --install
+        momo completion zsh > ~/.zfunc/_momo
+        momo completion fish | source
+    """
+    if shell not in SCRIPTS:
+        raise usage(f"SHELL: {shell!r} is not one of {', '.join(SCRIPTS)}")
+    script = SCRIPTS[shell]
+    path = _install(terminal, shell, script) if install else None
+    row = {"shell": shell, "path": path, "script": script}
+    text = script.rstrip("\n") if path is None else f"Written to {path}. Open a new shell."
+    notes = []
+    if path is not None and shell == "zsh":
+        folder = path.rpartition("/")[0]
+        notes = [f"zsh reads it if ~/.zshrc has, before compinit: fpath+=({folder})"]
+    return Answer(
+        document_of(row),
+        [row],
+        lines=[text] if path else (),
+        verbatim=() if path else text.splitlines(),
+        plain=text,
+        notes=notes,
+    )
+
+
+def _install(terminal: Terminal, shell: str, script: str) -> str:
+    environ = terminal.located.environ
+    variable, usual, name = SCRIPT_PATHS[shell]
+    base = environ.get(variable) or f"{environ.get('HOME', '')}/{usual}"
+    path = f"{base}/{name}"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib needed
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib is not needed here
+            file.write(script)
+    except OSError as problem:
+        raise Failure(
+            ErrorCode.USAGE,
+            f"{path} cannot be written: {problem.strerror}",
+            next=(f"momo completion {shell}",),
+        ) from None
+    return path
+
+
+@command("help", view=View(fields=fields("text"), id="topic"))
+def help_(
+    terminal: Terminal,
+    topic: Annotated[str | None, Argument(metavar="[TOPIC]", help="A topic or a command.")] = None,
+    man: Annotated[
+        str | None, Option("--man", metavar="FOLDER", help="Write man pages into this folder.")
+    ] = None,
+    markdown: Annotated[
+        bool, Option("--markdown", help="With `all`: Markdown, which is the default.")
+    ] = False,
+) -> Answer:
+    """Explain a command or a topic.
+
+    The topics are exit-codes, errors, environment, formatting, files and cron. --man writes a man page for each command
+    into a folder, such as ~/.local/share/man/man1; `all` prints the reference of all commands, in Markdown.
+
+    Examples:
+        momo help exit-codes
+        momo help formatting
+        momo help tx list
+        momo help --man ~/.local/share/man/man1
+        momo help all --markdown
+    """
+    if man is not None and topic in (None, _ALL, *topics.TOPICS):
+        return _written(terminal, man)
+    if topic == _ALL:
+        return _text(_ALL, _reference().markdown("##"), {})
+    if topic is None or topic not in topics.TOPICS or markdown:
+        known = ", ".join((*topics.TOPICS, _ALL))
+        raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
+    return _text(topic, topics.TOPICS[topic].text(), topics.TOPICS[topic].data())
+
+
+def _reference() -> Any:
+    """Return the module of the reference, by name, because it imports the tree, and the tree finds this module."""
+    return import_module("momo_cli.frame.reference")
+
+
+def _text(name: str, text: str, data: dict[str, Any]) -> Answer:
+    text = text.rstrip("\n")
+    rows = [{"topic": name, "text": line} for line in text.splitlines()]
+    document = {"topic": name, "text": text, **data}
+    return Answer(
+        document_of(document),
+        rows,
+        # The reference is Markdown, which is not wrapped.
+        lines=() if name == "all" else text.splitlines(),
+        verbatim=text.splitlines() if name == "all" else (),
+        plain=text,
+    )
+
+
+def _written(terminal: Terminal, folder: str) -> Answer:
+    home = terminal.located.environ.get("HOME", "")
+    place = home + folder[1:] if folder.startswith("~/") else folder
+    names = []
+    with file_errors(f"--man: {place}"):
+        os.makedirs(place, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
+        for name, text in _reference().man_pages():
+            with open(f"{place}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123  # the same
+                file.write(text)
+            names.append(name)
+    return Answer(
+        document_of({"folder": place, "pages": names}),
+        [{"topic": "man", "text": name} for name in names],
+        lines=[f"{len(names)} pages written to {place}."],
+        next=["man momo"],
+    )
+
+
+@command("version", view=View(fields=fields("version protocol daemon schema sqlite"), id="version"))
+def version(client: Client) -> Answer:
+    """Show the versions.
+
+    They are the version of this momo, and of the daemon if it runs.
+
+    Examples:
+        momo version
+        momo -V --json
+    """
+    daemon = _daemon(client)
+    row = {
+        "version": _own_version(),
+        "protocol": PROTOCOL,
+        "daemon": daemon.get("version"),
+        "schema": at(daemon, "db.schema"),
+        "sqlite": at(daemon, "db.sqlite"),
+    }
+    facts = [f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"]
+    facts += [
+        f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None
+    ]
+    line = f"momo {row['version']} ({', '.join(facts)})"
+    return Answer(document_of(row), [row], lines=[line], plain=line)
+
+
+def _own_version() -> str:
+    """Return the version of the installed program."""
+    from importlib import metadata  # noqa: PLC0415  # slow, and only this command needs it
+
+    try:
+        return metadata.version("momo")
+    except metadata.PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+def _daemon(client: Client) -> dict[str, Any]:
+    if not client.alive():
+        return {}
+    try:
+        found = client.get(Path.LOCAL_STATUS).data
+    except Failure:
+        return {}
+    return found if isinstance(found, dict) else {}

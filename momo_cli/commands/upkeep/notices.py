@@ -1,0 +1,149 @@
+"""The commands about notices to the owner."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+from typer import Argument, Option
+
+from daemon.wire import Path
+from momo_cli import exit_codes
+from momo_cli.frame.command import command
+from momo_cli.inputs.ids import NOTICES, id_of
+from momo_cli.inputs.parameters import LongLimit
+from momo_cli.inputs.passwords import owners_password
+from momo_cli.show.answer import Answer, Cell, Row, View, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, styled
+from momo_cli.socket.client import Client
+from momo_cli.text import at, clean
+
+_INDENT: Final = "       "
+_LIST_VIEW: Final = View(
+    fields=fields("id kind urgent text next count first_at last_at seen_at recovered_at")
+)
+
+
+@command("notices list", view=_LIST_VIEW)
+def list_(
+    client: Client,
+    terminal: Terminal,
+    every: Annotated[bool, Option("--all", help="Seen notices too.")] = False,
+    limit: LongLimit = 50,
+) -> Answer:
+    """List the notices.
+
+    These are the notices that you have not marked as seen, newest first; with --all the seen ones too. The list does
+    not mark them as seen: use momo notices seen.
+
+    Examples:
+        momo notices list
+        momo notices list --all --json
+    """
+    reply = client.get(Path.LOCAL_NOTICES, all="1" if every else None, limit=limit)
+    rows = reply.data or []
+    failed = at(reply.body, "meta.not_sent")
+    notes = []
+    if isinstance(failed, dict):
+        notes.append(f"! {clean(failed.get('channel'))}: {clean(failed.get('error'))}")
+    return Answer(
+        reply.text,
+        rows,
+        lines=[line for row in rows for line in _lines(row, terminal)],
+        empty="Nothing new.",
+        notes=notes,
+        next=["momo notices seen"] if rows and not every else [],
+    )
+
+
+def _mark(row: Row) -> Cell:
+    if row.get("recovered_at"):
+        return Cell("✓ over", "green")
+    return Cell("! now", "red") if row.get("urgent") else Cell("- note", "dim")
+
+
+def _lines(row: Row, terminal: Terminal) -> Iterator[str]:
+    """Return the lines of one notice; the command has a line of its own, to be copied."""
+    count = row.get("count")
+    times = f"  {count} times" if isinstance(count, int) and count > 1 else ""
+    which = terminal.style(clean(row.get("id")), "dim")
+    yield f"{styled(_mark(row), terminal)}  {ago(row.get('last_at'), terminal)}{times}  {which}"
+    yield f"{_INDENT}{clean(row.get('text'))}"
+    if next_ := clean(row.get("next")):
+        yield f"{_INDENT}{next_}"
+
+
+@command("notices seen", view=View(fields=fields("seen"), id="seen"))
+def seen(
+    client: Client,
+    terminal: Terminal,
+    notice: Annotated[
+        str | None, Argument(metavar="[ID]", help="One notice: its id, or a part of it.")
+    ] = None,
+) -> Answer:
+    """Mark notices as seen.
+
+    All of them are marked, or the one with ID. A notice that occurs again is shown again.
+
+    Examples:
+        momo notices seen
+        momo notices seen 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+    """
+    body = {} if notice is None else {"id": id_of(client, NOTICES, notice)}
+    reply = client.call("POST", Path.LOCAL_NOTICES_SEEN, body=body)
+    count = reply.data.get("seen") or 0
+    said = f"{terminal.tick} {count} notice{'s' if count != 1 else ''} seen."
+    return Answer(reply.text, [reply.data], lines=[said])
+
+
+@command("notices test", view=View(fields=fields("channel"), id="channel"))
+def send_test(client: Client, terminal: Terminal) -> Answer:
+    """Send yourself a test notice.
+
+    It goes through each channel in the settings: [smtp] and [notices] of config.toml.
+
+    Examples:
+        momo notices test
+    """
+    reply = client.call("POST", Path.LOCAL_NOTICES_TEST)
+    channels = reply.data.get("queued") or []
+    if not channels:
+        return Answer(
+            reply.text,
+            empty="The settings have no channel: set host and to under [smtp], or desktop under [notices].",
+            next=["momo help files"],
+            exit_code=exit_codes.FINDINGS,
+        )
+    names = ", ".join(clean(one) for one in channels)
+    return Answer(
+        reply.text,
+        [{"channel": one} for one in channels],
+        lines=[f"{terminal.tick} On its way by {names}."],
+        next=["momo notices list"],
+    )
+
+
+@command("notices password", view=View(fields=fields("set"), id="set"))
+def password(
+    client: Client,
+    terminal: Terminal,
+    password_file: Annotated[
+        str | None, Option(metavar="FILE", help="The password; - = stdin.")
+    ] = None,
+    forget: Annotated[bool, Option("--forget", help="Delete the stored password.")] = False,
+) -> Answer:
+    """Store the password of the mail account.
+
+    It is the account that sends the notices; the password is stored encrypted. --forget deletes it.
+
+    Examples:
+        momo notices password
+        momo notices password --password-file mail.pw
+        momo notices password --forget
+    """
+    question = "The mail account's password: "
+    typed = None if forget else owners_password(terminal, password_file, question)
+    reply = client.call("POST", Path.LOCAL_SMTP_PASSWORD, body={"password": typed})
+    state = "The password is stored, encrypted." if typed is not None else "No password is stored."
+    return Answer(
+        reply.text, [reply.data], lines=[f"{terminal.tick} {state}"], next=["momo notices test"]
+    )

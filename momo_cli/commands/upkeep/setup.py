@@ -1,0 +1,255 @@
+"""The command setup: set up this machine."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import Path
+from momo_cli import exit_codes
+from momo_cli.errors import Failure
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import NewPasswordFile
+from momo_cli.inputs.passwords import STDIN, new_password, read_password_file
+from momo_cli.inputs.typed_values import only_given
+from momo_cli.service.daemon_program import VerbResult, run_verb
+from momo_cli.setup import wizard as shown
+from momo_cli.setup.answer_file import SetupAnswers, read_answer_file, setup_answers
+from momo_cli.setup.step import Setup
+from momo_cli.setup.wizard import TOTAL, Wizard
+from momo_cli.show.answer import Answer, Row, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import phone
+from momo_cli.socket.client import Client
+from momo_cli.text import at
+
+_FIRST: Final = "momo init 1.00 --phone NUMBER"
+_WELCOME: Final = """\
+Welcome to momo. A few questions, about five minutes.
+Ctrl-C stops at any time; momo setup continues from there.
+"""
+_Tz = Annotated[
+    str | None, Option(metavar="ZONE", help="The shop's time zone; default: Africa/Accra.")
+]
+_OwnerEmail = Annotated[
+    str | None, Option(metavar="ADDRESS", help="The owner's address for notices.")
+]
+_Method = Annotated[
+    list[str] | None, Option(metavar="NET:PHONE:NAME", help="A merchant number; repeat for each.")
+]
+_Sim = Annotated[
+    list[str] | None,
+    Option(metavar="DEVICE:SLOT=PHONE", help="The SIM of a merchant number; repeat for each."),
+]
+_Http = Annotated[str | None, Option(metavar="loopback|lan|off", help="The reach of the API.")]
+_PublicUrl = Annotated[
+    str | None, Option(metavar="URL", help="The public address of the checkout page.")
+]
+_Endpoint = Annotated[str | None, Option(metavar="URL", help="An endpoint for payments.")]
+_Service = Annotated[str | None, Option(metavar="user|system|none", help="Start with the machine.")]
+_KeepAwake = Annotated[
+    str | None, Option(metavar="off|plugged|always", help="When to prevent sleep.")
+]
+_Practice = Annotated[
+    bool | None, Option("--practice/--no-practice", help="Make a practice payment.")
+]
+_FirstPayment = Annotated[
+    bool | None,
+    Option("--first-payment/--no-first-payment", help="Wait for a real payment of GHS 0.10."),
+]
+_PinFile = Annotated[
+    str | None, Option(metavar="FILE", help="The PIN of the SIM that asks for it.")
+]
+_BackupTo = Annotated[
+    str | None, Option(metavar="FOLDER", help="A second place for backups, such as a stick.")
+]
+_Modem = Annotated[
+    list[str] | None,
+    Option(metavar="PATH", help="The tty of a modem that is not found; stored in [modems] ports."),
+]
+_Source = Annotated[
+    str | None, Option("--from", metavar="FILE.toml", help="A file with these flags; flags win.")
+]
+_Check = Annotated[bool, Option("--check", help="Change nothing; show the missing steps (exit 6).")]
+_Again = Annotated[bool, Option("--again", help="Ask about postponed steps again.")]
+
+
+@command("setup", view=View(fields=fields("id status detail fix")))
+def setup(
+    client: Client,
+    terminal: Terminal,
+    shop: Annotated[str | None, Option(metavar="NAME", help="The shop's name.")] = None,
+    tz: _Tz = None,
+    owner_email: _OwnerEmail = None,
+    password_file: NewPasswordFile = None,
+    method: _Method = None,
+    sim: _Sim = None,
+    http: _Http = None,
+    public_url: _PublicUrl = None,
+    endpoint: _Endpoint = None,
+    service: _Service = None,
+    keep_awake: _KeepAwake = None,
+    practice: _Practice = None,
+    first_payment: _FirstPayment = None,
+    pin_file: _PinFile = None,
+    backup_to: _BackupTo = None,
+    modem: _Modem = None,
+    source: _Source = None,
+    check: _Check = False,
+    again: _Again = False,
+) -> Answer:
+    """Set up this machine.
+
+    The steps are shop, password, keys, phone, SIM, merchant number, a first payment and backups. On a terminal it asks
+    for missing data and skips finished steps; stop it at any time and run it again. Without a terminal it uses the
+    flags (or --from FILE.toml). Keys and secrets are shown once; in a pipe as the rows api_key, test_api_key and
+    webhook_secret. Exit 6 when a requested step still needs you; with --check, when any step does.
+
+    Examples:
+        momo setup
+        momo setup --no-input --shop "Ama Provisions" --password-file pw.txt --json
+        momo setup --check
+        momo setup --from shop.toml --no-input --service user
+    """
+    given: dict[str, Any] = read_answer_file(source) if source is not None else {}
+    flags = {
+        "shop": shop, "tz": tz, "owner_email": owner_email, "password_file": password_file,
+        "methods": method, "sims": sim, "http": http, "public_url": public_url,
+        "endpoint": endpoint, "service": service, "keep_awake": keep_awake,
+        "practice": practice, "first_payment": first_payment, "pin_file": pin_file,
+        "backup_to": backup_to,
+    }  # fmt: skip
+    given |= only_given(flags)
+    answers = setup_answers(given, tuple(modem or ()), again=again)
+    return _set_up(client, terminal, given, answers, check=check)
+
+
+def _set_up(
+    client: Client,
+    terminal: Terminal,
+    given: Mapping[str, Any],
+    answers: SetupAnswers,
+    *,
+    check: bool,
+) -> Answer:
+    exists = os.path.exists(terminal.located.places.database)  # noqa: PTH110  # no pathlib needed
+    new = not exists and not check
+    guided = terminal.human and terminal.can_ask() and not check
+    if guided:
+        title = terminal.style(f"\n1 of {TOTAL}  Your shop", "bold", message=True)
+        terminal.note(_WELCOME + title)
+    names = ("shop", "tz", "owner_email", "password_file")
+    basics: dict[str, str | None] = {name: given.get(name) for name in names}
+    basics["shop"] = basics["shop"] or (_ask_shop(terminal) if new else None)
+    password = None
+    if basics["password_file"] == STDIN or (new and basics["password_file"] is None):
+        password = new_password(terminal, basics["password_file"])
+    runs = client.alive()
+    if runs:
+        done = _through_daemon(client, basics, password, check=check)
+    else:
+        done = run_verb(terminal, "setup", *_flags(basics, password, check=check), stdin=password)
+    if guided or check or answers.any:
+        setup = Setup(client, terminal, answers, asks=guided, looks=check)
+        return _gone_on(terminal, done, Wizard(setup))
+    added = _add_methods(client, terminal, answers)
+    return _answer(terminal, done, [*([] if runs else ["momo daemon start"]), *added, _FIRST])
+
+
+def _gone_on(terminal: Terminal, done: VerbResult, wizard: Wizard) -> Answer:
+    """Go through the other steps, and return the answer with all of them."""
+    data: dict[str, Any] = dict(done.body.get("data") or {})
+    # The later steps know more about the phone.
+    first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
+    for step in first if wizard.setup.asks else ():
+        wizard.tell(step)
+    try:
+        wizard.run()
+    except KeyboardInterrupt:
+        # The keys and secrets exist already and are shown only once: now.
+        lines = [
+            *shown.secret_lines(terminal, data),
+            "",
+            "Stopped; momo setup continues from here.",
+        ]
+        rows = shown.setup_rows(data, [*first, *wizard.steps])
+        return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
+    steps = [*first, *wizard.steps]
+    data["steps"] = steps
+    bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
+    lines = shown.secret_lines(terminal, data)
+    if not wizard.setup.asks:
+        lines = shown.setup_lines(terminal, data, steps)
+    mark = terminal.style("!", "yellow") if bad else terminal.tick
+    end = (
+        f"{mark} {len(bad)} step{'s' if len(bad) > 1 else ''} to go."
+        if bad
+        else f"{mark} momo is ready."
+    )
+    return Answer(
+        dumps({**done.body, "data": data}),
+        shown.setup_rows(data, steps),
+        lines=[*lines, "", end],
+        next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
+        exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
+    )
+
+
+def _ask_shop(terminal: Terminal) -> str:
+    while True:
+        name = terminal.ask("What is the shop's name? ", "--shop NAME")
+        if name:
+            return name
+
+
+def _flags(basics: Mapping[str, str | None], password: str | None, *, check: bool) -> list[str]:
+    given = {**basics, "password_file": basics["password_file"] if password is None else "-"}
+    flags = [
+        f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None
+    ]
+    return ["--no-input", "--json", *flags, *(["--check"] if check else [])]
+
+
+def _through_daemon(
+    client: Client, basics: Mapping[str, str | None], password: str | None, *, check: bool
+) -> VerbResult:
+    if password is None and basics["password_file"] is not None:
+        password = read_password_file(basics["password_file"])
+    given = {**basics, "password_file": None, "password": password}
+    body = only_given({**given, "check": check or None})
+    reply = client.call("POST", Path.LOCAL_SETUP, body=body)
+    needs = any(step.get("status") == "needs_action" for step in at(reply.body, "data.steps") or ())
+    return VerbResult(6 if check and needs else 0, reply.text, reply.body)
+
+
+def _add_methods(client: Client, terminal: Terminal, answers: SetupAnswers) -> list[str]:
+    """Register the merchant numbers that are not registered yet; return the commands to type."""
+    todo = []
+    for body in answers.methods:
+        if not client.alive():
+            todo.append(
+                f"momo methods add --provider {body['provider']} --phone {body['phone_number']} "
+                f'--name "{body["account_name"]}"'
+            )
+            continue
+        try:
+            client.post_once(Path.PAYMENT_METHODS, body)
+        except Failure as failure:
+            if failure.code != "PAYMENT_METHOD_EXISTS":
+                raise
+        else:
+            terminal.note(f"✓ Registered {phone(body['phone_number'])}")
+    return todo
+
+
+def _answer(terminal: Terminal, done: VerbResult, todo: Sequence[str]) -> Answer:
+    data: dict[str, Any] = done.body.get("data") or {}
+    steps: list[Row] = data.get("steps") or []
+    return Answer(
+        done.text,
+        shown.setup_rows(data, steps),
+        lines=shown.setup_lines(terminal, data, steps),
+        next=todo,
+        exit_code=done.exit_code,
+    )

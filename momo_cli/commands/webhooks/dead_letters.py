@@ -1,0 +1,274 @@
+"""The commands about dead letters: deliveries that failed for good."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import Path
+from momo_cli import exit_codes
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.ids import DEAD_LETTERS, endpoint_id, id_of, ids_of
+from momo_cli.inputs.parameters import (
+    DryRun,
+    FailIfAny,
+    Ids,
+    LongLimit,
+    OfEndpoint,
+    Offset,
+    Payload,
+)
+from momo_cli.show.answer import Answer, Row, View, dumps, fields
+from momo_cli.show.batch import OUTCOME_VIEW, Batch, run_batch, typed_ids
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, clock, list_faults, money
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import at, clean, warnings_of
+
+_VIEW: Final = View(
+    fields=fields(
+        "id delivery_id webhook_id endpoint_id url event transaction_id reason cause error_code",
+        "last_status_code attempt_count created_at failed_at replayed_at replay_count resolved_at diagnosis",
+        "amount=payment.amount currency=payment.currency svc_code=payment.svc_code",
+    )
+)
+_SHOWN_MAX: Final = 5
+"""Dead letters listed per group; the others are counted."""
+_BATCH: Final = 100
+_PAGE: Final = 500
+
+_DeadLetter = Annotated[str, Argument(metavar="ID", help="The dead letter.")]
+
+
+@command("dead-letters list", view=_VIEW)
+def list_(
+    client: Client,
+    terminal: Terminal,
+    endpoint: OfEndpoint = None,
+    include_replayed: Annotated[
+        bool, Option("--include-replayed", help="Also those sent again.")
+    ] = False,
+    limit: LongLimit = 100,
+    offset: Offset = 0,
+    fail_if_any: FailIfAny = False,
+) -> Answer:
+    """List the dead letters, grouped by cause.
+
+    Examples:
+        momo dead-letters list
+        momo dead-letters list --fail-if-any --quiet
+        momo dead-letters list -o csv --fields id,cause,last_status_code,transaction_id
+    """
+    reply = client.get(
+        Path.DEAD_LETTERS,
+        endpoint_id=None if endpoint is None else endpoint_id(client, endpoint),
+        include_replayed="true" if include_replayed else None,
+        limit=limit,
+        offset=offset,
+    )
+    rows = reply.data or []
+    total = at(reply.body, "meta.total")
+    more = isinstance(total, int) and offset + len(rows) < total
+    return Answer(
+        reply.text,
+        rows,
+        lines=_grouped(rows, terminal),
+        empty="No dead letters.",
+        notes=[f"{total} in all; next: --offset {offset + len(rows)}"] if more else [],
+        next=_next(rows),
+        exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
+        faults=list_faults(
+            reply, "webhook was given up", "webhooks were given up", wanted=fail_if_any
+        ),
+    )
+
+
+@command("dead-letters show", view=_VIEW)
+def show(
+    client: Client, terminal: Terminal, letter: _DeadLetter, payload: Payload = False
+) -> Answer:
+    """Show one dead letter.
+
+    It shows the cause, and the webhook that was not delivered.
+
+    Examples:
+        momo dead-letters show 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+        momo dead-letters show 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --payload
+    """
+    reply = client.get(path_of(Path.DEAD_LETTER, id=id_of(client, DEAD_LETTERS, letter)))
+    return Answer(
+        reply.text,
+        [reply.data],
+        lines=_lines(reply.data, terminal),
+        verbatim=[dumps(reply.data.get("payload"))] if payload else (),
+        next=_next([reply.data]),
+    )
+
+
+@command("dead-letters replay", view=_VIEW)
+def replay(client: Client, terminal: Terminal, letter: _DeadLetter) -> Answer:
+    """Send one dead letter again.
+
+    The body and the webhook id stay the same; the signature is new.
+
+    Examples:
+        momo dead-letters replay 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+    """
+    path = path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter))
+    reply = client.post_once(path)
+    host = _host(reply.data)
+    return Answer(
+        reply.text,
+        [reply.data],
+        lines=[f"{terminal.tick} It will be sent to {host} again."],
+        notes=warnings_of(reply.body),
+        next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
+    )
+
+
+@command("dead-letters replay-batch", view=OUTCOME_VIEW)
+def replay_batch(
+    client: Client,
+    terminal: Terminal,
+    ids: Ids = None,
+    every: Annotated[bool, Option("--all", help="All that were not sent again yet.")] = False,
+    endpoint: Annotated[str | None, Option(metavar="ID", help="With --all.")] = None,
+    reason: Annotated[
+        str | None, Option(metavar="WHY", help="With --all: 4xx, timeout, gone...")
+    ] = None,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Send many dead letters again.
+
+    They are sent 100 at a time. Name them by id, read ids from stdin with -, or take --all of them, narrowed by
+    --endpoint and --reason (4xx, timeout, or a cause as in `momo dead-letters list`). Exit 9: some were refused.
+
+    Examples:
+        momo dead-letters replay-batch --all --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo dead-letters replay-batch --all --reason timeout --yes
+        momo dead-letters list -o id | momo dead-letters replay-batch -
+    """
+    if bool(ids) == every:
+        raise usage("name the dead letters, or take them with --all")
+    if not every and (endpoint or reason or dry_run):
+        raise usage("--endpoint, --reason and --dry-run go with --all")
+    if not every:
+        return _send(client, terminal, ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal)))
+    rows = _waiting(client, None if endpoint is None else endpoint_id(client, endpoint), reason)
+    if not rows:
+        return Answer(empty="No dead letters.", stream=True, summary=True)
+    if dry_run or (terminal.human and not terminal.flags.yes):
+        for line in _grouped(rows, terminal):
+            terminal.note(line)
+    if dry_run:
+        plan = [{"id": row.get("id"), "ok": None, "code": row.get("cause")} for row in rows]
+        lines = [f"{len(rows)} would be sent again."]
+        return Answer(rows=plan, lines=lines, stream=True, summary=True)
+    if terminal.human and not terminal.confirm(f"Send these {len(rows)} again?"):
+        return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+    return _send(client, terminal, [str(row.get("id")) for row in reversed(rows)])
+
+
+def _send(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
+    work = Batch(_outcomes(client, terminal, ids), len(ids), "Sending", "replayed")
+    return run_batch(terminal, work, ("momo deliveries list",))
+
+
+def _outcomes(client: Client, terminal: Terminal, ids: list[str]) -> Iterator[dict[str, Any]]:
+    for begin in range(0, len(ids), _BATCH):
+        body = {"dead_letter_ids": ids[begin : begin + _BATCH]}
+        reply = client.post_once(Path.DEAD_LETTERS_REPLAY, body)
+        for note in warnings_of(reply.body):
+            terminal.note(note)
+        good = {"ok": True, "code": None, "message": None}
+        yield from ({"id": each, **good} for each in reply.data["replayed"])
+        yield from ({**each, "ok": False} for each in reply.data["failed"])
+
+
+def _waiting(client: Client, endpoint: str | None, reason: str | None) -> list[dict[str, Any]]:
+    """Return the dead letters with that reason that can be sent again."""
+    rows = client.rows(Path.DEAD_LETTERS, {"endpoint_id": endpoint}, page=_PAGE)
+    return [row for row in rows if _has_reason(row, reason) and _can_replay(row)]
+
+
+def _host(row: Row) -> str:
+    """Return the receiver's host."""
+    return clean(row.get("url")).removeprefix("https://").partition("/")[0]
+
+
+def _grouped(rows: Sequence[Row], terminal: Terminal) -> list[str]:
+    """Return the lines of the list, grouped by endpoint and cause, the newest failure first."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((clean(row.get("url")), clean(row.get("cause"))), []).append(row)
+    lines: list[str] = []
+    for (_url, cause), members in groups.items():
+        first = members[-1]
+        since = clock(first.get("failing_since") or first.get("failed_at"), terminal)
+        count = terminal.style(f"✗ {len(members)}", "red")
+        lines += [
+            f"{count}  {_host(first)}  {cause.replace('_', ' ')}  since {since}",
+            f"   {clean(members[0].get('diagnosis'))}",
+            *(_line(row, terminal) for row in members[:_SHOWN_MAX]),
+        ]
+        if len(members) > _SHOWN_MAX:
+            lines.append(f"   … and {len(members) - _SHOWN_MAX} more")
+    return lines
+
+
+def _line(row: Row, terminal: Terminal) -> str:
+    replayed = row.get("replayed_at")
+    again = f"  sent again {ago(replayed, terminal)}" if replayed else ""
+    return f"   {clean(row.get('id'))}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
+
+
+def _payment(row: Row) -> str:
+    """Return the amount and the payment code, if they are known."""
+    amount = money(at(row, "payment.amount"), at(row, "payment.currency"))
+    return "".join(f"  {part}" for part in (amount, clean(at(row, "payment.svc_code"))) if part)
+
+
+def _lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one dead letter."""
+    lines = [
+        f"{terminal.style('✗', 'red')} {clean(row.get('event'))} to {clean(row.get('url'))}",
+        f"  {clean(row.get('diagnosis'))}",
+        f"  id       {clean(row.get('id'))}",
+        f"  delivery {clean(row.get('delivery_id'))}",
+        f"  webhook  {clean(row.get('webhook_id'))}",
+        f"  payment  svc_trx_{clean(row.get('transaction_id')).replace('-', '')}{_payment(row)}",
+        f"  tries    {row.get('attempt_count') or 0}",
+    ]
+    if response := clean(row.get("last_response_body")):
+        lines.append(f"  answer   {response}")
+    if row.get("replayed_at"):
+        lines.append(f"  sent again {ago(row.get('replayed_at'), terminal)}")
+    if row.get("resolved_at"):
+        lines.append(f"  arrived {ago(row.get('resolved_at'), terminal)}")
+    return lines
+
+
+def _next(rows: Iterable[Row]) -> list[str]:
+    """Return the commands to type when the cause is mended."""
+    left = [row for row in rows if not row.get("replayed_at")]
+    ids = [clean(row.get("id")) for row in left if _can_replay(row)]
+    if not ids:
+        # Webhooks of a deleted endpoint go to another one by a replay of the time window.
+        return ["momo endpoints list", "momo replay --help"] if left else ["momo deliveries list"]
+    if len(ids) == 1:
+        return [f"momo dead-letters replay {ids[0]}"]
+    return [f"momo dead-letters show {ids[0]}", "momo dead-letters replay-batch --all"]
+
+
+def _can_replay(row: Row) -> bool:
+    """Return whether the endpoint of a dead letter still exists."""
+    return bool(row.get("cause") != "endpoint_deleted")
+
+
+def _has_reason(row: Row, why: str | None) -> bool:
+    """Return whether `why` is the cause, reason or error code of a dead letter, or `4xx` of a permanent 4xx."""
+    names = {clean(row.get(name)) for name in ("cause", "reason", "error_code")}
+    if at(row, "reason") == "permanent_4xx":
+        names.add("4xx")
+    return why is None or why in names

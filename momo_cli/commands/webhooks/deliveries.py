@@ -1,0 +1,388 @@
+"""The commands about deliveries and their attempts."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final
+
+from typer import Argument, Option
+
+from daemon.wire import DeliveryStatus, Path
+from momo_cli import exit_codes
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.ids import DELIVERIES, endpoint_id, id_of, ids_of
+from momo_cli.inputs.parameters import (
+    AllRows,
+    DryRun,
+    FailIfAny,
+    Ids,
+    Limit,
+    OfEndpoint,
+    Offset,
+    Payload,
+    SinceEvent,
+)
+from momo_cli.inputs.typed_values import time_of
+from momo_cli.show.answer import Answer, Field, Head, Row, View, dumps, fields
+from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, clock, list_faults, list_heading, state
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import at, clean, warnings_of
+from momo_cli.views.deliveries import (
+    DELIVERY_FIELDS,
+    DELIVERY_VIEW,
+    answer_text,
+    attempt_lines,
+    delivery_lines,
+)
+from momo_cli.views.transactions import follow_events
+
+_LIST_VIEW: Final = View(
+    fields=DELIVERY_FIELDS,
+    heads=(
+        Head("STATUS", lambda row, _: state(row.get("status"))),
+        Head("EVENT", lambda row, _: clean(row.get("event")).removeprefix("transaction.")),
+        Head("TRIES", lambda row, _: str(row.get("attempt_count") or 0), right=True),
+        Head("ANSWER", lambda row, _: answer_text(row) or "—"),
+        Head("WHEN", lambda row, t: ago(row.get("delivered_at") or row.get("created_at"), t)),
+        Head("WEBHOOK ID", lambda row, _: clean(row.get("webhook_id")), cut=True),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+_WATCH_VIEW: Final = View(
+    fields=(
+        *fields("event_id=id event"),
+        *(
+            Field(field.name, f"data.{field.name}")
+            for field in DELIVERY_FIELDS
+            if field.name != "event"
+        ),
+        *fields("kind=data.event"),
+    ),
+    heads=(
+        Head("WHEN", lambda row, t: clock(_when(row), t)),
+        Head("STATUS", lambda row, _: state(at(row, "data.status"))),
+        Head("EVENT", lambda row, _: clean(at(row, "data.event")).removeprefix("transaction.")),
+        Head("TRIES", lambda row, _: str(at(row, "data.attempt_count") or 0), right=True),
+        Head("ANSWER", lambda row, _: answer_text(row["data"]) or "—"),
+        Head("ID", lambda row, _: clean(at(row, "data.id")), cut=True),
+    ),
+    id="data.id",
+)
+_ATTEMPT_VIEW: Final = View(
+    fields=fields(
+        "run number started_at finished_at duration_ms response_status_code",
+        "error_code=error.code error_message=error.message counted",
+    ),
+    id="number",
+)
+_PAGE: Final = 200
+
+_Delivery = Annotated[str, Argument(metavar="ID", help="The delivery.")]
+_Status = Annotated[str | None, Option(help="pending, retrying, delivered or failed.")]
+
+
+@command("deliveries list", view=_LIST_VIEW)
+def list_(
+    client: Client,
+    terminal: Terminal,
+    endpoint: OfEndpoint = None,
+    status: _Status = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    kind: Annotated[
+        str | None,
+        Option(metavar="all", help="all: also deliveries to webhook URLs of transactions."),
+    ] = None,
+    every: AllRows = False,
+    fail_if_any: FailIfAny = False,
+) -> Answer:
+    """List the deliveries.
+
+    The newest come first, each with the endpoint's response.
+
+    Examples:
+        momo deliveries list
+        momo deliveries list --status failed --fail-if-any --quiet
+        momo deliveries list --all -o csv --fields webhook_id,status,response_status_code
+    """
+    status = _checked(status)
+    if kind not in (None, "all"):
+        raise usage("--kind takes only the word all")
+    of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
+    query = {"endpoint_id": of_endpoint, "status": status, "kind": kind}
+    if every and not fail_if_any:
+        rows = client.rows(Path.DELIVERIES, query, page=_PAGE, offset=offset)
+        return Answer(rows=rows, stream=not terminal.human, summary=True)
+    reply = client.get(Path.DELIVERIES, **query, limit=limit, offset=offset)
+    found = reply.data or []
+    named = f"{status} " if status else ""
+    return Answer(
+        reply.text,
+        found,
+        heading=list_heading(reply, "deliveries", offset=offset, kind=status),
+        empty=f"No {named}deliveries.",
+        next=[f"momo deliveries show {found[0]['id']}"] if fail_if_any and found else [],
+        exit_code=exit_codes.FINDINGS if fail_if_any and found else exit_codes.OK,
+        faults=list_faults(reply, f"{named}delivery", f"{named}deliveries", wanted=fail_if_any),
+    )
+
+
+def _checked(status: str | None) -> str | None:
+    """Return the status in lower case; fail (exit 2) if there is no such status."""
+    if status is None:
+        return None
+    if status.lower() not in set(DeliveryStatus):
+        raise usage(f"--status: {status!r} is not one of {', '.join(DeliveryStatus)}")
+    return status.lower()
+
+
+@command("deliveries watch", view=_WATCH_VIEW)
+def watch(
+    client: Client,
+    terminal: Terminal,
+    endpoint: OfEndpoint = None,
+    status: _Status = None,
+    since: SinceEvent = None,
+) -> Answer:
+    """Show deliveries as they end.
+
+    Each end and each failed attempt is one line, until Ctrl-C. Failed attempts that will be repeated are polled every
+    15 seconds. --json writes one JSON document per line:
+    {"type":"item","event":"delivery.delivered","id":...,"data":{the delivery}}.
+
+    Examples:
+        momo deliveries watch
+        momo deliveries watch --endpoint 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --status failed
+        momo deliveries watch --json --since-event 4120
+    """
+    status = _checked(status)
+    of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
+    if terminal.human:
+        terminal.note("Watching. Ctrl-C ends it.")
+    rows = (
+        row
+        for row in _items(client, terminal, of_endpoint, since)
+        if of_endpoint in (None, row["data"].get("endpoint_id"))
+        and status in (None, row["data"].get("status"))
+    )
+    return Answer(rows=rows, stream=True)
+
+
+def _when(row: Row) -> object:
+    data = row["data"]
+    return row.get("at") or data.get("delivered_at") or data.get("failed_at")
+
+
+def _items(
+    client: Client, terminal: Terminal, endpoint: str | None, since: str | None
+) -> Iterator[dict[str, Any]]:
+    # Attempts that failed before the watch began are not shown.
+    attempts = {row["id"]: row["attempt_count"] for row in _retrying(client, endpoint)}
+    for event in follow_events(client, None, since):
+        if event is not None and event.kind.startswith("delivery."):
+            at_, data = event.data.get("at"), _delivery(client, event.data)
+            yield {"event": event.kind, "id": event.id, "at": at_, "data": data}
+        if event is not None:
+            continue
+        found = _retrying(client, endpoint)
+        now = terminal.now().isoformat()
+        for row in found:
+            if attempts.get(row["id"]) != row["attempt_count"]:
+                yield {"event": "delivery.retrying", "id": None, "at": now, "data": row}
+        attempts = {row["id"]: row["attempt_count"] for row in found}
+
+
+def _retrying(client: Client, endpoint: str | None) -> list[dict[str, Any]]:
+    """Return the deliveries that wait for a retry; none while the daemon does not run."""
+    query = {"endpoint_id": endpoint, "status": DeliveryStatus.RETRYING, "kind": "all"}
+    try:
+        found: list[dict[str, Any]] = client.get(Path.DELIVERIES, **query, limit=_PAGE).data or []
+    except Failure as failure:
+        if failure.http_status and failure.http_status < 500:
+            raise
+        return []
+    return found
+
+
+def _delivery(client: Client, event: Row) -> Row:
+    """Return the delivery of an event; if it is erased already, the event's own data."""
+    delivery_id = str(at(event, "details.delivery_id"))
+    try:
+        found: Row = client.get(path_of(Path.DELIVERY, id=delivery_id)).data
+    except Failure:
+        return {
+            "id": delivery_id,
+            "endpoint_id": event.get("endpoint_id"),
+            "transaction_id": event.get("transaction_id"),
+            "event": at(event, "details.event"),
+            "response_status_code": at(event, "details.code"),
+        }
+    return found
+
+
+@command("deliveries show", view=DELIVERY_VIEW)
+def show(
+    client: Client,
+    terminal: Terminal,
+    delivery: _Delivery,
+    payload: Payload = False,
+    attempts: Annotated[bool, Option("--attempts", help="Also each attempt.")] = False,
+) -> Answer:
+    """Show one delivery.
+
+    It shows the endpoint, the response and the next attempt.
+
+    Examples:
+        momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+        momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --payload --attempts
+        momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --get data.payload
+    """
+    delivery = id_of(client, DELIVERIES, delivery)
+    reply = client.get(path_of(Path.DELIVERY, id=delivery))
+    shown = delivery_lines(reply.data, terminal)
+    if attempts and terminal.human:
+        every = client.get(path_of(Path.DELIVERY_ATTEMPTS, id=delivery))
+        shown += attempt_lines(every.data, terminal)
+    body = [dumps(reply.data.get("payload"))] if payload else []
+    next_ = [f"momo deliveries attempts {clean(reply.data.get('id'))}"]
+    if reply.data.get("status") in ("delivered", "failed"):
+        next_.append(f"momo deliveries redeliver {clean(reply.data.get('id'))}")
+    return Answer(reply.text, [reply.data], lines=shown, verbatim=body, next=next_)
+
+
+@command("deliveries attempts", view=_ATTEMPT_VIEW)
+def attempts(
+    client: Client, terminal: Terminal, delivery: _Delivery, limit: Limit = 50, offset: Offset = 0
+) -> Answer:
+    """List the attempts of one delivery.
+
+    The attempts of all its runs are listed, oldest first.
+
+    Examples:
+        momo deliveries attempts 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+        momo deliveries attempts 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 -o csv
+    """
+    path = path_of(Path.DELIVERY_ATTEMPTS, id=id_of(client, DELIVERIES, delivery))
+    reply = client.get(path, limit=limit, offset=offset)
+    rows = reply.data or []
+    return Answer(reply.text, rows, lines=attempt_lines(rows, terminal), empty="No attempt yet.")
+
+
+def _is_one(ids: Sequence[str]) -> bool:
+    return len(ids) == 1 and ids[0].strip() != "-"
+
+
+def _redeliver_view(*, ids: list[str] | None, dry_run: bool, **_: object) -> View:
+    return DELIVERY_VIEW if dry_run or _is_one(ids or ()) else OUTCOME_VIEW
+
+
+@command("deliveries redeliver", view=_redeliver_view)
+def redeliver(
+    client: Client,
+    terminal: Terminal,
+    ids: Ids = None,
+    failed: Annotated[
+        bool, Option("--failed", help="All failed deliveries of --endpoint.")
+    ] = False,
+    endpoint: Annotated[str | None, Option(metavar="ID", help="With --failed.")] = None,
+    since: Annotated[str | None, Option("--from", help="With --failed: from this time.")] = None,
+    until: Annotated[str | None, Option("--to", help="With --failed: until this time.")] = None,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Send deliveries again.
+
+    Delivered and failed ones can be sent again. Each keeps its webhook id, so that a receiver recognises a webhook that
+    it had already. Name them by id, or take all failed deliveries of an endpoint with --failed --endpoint. With
+    --dry-run nothing is sent. Exit 9: some were refused.
+
+    Examples:
+        momo deliveries redeliver 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+        momo deliveries redeliver --failed --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --dry-run
+        momo deliveries list --status failed -o id | momo deliveries redeliver -
+    """
+    if bool(ids) == failed:
+        raise usage("name the deliveries, or take them with --failed --endpoint ID")
+    if failed and endpoint is None:
+        raise usage("--failed needs --endpoint ID")
+    if not failed and (endpoint or since or until or dry_run):
+        raise usage("--endpoint, --from, --to and --dry-run go with --failed")
+    if ids and _is_one(ids):
+        return _one(client, terminal, id_of(client, DELIVERIES, ids[0]))
+    if endpoint is None:
+        named = ids_of(client, DELIVERIES, typed_ids(ids or (), terminal))
+        return _redeliver(client, terminal, named)
+    query = {
+        "endpoint_id": endpoint_id(client, endpoint),
+        "status": "failed",
+        "from": time_of(since, "--from", terminal),
+        "to": time_of(until, "--to", terminal),
+    }
+    rows = list(client.rows(Path.DELIVERIES, query, page=_PAGE))[::-1]  # oldest first
+    if dry_run:
+        return Answer(
+            rows=rows,
+            lines=[f"{len(rows)} failed deliveries would be sent again."],
+            empty="No failed deliveries.",
+            stream=True,
+            summary=True,
+        )
+    question = f"Send {len(rows)} failed deliveries again?"
+    if rows and terminal.human and not terminal.confirm(question):
+        return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+    return _redeliver(client, terminal, [str(row.get("id")) for row in rows])
+
+
+def _redeliver(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
+    def send(delivery: str) -> dict[str, Any]:
+        client.post_once(path_of(Path.REDELIVER, id=delivery))
+        return {}
+
+    outcomes = one_by_one(ids, send)
+    work = Batch(outcomes, len(ids), "Sending", "requeued")
+    return run_batch(terminal, work, ("momo deliveries list",))
+
+
+def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:
+    reply = client.post_once(path_of(Path.REDELIVER, id=delivery))
+    return Answer(
+        reply.text,
+        [reply.data],
+        lines=["It will be sent again.", *delivery_lines(reply.data, terminal)],
+        notes=warnings_of(reply.body),
+        next=[f"momo deliveries show {delivery} --attempts"],
+    )
+
+
+@command("deliveries curl", view=View(fields=fields("url headers body"), id="url"))
+def curl(
+    client: Client,
+    delivery: _Delivery,
+    url: Annotated[str | None, Option(help="The address; default: the endpoint's.")] = None,
+) -> Answer:
+    """Print a curl command for one delivery.
+
+    The command sends the delivery again, with a signature of this moment. A verifying receiver accepts it for five
+    minutes. It does not contain the secret. --url sends it elsewhere, such as to a server on your computer. momo itself
+    sends nothing, and its log of the delivery does not change.
+
+    Examples:
+        momo deliveries curl 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+        momo deliveries curl 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --url http://127.0.0.1:3000/hook | sh
+    """
+    path = path_of(Path.LOCAL_DELIVERY_SIGNED, id=id_of(client, DELIVERIES, delivery))
+    reply = client.call("POST", path)
+    text = curl_command(reply.data, url or str(reply.data["url"]))
+    return Answer(reply.text, [reply.data], verbatim=text.splitlines(), plain=text)
+
+
+def curl_command(signed: dict[str, Any], url: str) -> str:
+    """Return the command; each value is quoted as one argument of the shell."""
+    parts = ["curl --silent --show-error --include --request POST", "--globoff"]
+    parts += [
+        f"--header {shlex.quote(f'{name}: {value}')}" for name, value in signed["headers"].items()
+    ]
+    # --data-raw, because --data would read a file where the text begins with @.
+    parts += [f"--data-raw {shlex.quote(str(signed['body']))}", f"--url {shlex.quote(url)}"]
+    return " \\\n  ".join(parts)

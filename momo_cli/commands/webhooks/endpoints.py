@@ -1,0 +1,515 @@
+"""The commands about endpoints and their signing secrets."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from typer import Argument, Option
+
+from daemon.wire import EventKind, Path
+from momo_cli import exit_codes
+from momo_cli.errors import Failure, exit_code_of, row_for, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.files import secret_file as keep_in
+from momo_cli.inputs.ids import endpoint_id
+from momo_cli.inputs.parameters import Label, PasswordFile, SecretFile
+from momo_cli.inputs.passwords import owners_password
+from momo_cli.inputs.typed_values import only_given
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields, with_status
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, clock
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean, warnings_of
+from momo_cli.views.rules import read_expression
+
+_FIELDS: Final = fields(
+    "id url description is_active is_sandbox auto_paused_at last_success_at last_failure_at",
+    "consecutive_failures created_at updated_at",
+)
+_SHOW_VIEW: Final = View(fields=_FIELDS)
+_STATE_VIEW: Final = View(fields=(*_FIELDS, *fields("status")))
+"""Of a pause or resume; `status` says whether the endpoint was in that state already."""
+_SECRET_VIEW: Final = View(fields=fields("secret previous_secret_expires_at"), id="secret")
+_LIST_VIEW: Final = View(
+    fields=_FIELDS,
+    heads=(
+        Head("STATE", lambda row, _: _state(row)),
+        Head("URL", lambda row, _: clean(row.get("url"))),
+        Head("QUEUED", lambda row, _: str(row.get("queued", "")), right=True),
+        Head("LAST OK", lambda row, t: ago(row.get("last_success_at"), t) or "—"),
+        Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+_SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
+
+_Endpoint = Annotated[str, Argument(metavar="ID", help="The endpoint: its id, label or host.")]
+_EndpointOrAccount = Annotated[
+    str | None, Argument(metavar="[ID]", help="The endpoint: its id, label or host.")
+]
+_Account = Annotated[
+    bool, Option("--account", help="The account's secret, for webhook URLs of transactions.")
+]
+_CatchAll = Annotated[bool | None, Option(help="Take every payment that no rule matches.")]
+_IncludeRaw = Annotated[bool | None, Option(help="Send the text of the SMS too.")]
+_Events = Annotated[
+    list[str] | None,
+    Option(
+        "--event",
+        metavar="KIND",
+        help=f"A kind of event to send, instead of {EventKind.FORWARDED} alone; repeat for each.",
+    ),
+]
+
+
+class _Asked(NamedTuple):
+    """The secret that is asked for, and the files of its two flags."""
+
+    path: str
+    endpoint: str | None
+    account: bool
+    password_file: str | None
+    secret_file: str | None
+
+
+@command(
+    "endpoints add",
+    view=View(fields=fields("id url description is_active is_sandbox created_at secret")),
+)
+def add(
+    client: Client,
+    terminal: Terminal,
+    url: Annotated[
+        str, Argument(metavar="URL", help="An https address, exec:/path/command or spool:/folder.")
+    ],
+    description: Label = None,
+    sandbox: Annotated[bool, Option("--sandbox", help="Send only test payments.")] = False,
+    rule: Annotated[
+        list[str] | None,
+        Option(
+            metavar="EXPR",
+            help="A rule for the payments to send: 'FIELD OP VALUE...', JSON or @FILE; repeat for each.",
+        ),
+    ] = None,
+    catch_all: _CatchAll = None,
+    event: _Events = None,
+    include_raw: _IncludeRaw = None,
+    secret_file: SecretFile = None,
+) -> Answer:
+    """Add an endpoint.
+
+    Payments are sent to an https address, to a command or into a folder. The signing secret is shown only now. With
+    --secret-file the secret goes into that file (which must not exist yet; mode 0600) and is null in the output.
+
+    The endpoint gets the payments that match one of its rules (`momo rules add --help`), and the payments that match no
+    rule of any endpoint, unless --no-catch-all. It gets transaction.forwarded; --event asks for other kinds:
+    transaction.completed, transaction.expired, transaction.review_required, transaction.updated, transaction.reversed.
+
+    Examples:
+        momo endpoints add https://shop.example/hook
+        momo endpoints add https://shop.example/hook --secret-file hook.secret --quiet
+        momo endpoints add https://test.shop.example/hook --sandbox --json
+        momo endpoints add https://rents.example/hook --rule 'telco.reference_text startswith RENT' --no-catch-all
+        momo endpoints add https://shop.example/hook --event transaction.forwarded --event transaction.reversed
+        momo endpoints add exec:/usr/local/bin/book-payment
+        momo endpoints add spool:/var/spool/payments
+    """
+    given = {
+        "url": url, "description": description, "is_sandbox": sandbox or None, "catch_all": catch_all,
+        "events": event or None, "include_raw": include_raw,
+    }  # fmt: skip
+    filters = [read_expression(text, "--rule") for text in rule or ()]
+    for filter_ in filters:
+        client.call("POST", Path.RULES_TEST, body={"sample": {}, "filter": filter_})
+    with keep_in(secret_file, "--secret-file") as keep:
+        reply = client.post_once(Path.ENDPOINTS, only_given(given))
+        keep(str(reply.body.get("secret")))
+    return _added(reply, terminal, secret_file, _add_rules(client, reply.data["id"], filters))
+
+
+def _add_rules(client: Client, endpoint: str, filters: Iterable[Any]) -> list[Reply | Failure]:
+    """Add the rules; return each answer or error. The endpoint exists already, so its secret must be shown."""
+    path = path_of(Path.RULES, id=endpoint)
+    made: list[Reply | Failure] = []
+    for filter_ in filters:
+        try:
+            made.append(client.call("POST", path, body={"filter": filter_}))
+        except Failure as failure:
+            made.append(failure)
+    return made
+
+
+def _added(
+    reply: Reply, terminal: Terminal, secret_file: str | None, rules: Sequence[Reply | Failure]
+) -> Answer:
+    row: dict[str, Any] = reply.data
+    id_ = clean(row.get("id"))
+    secret = None if secret_file is not None else reply.body.get("secret")
+    replies = [rule for rule in rules if not isinstance(rule, Failure)]
+    made = [rule.data for rule in replies]
+    failed = [rule for rule in rules if isinstance(rule, Failure)]
+    document = reply.text
+    if secret_file is not None or rules:
+        shown = {**reply.body, "secret": secret}
+        document = dumps({**shown, "rules": made} if rules else shown)
+    lines = [
+        f"{terminal.tick} Payments will be sent to {clean(row.get('url'))}",
+        f"  id      {id_}",
+        *(f"  rule    {clean(dumps(rule.get('filter')))}" for rule in made),
+    ]
+    if secret is not None:
+        lines.append(f"  secret  {terminal.style(clean(secret), 'bold')}")
+    else:
+        lines.append(f"  secret  in {secret_file}" if secret_file else "  secret  not shown again")
+    notes = [*dict.fromkeys(note for one in (reply, *replies) for note in warnings_of(one.body))]
+    notes += [
+        f"warning: a rule was not added: {failure.message or row_for(failure).sentence}"
+        for failure in failed
+    ]
+    if secret is not None:
+        notes.append("Keep the secret now: it is not shown again.")
+    again = [f"momo rules add {id_} ..."] if failed else []
+    return Answer(
+        document,
+        [{**row, "secret": secret}],
+        lines=lines,
+        notes=notes,
+        next=[*again, "momo endpoints list", "momo deliveries list"],
+        exit_code=exit_code_of(failed[0]) if failed else exit_codes.OK,
+    )
+
+
+@command("endpoints list", view=_LIST_VIEW)
+def list_(client: Client, terminal: Terminal) -> Answer:
+    """List the endpoints.
+
+    QUEUED is the number of deliveries that wait.
+
+    Examples:
+        momo endpoints list
+        momo endpoints list --fields id,url,is_active -o csv
+    """
+    reply = client.get(Path.ENDPOINTS)
+    rows = reply.data or []
+    if terminal.human and rows:
+        queued = _queued(client)
+        rows = [{**row, "queued": queued.get(row.get("id"), "")} for row in rows]
+    stopped = [clean(row.get("id")) for row in rows if row.get("auto_paused_at")]
+    lost = at(reply.body, "meta.unclaimed_payments")
+    notes = []
+    if isinstance(lost, int) and lost:
+        notes.append(
+            f"{lost} payments of the last 30 days were sent to no endpoint: no rule and no catch-all took them"
+        )
+    return Answer(
+        reply.text,
+        rows,
+        empty="No endpoints yet: payments are stored, but not sent.",
+        notes=notes,
+        next=[
+            *([] if rows else ["momo endpoints add https://shop.example/hook"]),
+            *(f"momo endpoints {verb} {one}" for one in stopped[:1] for verb in ("test", "resume")),
+        ],
+    )
+
+
+def _queued(client: Client) -> dict[object, object]:
+    """Return the number of waiting deliveries by endpoint id; the API's list does not have it."""
+    try:
+        status = client.get(Path.LOCAL_STATUS).data
+    except Failure:
+        return {}  # the list is shown without the numbers
+    return {one.get("id"): one.get("queued") for one in at(status, "endpoints") or ()}
+
+
+@command("endpoints show", view=_SHOW_VIEW)
+def show(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
+    """Show an endpoint and its state.
+
+    Examples:
+        momo endpoints show b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+    """
+    return _shown(client.get(_path(client, endpoint)), terminal)
+
+
+@command("endpoints update", view=_SHOW_VIEW)
+def update(
+    client: Client,
+    terminal: Terminal,
+    endpoint: _Endpoint,
+    url: Annotated[str | None, Option(help="The new https address.")] = None,
+    description: Label = None,
+    catch_all: _CatchAll = None,
+    include_raw: _IncludeRaw = None,
+    event: _Events = None,
+) -> Answer:
+    """Change an endpoint.
+
+    After a change of the address, waiting deliveries go to the new one.
+
+    Examples:
+        momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --url https://shop.example/new
+        momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --no-catch-all
+        momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --event transaction.forwarded
+    """
+    given = {
+        "url": url, "description": description, "catch_all": catch_all, "include_raw": include_raw,
+        "events": event or None,
+    }  # fmt: skip
+    body = only_given(given)
+    if not body:
+        raise usage("name a change, such as --url or --description")
+    return _shown(client.call("PUT", _path(client, endpoint), body=body), terminal)
+
+
+@command("endpoints pause", view=_STATE_VIEW)
+def pause(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
+    """Pause an endpoint.
+
+    Its deliveries wait until it is resumed; none is lost.
+
+    Examples:
+        momo endpoints pause b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+    """
+    path = _path(client, endpoint)
+    seen = client.get(path)
+    if not seen.data.get("is_active"):
+        return _shown(seen, terminal, "It was paused already.", status="already_paused")
+    changed = client.call("PUT", path, body={"is_active": False})
+    said = "Paused: its deliveries wait until it is resumed."
+    return _shown(changed, terminal, said, status="paused")
+
+
+@command("endpoints resume", view=_STATE_VIEW)
+def resume(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
+    """Resume an endpoint.
+
+    One waiting delivery is sent as a probe; then the others follow.
+
+    Examples:
+        momo endpoints resume b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+    """
+    reply = client.call("PUT", _path(client, endpoint), body={"is_active": True})
+    queued = at(reply.body, "meta.queued")
+    if not isinstance(queued, int):
+        return _shown(reply, terminal, "It was active already.", status="already_active")
+    waiting = {0: "nothing waits", 1: "1 waiting delivery will now go"}
+    said = waiting.get(queued, f"{queued} waiting deliveries will now go")
+    return _shown(reply, terminal, f"Resumed: {said}.", status="active")
+
+
+@command("endpoints delete", view=View(fields=fields("id deleted undelivered")))
+def delete(
+    client: Client,
+    terminal: Terminal,
+    endpoint: _Endpoint,
+    confirm: Annotated[str | None, Option(metavar="HOST", help="The host of its address.")] = None,
+) -> Answer:
+    """Delete an endpoint for good.
+
+    Its waiting deliveries become dead letters; its delivery log stays. Type the host of the address to confirm, or give
+    it with --confirm, or use --yes. Exit 10: not confirmed.
+
+    Examples:
+        momo endpoints delete b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo endpoints delete b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --confirm shop.example
+    """
+    endpoint = endpoint_id(client, endpoint)
+    path = path_of(Path.ENDPOINT, id=endpoint)
+    if not terminal.flags.yes:
+        seen = client.get(path)
+        url = str(seen.data.get("url"))
+        # A command or folder has no host: the whole address is typed.
+        address = urlsplit(url)
+        host = address.hostname or url
+        typed = confirm
+        if typed is None:
+            typed = terminal.ask(f"Type {clean(host)} to delete it: ", "--confirm")
+        # The host with its port, as in the list, is accepted too.
+        if not {host, address.netloc or url} & {typed.strip(), typed.strip().lower()}:
+            return Answer(
+                seen.text,
+                [{"id": endpoint, "deleted": False, "undelivered": None}],
+                lines=["Nothing was deleted."],
+                notes=[f"Its host is {clean(host)}, not {clean(typed)}."],
+                exit_code=exit_codes.CANCELLED,
+            )
+    reply = client.call("DELETE", path)
+    undelivered = reply.body.get("undelivered") or 0
+    few = {0: "", 1: " 1 delivery never arrived."}
+    lost = few.get(undelivered, f" {undelivered} deliveries never arrived.")
+    hint = reply.body.get("hint")
+    return Answer(
+        reply.text,
+        [{"id": endpoint, "deleted": True, "undelivered": undelivered}],
+        lines=[f"{terminal.tick} Deleted.{lost}"],
+        notes=[clean(hint)] if hint else (),
+        next=["momo endpoints list"],
+    )
+
+
+@command(
+    "endpoints test",
+    view=View(fields=fields("success status_code message response_body"), id="status_code"),
+)
+def send_test(
+    client: Client,
+    terminal: Terminal,
+    endpoint: _Endpoint,
+    body_max: Annotated[
+        str, Option(metavar="N", help="Characters of the response to show: 200, 2k.")
+    ] = "2k",
+) -> Answer:
+    """Send a test webhook to an endpoint.
+
+    It is signed like a real payment and marked as a test. The endpoint's response is shown. Exit 6: the endpoint did
+    not accept it.
+
+    Examples:
+        momo endpoints test b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo endpoints test b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --json
+    """
+    found = _SIZE.fullmatch(body_max)
+    if found is None:
+        raise usage(f"--body-max: {body_max!r} is not a number of characters; write 200 or 2k")
+    size = int(found[1]) * (1000 if found[2] else 1)
+    endpoint = endpoint_id(client, endpoint)
+    reply = client.call("POST", path_of(Path.ENDPOINT_TEST, id=endpoint))
+    row = reply.body
+    good = row.get("success") is True
+    mark = terminal.style("✓" if good else "✗", "green" if good else "red")
+    response = clean(row.get("response_body"))[:size]
+    return Answer(
+        reply.text,
+        [row],
+        lines=[f"{mark} {clean(row.get('message'))}", *([f"  {response}"] if response else [])],
+        next=[f"momo endpoints show {endpoint}"],
+        exit_code=exit_codes.OK if good else exit_codes.FINDINGS,
+    )
+
+
+@command("endpoints reveal", view=_SECRET_VIEW)
+def reveal(
+    client: Client,
+    terminal: Terminal,
+    endpoint: _EndpointOrAccount = None,
+    account: _Account = False,
+    password_file: PasswordFile = None,
+    secret_file: SecretFile = None,
+) -> Answer:
+    """Show the signing secret.
+
+    --account shows the one that signs for the webhook URLs of transactions (momo init --webhook-url). It needs the
+    owner's password; five attempts in 15 minutes. `-o id` prints only the secret.
+
+    Examples:
+        momo endpoints reveal b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo endpoints reveal b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --password-file owner.password -o id
+        momo endpoints reveal --account --secret-file account.secret
+    """
+    path = Path.ACCOUNT_SECRET if account else Path.ENDPOINT_SECRET
+    asked = _Asked(path, endpoint, account, password_file, secret_file)
+    return _secret(client, terminal, asked, "This secret signs the webhooks.")
+
+
+@command("endpoints rotate", view=_SECRET_VIEW)
+def rotate(
+    client: Client,
+    terminal: Terminal,
+    endpoint: _EndpointOrAccount = None,
+    account: _Account = False,
+    expire_previous: Annotated[
+        bool, Option("--expire-previous", help="End the old secrets now.")
+    ] = False,
+    password_file: PasswordFile = None,
+    secret_file: SecretFile = None,
+) -> Answer:
+    """Change the signing secret.
+
+    The new secret is shown only now. --account changes the one for the webhook URLs of transactions. For 24 hours the
+    old secret signs too, so that the receiver can switch; --expire-previous ends it at once, for a secret that has
+    leaked. It needs the owner's password; five attempts in 15 minutes.
+
+    Examples:
+        momo endpoints rotate b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --secret-file hook.secret
+        momo endpoints rotate b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --expire-previous
+        momo endpoints rotate --account
+    """
+    path = Path.ACCOUNT_ROTATE if account else Path.ENDPOINT_ROTATE
+    sent = {"expire_previous": True} if expire_previous else {}
+    asked = _Asked(path, endpoint, account, password_file, secret_file)
+    return _secret(client, terminal, asked, "The new secret signs from now on.", **sent)
+
+
+def _secret(client: Client, terminal: Terminal, asked: _Asked, said: str, **sent: Any) -> Answer:
+    """Ask for the owner's password, make the call, and return the secret or the file that has it."""
+    if (asked.endpoint is not None) == asked.account:
+        raise usage("name the endpoint, or use --account for the account's own webhook secret")
+    path, file = asked.path, asked.secret_file
+    with keep_in(file, "--secret-file") as keep:
+        if asked.endpoint is not None:
+            path = path_of(path, id=endpoint_id(client, asked.endpoint))
+        sent["password"] = owners_password(terminal, asked.password_file)
+        body = client.call("POST", path, body=sent).body
+        keep(str(body.get("secret")))
+    secret = None if file is not None else body.get("secret")
+    until = body.get("previous_secret_expires_at")
+    where = f"in {file}" if secret is None else terminal.style(clean(secret), "bold")
+    notes = []
+    if until:
+        when = clock(until, terminal)
+        notes.append(f"The old signature is also sent until {when} (X-Svc-Signature-Previous).")
+    return Answer(
+        dumps({**body, "secret": secret}),
+        [{"secret": secret, "previous_secret_expires_at": until}],
+        lines=[f"{terminal.tick} {said}", f"  secret  {where}"],
+        notes=notes,
+    )
+
+
+def _state(row: Row) -> Cell:
+    """Return the cell with the state of an endpoint."""
+    if row.get("auto_paused_at"):
+        return Cell("✗ auto-paused", "red")
+    if not row.get("is_active"):
+        return Cell("! paused", "yellow")
+    return Cell("✓ sandbox" if row.get("is_sandbox") else "✓ active", "green")
+
+
+def _path(client: Client, endpoint: str) -> str:
+    return path_of(Path.ENDPOINT, id=endpoint_id(client, endpoint))
+
+
+def _shown(reply: Reply, terminal: Terminal, *said: str, status: str = "") -> Answer:
+    """Return the answer with one endpoint below the lines `said`; `status` is the status after a pause or resume."""
+    row: Row = {**reply.data, "status": status} if status else reply.data
+    cell = _state(row)
+    lines = [
+        *said,
+        f"{terminal.style(cell.text, cell.style)}  {clean(row.get('url'))}",
+        f"  id       {clean(row.get('id'))}",
+        f"  label    {clean(row.get('description')) or '—'}",
+        f"  last ok  {ago(row.get('last_success_at'), terminal) or '—'}",
+        f"  fails    {row.get('consecutive_failures') or 0} in a row",
+        *_last_error(reply, terminal),
+    ]
+    notes = warnings_of(reply.body)
+    next_ = [f"momo deliveries list --endpoint {clean(row.get('id'))}"]
+    if not row.get("is_active"):
+        next_.append(f"momo endpoints resume {clean(row.get('id'))}")
+    document = with_status(reply.body, status) if status else reply.text
+    return Answer(document, [row], lines=lines, notes=notes, next=next_)
+
+
+def _last_error(reply: Reply, terminal: Terminal) -> list[str]:
+    """Return the lines with the last failed response, and how to mend it."""
+    failed = at(reply.body, "meta.last_error")
+    if not isinstance(failed, dict):
+        return []
+    code = failed.get("response_status_code")
+    answer = clean(code if code is not None else at(failed, "error.code"))
+    return [
+        f"  last bad {ago(failed.get('at'), terminal)}: {answer}",
+        f"           {clean(failed.get('diagnosis'))}",
+    ]

@@ -1,0 +1,207 @@
+"""The command listen: send test webhooks to a program on this machine."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import Path
+from momo_cli import system
+from momo_cli.errors import Failure, usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.files import secret_file as keep_in
+from momo_cli.inputs.parameters import SecretFile
+from momo_cli.listener import VIEW, PostResult, Receiver, Webhook, parse_receiver
+from momo_cli.listener import listen as deliver
+from momo_cli.show.answer import Answer, Row, dumps
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import clean
+
+_NOTE_AFTER_S: Final = 0.5
+"""After this time without a sign people type Ctrl-C again, which would force the end."""
+_FAILS_MAX: Final = 50
+_SLOW_S_MAX: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Responder:
+    """How each webhook is answered.
+
+    Attributes:
+        receiver: The program to forward to; None answers 200.
+        fails: The status codes of the first attempts, instead of the receiver's own.
+        twice: Forward each webhook twice.
+        slow_s: Wait before the answer.
+    """
+
+    receiver: Receiver | None = None
+    fails: tuple[int, ...] = ()
+    twice: bool = False
+    slow_s: float = 0.0
+
+    def answer(self, webhook: Webhook) -> PostResult:
+        """Forward one webhook and return the answer for momo."""
+        heard = PostResult(200, None, "", 0)
+        if self.receiver is not None:
+            heard = self.receiver.post(webhook.headers, webhook.body)
+            if self.twice:
+                self.receiver.post(webhook.headers, webhook.body)
+        if self.slow_s:
+            system.sleep(self.slow_s)
+        if webhook.attempt <= len(self.fails):
+            status = self.fails[webhook.attempt - 1]
+            if not 200 <= status < 300:
+                return PostResult(status, None, "momo listen --fail", heard.duration_ms)
+        return heard
+
+
+@command("listen", view=VIEW)
+def listen(
+    client: Client,
+    terminal: Terminal,
+    forward_to: Annotated[
+        str | None, Option(metavar="URL", help="Your receiver, on this machine.")
+    ] = None,
+    fail: Annotated[
+        str | None,
+        Option(metavar="CODES", help="Answer momo with these codes, attempt by attempt."),
+    ] = None,
+    dup: Annotated[bool, Option("--dup", help="Forward each webhook twice.")] = False,
+    slow: Annotated[
+        float, Option(metavar="SECONDS", min=0, max=_SLOW_S_MAX, help="Delay each answer.")
+    ] = 0.0,
+    print_: Annotated[bool, Option("--print", help="Show the webhooks.")] = False,
+    secret_file: SecretFile = None,
+    endpoint: Annotated[
+        str | None, Option(metavar="ID", help="Continue with a kept endpoint.")
+    ] = None,
+    keep: Annotated[bool, Option("--keep", help="Keep the endpoint, paused.")] = False,
+) -> Answer:
+    """Send test webhooks to a program on this machine.
+
+    The sandbox's webhooks are sent until Ctrl-C. Use it to write a receiver: it needs no public address and no
+    certificate. The webhooks are signed like real ones. Make payments with momo simulate payment in another terminal.
+    The delivery log shows your receiver's responses, and a failed delivery is retried after 5 s, 30 s and so on. momo
+    adds an endpoint, and deletes it at the end; with --keep it stays, paused, and --endpoint ID continues with it and
+    gets the deliveries since. --fail answers momo with these codes, attempt by attempt, and with the receiver's own
+    after them.
+
+    Examples:
+        momo listen --forward-to http://127.0.0.1:3000/hook
+        momo listen --forward-to http://127.0.0.1:3000/hook --fail 503,503,200 --dup
+        momo listen --forward-to http://127.0.0.1:3000/hook --secret-file hook.secret --slow 20
+        momo listen --print
+    """
+    if forward_to is None and not print_:
+        raise usage(
+            "name the receiver with --forward-to http://127.0.0.1:PORT/PATH, or use --print"
+        )
+    if endpoint is not None and secret_file is not None:
+        raise usage("--secret-file: the secret was shown when it was made: momo endpoints reveal")
+    receiver = None if forward_to is None else parse_receiver(forward_to)
+    responder = Responder(receiver, _fails(fail), dup, slow)
+    if endpoint is not None:
+        endpoint, keep = endpoint.strip(), True
+    else:
+        with keep_in(secret_file, "--secret-file") as keep_secret:
+            body = client.call("POST", Path.LOCAL_LISTEN, body={"keep": keep}).body
+            keep_secret(str(body["secret"]))
+        endpoint = str(body["data"]["id"])
+        # Also with -q: the receiver cannot verify a webhook without the secret.
+        terminal.complain(f"secret {secret_file or clean(body['secret'])}")
+    rows = _rows(client, terminal, responder, endpoint, print_=print_, keep=keep)
+    return Answer(rows=rows, stream=True)
+
+
+def _rows(
+    client: Client,
+    terminal: Terminal,
+    responder: Responder,
+    endpoint: str,
+    *,
+    print_: bool,
+    keep: bool,
+) -> Iterator[Row]:
+    paused = False
+    with _ended_by_signals():
+        try:
+            for row in deliver(client, endpoint, responder.answer, terminal.now):
+                if row is None:
+                    terminal.note(f"Listening as endpoint {endpoint}. Ctrl-C ends it.")
+                    continue
+                if print_ and terminal.human:
+                    terminal.verbatim(dumps(row["payload"]))
+                yield row
+                if not paused and row["status_code"] not in range(200, 300):
+                    paused = _paused(client, terminal, endpoint)
+        finally:
+            # After Ctrl-C too. A kept endpoint is paused by the daemon, because no listener is connected.
+            if not keep:
+                with ending(terminal), contextlib.suppress(Failure):
+                    client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End cleanly when the terminal is closed (SIGHUP) or the process is ended (SIGTERM)."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _paused(client: Client, terminal: Terminal, endpoint: str) -> bool:
+    """Return whether momo has paused the endpoint after failures; if so, write it on stderr."""
+    try:
+        seen: dict[str, Any] = client.get(path_of(Path.ENDPOINT, id=endpoint)).data
+    except Failure:
+        return False
+    if seen.get("auto_paused_at"):
+        terminal.complain(
+            f"momo paused the endpoint after {seen['consecutive_failures']} failures in a row, as it would "
+            f"a real one; next: momo endpoints resume {endpoint}"
+        )
+        return True
+    return False
+
+
+def _fails(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    words = text.split(",")
+    codes = tuple(int(word) for word in words if word.strip().isdecimal())
+    wrong = len(codes) != len(words) or not all(200 <= code <= 599 for code in codes)
+    if wrong or len(codes) > _FAILS_MAX:
+        raise usage(
+            "--fail: status codes from 200 to 599, separated by commas, such as 503,503,200"
+        )
+    return codes
+
+
+@contextlib.contextmanager
+def ending(terminal: Terminal, note_after_s: float = _NOTE_AFTER_S) -> Iterator[None]:
+    """Run the block that clears up, with a note if it takes longer than `note_after_s`.
+
+    A second Ctrl-C ends it, and leaves the rest undone.
+    """
+    timer = threading.Timer(
+        note_after_s, terminal.note, args=("\nStopping… (Ctrl-C again to force)",)
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

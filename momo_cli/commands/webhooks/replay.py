@@ -1,0 +1,288 @@
+"""The commands deliveries gap and replay: payments that an endpoint has not got."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final
+
+from typer import Option
+
+from daemon.wire import Path
+from momo_cli import exit_codes
+from momo_cli.frame.command import command
+from momo_cli.inputs.ids import endpoint_id
+from momo_cli.inputs.parameters import AllRows, DryRun
+from momo_cli.inputs.typed_values import time_of
+from momo_cli.show.answer import Answer, Head, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, clock, money, state
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean, warnings_of
+from momo_cli.times import moment, parse_stamp, stamp
+
+_PAGE: Final = 1000
+_DAYS_MAX: Final = 31
+_GAP_VIEW: Final = View(
+    fields=fields(
+        "reference transaction_id amount currency telco_transaction_id received_at state",
+        "delivery_id",
+    ),
+    heads=(
+        Head(
+            "STATE",
+            lambda row, _: (
+                "✗ never sent" if row.get("state") == "missing" else state(row.get("state"))
+            ),
+        ),
+        Head("AMOUNT", lambda row, _: money(row.get("amount"), row.get("currency")), right=True),
+        Head("PAYMENT", lambda row, _: clean(row.get("telco_transaction_id"))),
+        Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
+        Head("DELIVERY", lambda row, _: clean(row.get("delivery_id")) or "—", cut=True),
+    ),
+    id="reference",
+)
+_SKIPPED: Final = {
+    "skipped_delivered": "are delivered already",
+    "skipped_in_flight": "are being delivered",
+    "skipped_failed": "are dead letters",
+    "skipped_not_claimed": "do not match its rules",
+    "skipped_reversed": "were reversed by the network",
+    "skipped_historical": "are older than their line",
+}
+_REPLAY_VIEW: Final = View(
+    fields=(
+        *fields("enqueued", *_SKIPPED),
+        *fields("already_delivered_elsewhere has_more dry_run"),
+    ),
+    id="enqueued",
+)
+_Until = Annotated[str, Option("--to", help="Until this time.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """What a replay asks for."""
+
+    endpoint: str
+    windows: Sequence[tuple[str, str]]
+    """Begin and end of each, as the API reads them."""
+    chunk: bool
+    body: dict[str, Any]
+    """The members that are the same in each call."""
+
+
+@command("deliveries gap", view=_GAP_VIEW)
+def gap(
+    client: Client,
+    terminal: Terminal,
+    endpoint: Annotated[str, Option(metavar="ID", help="The endpoint.")],
+    since: Annotated[str, Option("--from", help="From this time.")] = "24h",
+    until: _Until = "now",
+    every: AllRows = False,
+) -> Answer:
+    """List the payments that an endpoint has not got.
+
+    These are the payments for it that were never sent or are not delivered. Exit 6 when there are any; exit 0 proves
+    that none is missing.
+
+    Examples:
+        momo deliveries gap --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo deliveries gap --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 7d --quiet || echo look
+    """
+    endpoint = endpoint_id(client, endpoint)
+    query = {
+        "endpoint_id": endpoint,
+        "from": time_of(since, "--from", terminal),
+        "to": time_of(until, "--to", terminal),
+        "limit": _PAGE,
+    }
+    reply = client.get(Path.GAP, **query)
+    rows = reply.data or []
+    if every:
+        rows = list(_all(client, query, reply.body))
+    looked, more = at(reply.body, "meta.looked_at"), at(reply.body, "meta.has_more")
+    window = f"--endpoint {endpoint} --from {query['from']} --to {query['to']}"
+    return Answer(
+        reply.text,
+        rows,
+        heading=f"{len(rows)}{' or more' if more and not every else ''} payments are not delivered",
+        empty=f"No gap: all of {looked} payments for it are delivered.",
+        notes=["There are more: add --all."] if more and not every else [],
+        next=[f"momo replay {window}"] if rows else [],
+        exit_code=exit_codes.FINDINGS if rows else exit_codes.OK,
+        stream=every and not terminal.human,
+        summary=True,
+    )
+
+
+def _all(client: Client, query: dict[str, Any], body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    while True:
+        yield from body.get("data") or ()
+        cursor = at(body, "meta.next_cursor")
+        if cursor is None:
+            return
+        body = client.get(Path.GAP, **query, cursor=cursor).body
+
+
+@command("replay", view=_REPLAY_VIEW)
+def replay(
+    client: Client,
+    terminal: Terminal,
+    endpoint: Annotated[
+        str, Option(metavar="ENDPOINT", help="The endpoint: its label, host or id.")
+    ],
+    since: Annotated[str, Option("--from", help="From this time: 25h, today, 2026-11-20.")],
+    until: _Until = "now",
+    dry_run: DryRun = False,
+    without_failed: Annotated[
+        bool, Option("--without-failed", help="Leave out dead letters.")
+    ] = False,
+    historical: Annotated[
+        bool, Option("--include-historical", help="Also payments older than their line.")
+    ] = False,
+    chunk: Annotated[
+        bool, Option("--chunk", help="As many calls as needed; --json writes one line per call.")
+    ] = False,
+    wait: Annotated[
+        bool, Option("--wait", help="Wait until each is delivered or failed for good.")
+    ] = False,
+) -> Answer:
+    """Send an endpoint the payments of a time window.
+
+    It gets the payments that it should have and has not. Delivered and waiting payments are skipped, so windows may
+    overlap and a repeat sends nothing twice: you need not remember where the last window ended. On a terminal the plan
+    is shown first. One call queues at most 1000 payments and covers at most 31 days; --chunk repeats the call until all
+    are queued, with one line per call. Exit 9: there were more payments than one call takes, and --chunk was not given.
+
+    Examples:
+        momo replay --endpoint shop.example --from today --to now
+        momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 25h --to now --quiet
+        momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 60d --to now --chunk --yes
+    """
+    begin = moment(since, "--from", terminal.now(), terminal.zone)
+    end = moment(until, "--to", terminal.now(), terminal.zone)
+    body: dict[str, Any] = {"include_failed": False} if without_failed else {}
+    if historical:
+        body["include_historical"] = True
+    windows = _windows(begin, end) if chunk else [(begin, end)]
+    wanted = _Replay(endpoint_id(client, endpoint), windows, chunk, body)
+    if terminal.human and not (dry_run or terminal.flags.yes):
+        url = client.get(path_of(Path.ENDPOINT, id=wanted.endpoint)).data.get("url")
+        plan = list(_calls(client, wanted, dry_run=True))
+        total = _sum(plan)
+        terminal.complain(
+            f"Replay to {clean(url)}, {clock(begin, terminal)} to {clock(end, terminal)}:"
+        )
+        for line in _lines(total, "will be sent"):
+            terminal.complain(line)
+        if total["enqueued"] == 0:
+            return replace(_answer(terminal, wanted, plan, total), lines=["Nothing to send."])
+        if not terminal.confirm("Continue?"):
+            return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+    replies = list(_calls(client, wanted, dry_run=dry_run))
+    total = _sum(replies)
+    if wait and not dry_run and total["enqueued"]:
+        total |= _outcome(client, wanted, total["enqueued"])
+    return _answer(terminal, wanted, replies, total)
+
+
+def _calls(client: Client, wanted: _Replay, *, dry_run: bool) -> Iterator[Reply]:
+    """Make the calls of each window; without --chunk there is one."""
+    for since, until in wanted.windows:
+        body = {"endpoint_id": wanted.endpoint, "from": since, "to": until, **wanted.body}
+        if dry_run:
+            body["dry_run"] = True
+        while True:
+            reply = client.post_once(Path.REPLAY, body)
+            yield reply
+            if not (wanted.chunk and reply.body.get("has_more")):
+                break
+            body["cursor"] = reply.body.get("next_cursor")
+
+
+def _windows(since: str, until: str) -> list[tuple[str, str]]:
+    """Divide a long window into windows of at most 31 days."""
+    from datetime import timedelta  # noqa: PLC0415  # only --chunk needs it
+
+    begin, end = parse_stamp(since), parse_stamp(until)
+    assert begin is not None
+    assert end is not None
+    found = []
+    while end - begin > timedelta(days=_DAYS_MAX):
+        found.append((stamp(begin), stamp(begin + timedelta(days=_DAYS_MAX))))
+        begin += timedelta(days=_DAYS_MAX)
+    return [*found, (stamp(begin), until)]
+
+
+def _sum(replies: list[Reply]) -> dict[str, Any]:
+    total: dict[str, Any] = {
+        field.name: sum(int(reply.body.get(field.name) or 0) for reply in replies)
+        for field in _REPLAY_VIEW.fields
+    }
+    last = replies[-1].body
+    return {**total, "has_more": bool(last.get("has_more")), "dry_run": bool(last.get("dry_run"))}
+
+
+def _outcome(client: Client, wanted: _Replay, enqueued: int) -> dict[str, int]:
+    """Wait until no queued delivery is pending, at most `--timeout`; return the counts of the results."""
+    waited_s = 0.0
+    while True:
+        states: list[Any] = []
+        for since, until in wanted.windows:
+            window = {"endpoint_id": wanted.endpoint, "from": since, "to": until, "limit": _PAGE}
+            states += [row["state"] for row in client.get(Path.GAP, **window).data or ()]
+        waiting = states.count("pending") + states.count("retrying")
+        if not waiting or (client.timeout_s is not None and waited_s >= client.timeout_s):
+            break
+        client.pause(0.5)
+        waited_s += 0.5
+    failed = states.count("failed")
+    delivered = max(0, enqueued - waiting - failed)
+    return {"delivered": delivered, "failed": failed, "waiting": waiting}
+
+
+def _answer(
+    terminal: Terminal, wanted: _Replay, replies: list[Reply], total: dict[str, Any]
+) -> Answer:
+    lines = _lines(total, "would be sent" if total["dry_run"] else "queued")
+    document = replies[-1].text
+    if "delivered" in total:
+        outcome = {name: total[name] for name in ("delivered", "failed", "waiting")}
+        document = dumps({**replies[-1].body, **outcome})
+        counts = f"{total['delivered']} delivered, {total['failed']} failed for good"
+        lines.append(f"  {counts}, {total['waiting']} still waiting")
+    faults = []
+    if total.get("failed"):
+        faults.append(f"{total['failed']} failed for good")
+    if total.get("waiting"):
+        faults.append(f"{total['waiting']} still waiting")
+    notes = warnings_of(replies[-1].body)
+    exit_code = exit_codes.PENDING if total.get("waiting") else exit_codes.OK
+    if total.get("failed") and not total.get("waiting"):
+        exit_code = exit_codes.PARTIAL
+    if total["has_more"] and not wanted.chunk:
+        exit_code = exit_codes.PARTIAL
+        faults.insert(0, "there is more than one call takes: repeat it, or add --chunk")
+        notes.append("There is more than one call takes: repeat it, or add --chunk.")
+    return Answer(
+        document,
+        [reply.body for reply in replies] if wanted.chunk else [total],
+        lines=lines,
+        notes=notes,
+        next=[f"momo deliveries list --endpoint {wanted.endpoint}"],
+        exit_code=exit_code,
+        faults=None if total["dry_run"] else faults,
+        stream=wanted.chunk and not terminal.human,
+        summary=True,
+    )
+
+
+def _lines(total: dict[str, Any], verb: str) -> list[str]:
+    number = total["enqueued"]
+    lines = [f"{number} {'payment' if number == 1 else 'payments'} {verb}."]
+    lines += [f"  {total[name]} {reason}" for name, reason in _SKIPPED.items() if total[name]]
+    if elsewhere := total["already_delivered_elsewhere"]:
+        lines.append(
+            f"  {elsewhere} of them are delivered to another endpoint already: "
+            "receivers of one till must recognise them by data.transaction_id"
+        )
+    return lines

@@ -1,0 +1,235 @@
+"""The commands about rules, and routes explain."""
+
+from dataclasses import replace
+from typing import Annotated, Final
+
+from typer import Argument, Option
+
+from daemon.wire import Path
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.ids import endpoint_id, rule_id
+from momo_cli.inputs.parameters import Label
+from momo_cli.inputs.typed_values import only_given, read_json
+from momo_cli.show.answer import Answer, Head, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import clock, money
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import clean, warnings_of
+from momo_cli.views.rules import (
+    CLAIMS_VIEW,
+    RULE_FIELDS,
+    RULE_VIEW,
+    claim_lines,
+    read_filter,
+    rule_lines,
+)
+
+_LIST_VIEW: Final = View(
+    fields=RULE_FIELDS,
+    heads=(
+        Head("NO.", lambda row, _: str(row.get("position")), right=True),
+        Head("NAME", lambda row, _: clean(row.get("name")) or "—"),
+        Head("STATE", lambda row, _: "on" if row.get("enabled") else "off"),
+        Head("CLAIMS", lambda row, _: clean(dumps(row.get("filter")))),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+
+_Endpoint = Annotated[str, Argument(metavar="ENDPOINT", help="Its id, label or host.")]
+_Rule = Annotated[str, Argument(metavar="RULE", help="Its id, name or number.")]
+_Conditions = Annotated[
+    list[str] | None, Argument(metavar="[FIELD OP VALUE]...", help="The payments that match.")
+]
+_Filter = Annotated[str | None, Option("--filter", metavar="JSON|@FILE", help="The same in JSON.")]
+
+
+@command("rules list", view=_LIST_VIEW)
+def list_(client: Client, endpoint: _Endpoint) -> Answer:
+    """List the rules of an endpoint.
+
+    They are tried in this order; the first rule that matches takes a payment.
+
+    Examples:
+        momo rules list b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+    """
+    endpoint = endpoint_id(client, endpoint)
+    reply = client.get(path_of(Path.RULES, id=endpoint))
+    rows = reply.data or []
+    return Answer(
+        reply.text,
+        rows,
+        empty="No rules: it gets payments that match no rule, if its catch_all is on.",
+        next=[] if rows else [f"momo rules add {endpoint} amount '>=' 50"],
+    )
+
+
+@command("rules add", view=RULE_VIEW)
+def add(
+    client: Client,
+    terminal: Terminal,
+    endpoint: _Endpoint,
+    conditions: _Conditions = None,
+    filter_: _Filter = None,
+    name: Annotated[str, Option(help="A label.")] = "",
+    position: Annotated[int | None, Option(min=0, help="Its place; default: the last.")] = None,
+    off: Annotated[bool, Option("--off", help="Add it switched off.")] = False,
+) -> Answer:
+    """Add a rule to an endpoint.
+
+    The endpoint gets the payments that match the rule, and while its catch_all is on, also those that match no rule.
+
+    Conditions are joined by AND: FIELD OP VALUE, with OP one of = != > >= < <= in startswith endswith contains. VALUE
+    of `in` is a list with commas. Other filters are written in JSON, with --filter.
+
+    Examples:
+        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 50
+        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --name rents telco.reference_text startswith RENT
+        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter '{"late": true}'
+        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter @rents.json
+    """
+    found = read_filter(filter_, conditions or ())
+    if found is None:
+        raise usage("name the payments that match: FIELD OP VALUE, or --filter")
+    given = {"filter": found, "enabled": not off, "name": name or None, "position": position}
+    endpoint = endpoint_id(client, endpoint)
+    reply = client.call("POST", path_of(Path.RULES, id=endpoint), body=only_given(given))
+    return _changed(reply, endpoint, rule_lines(reply.data, terminal))
+
+
+@command("rules update", view=RULE_VIEW)
+def update(
+    client: Client,
+    terminal: Terminal,
+    endpoint: _Endpoint,
+    rule: _Rule,
+    conditions: _Conditions = None,
+    filter_: _Filter = None,
+    name: Label = None,
+    position: Annotated[int | None, Option(min=0, help="Its place.")] = None,
+    enabled: Annotated[bool | None, Option(help="Switch it on or off.")] = None,
+) -> Answer:
+    """Change a rule.
+
+    Payments that were sent by the rule stay where they are; the change is for later payments.
+
+    Examples:
+        momo rules update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab --no-enabled
+        momo rules update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 100
+    """
+    filter_given = read_filter(filter_, conditions or ())
+    given = {"filter": filter_given, "name": name, "position": position, "enabled": enabled}
+    body = only_given(given)
+    if not body:
+        raise usage("name a change: FIELD OP VALUE, --filter, --name, --position, --enabled")
+    endpoint = endpoint_id(client, endpoint)
+    rule = rule_id(client, endpoint, rule)
+    reply = client.call("PUT", path_of(Path.RULE, id=endpoint, rule_id=rule), body=body)
+    return _changed(reply, endpoint, rule_lines(reply.data, terminal))
+
+
+@command("rules remove", view=View(fields=fields("id deleted")))
+def remove(client: Client, terminal: Terminal, endpoint: _Endpoint, rule: _Rule) -> Answer:
+    """Remove a rule.
+
+    Payments that were sent by the rule stay where they are.
+
+    Examples:
+        momo rules remove b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo rules remove shop.example 1
+    """
+    endpoint = endpoint_id(client, endpoint)
+    rule = rule_id(client, endpoint, rule)
+    reply = client.call("DELETE", path_of(Path.RULE, id=endpoint, rule_id=rule))
+    answer = _changed(reply, endpoint, [f"{terminal.tick} Removed."])
+    return replace(answer, rows=[{"id": rule, "deleted": True}])
+
+
+def _changed(reply: Reply, endpoint: str, lines: list[str]) -> Answer:
+    """Return the answer to a change of one rule of an endpoint."""
+    notes, following = warnings_of(reply.body), [f"momo rules list {endpoint}"]
+    return Answer(reply.text, [reply.data], lines=lines, notes=notes, next=following)
+
+
+@command("rules test", view=CLAIMS_VIEW)
+def try_(
+    client: Client,
+    terminal: Terminal,
+    sample: Annotated[str, Option(metavar="JSON|@FILE", help="The payment, as in a webhook.")],
+    conditions: Annotated[
+        list[str] | None, Argument(metavar="[FIELD OP VALUE]...", help="Also test these.")
+    ] = None,
+    filter_: _Filter = None,
+    sandbox: Annotated[bool, Option("--sandbox", help="Test the sandbox endpoints.")] = False,
+) -> Answer:
+    """Show which endpoints would get a payment.
+
+    The reasons are shown too. Nothing is sent or stored. The sample is the `data` of a webhook, whole or in part, or a
+    whole webhook. With --filter or FIELD OP VALUE the answer also says whether that filter matches.
+
+    Examples:
+        momo rules test --sample '{"amount": "12.50", "telco": {"provider": "mtn"}}'
+        momo rules test --sample @webhook.json amount '>=' 50
+    """
+    given = {
+        "sample": read_json(sample, "--sample"),
+        "filter": read_filter(filter_, conditions or ()),
+        "is_sandbox": sandbox or None,
+    }
+    reply = client.call("POST", Path.RULES_TEST, body=only_given(given))
+    lines = claim_lines(reply.data.get("endpoints") or [], terminal)
+    if not reply.data.get("claims"):
+        lines.append("No endpoint gets it: it is stored, and can be replayed.")
+    tried = reply.data.get("filter")
+    if tried is not None:
+        lines.insert(0, f"The filter {'matches' if tried.get('matched') else 'does not match'}.")
+    return Answer(
+        reply.text,
+        reply.data.get("endpoints") or [],
+        lines=lines,
+        notes=warnings_of(reply.body),
+        next=["momo endpoints list"],
+    )
+
+
+@command("routes explain", view=CLAIMS_VIEW)
+def explain(
+    client: Client,
+    terminal: Terminal,
+    transaction: Annotated[
+        str, Argument(metavar="REF", help="Its reference, or the transaction_id of a webhook.")
+    ],
+    today: Annotated[bool, Option("--today", help="Use the rules of today.")] = False,
+) -> Answer:
+    """Show which endpoints got a payment, and why.
+
+    It lists each endpoint, each rule, each comparison and the value compared, by the rules at the time of the payment;
+    with --today, by the rules of today, as a replay would.
+
+    Examples:
+        momo routes explain svc_trx_0123456789abcdef0123456789abcdef
+        momo routes explain svc_trx_0123456789abcdef0123456789abcdef --today
+    """
+    reply = client.get(path_of(Path.ROUTING, id=transaction.strip()))
+    data = reply.data
+    paid = data.get("payment")
+    reference = clean(data.get("reference"))
+    if paid is None:
+        nothing = ["The transaction has no payment yet: nothing was sent."]
+        return Answer(reply.text, lines=nothing, next=[f"momo tx show {reference}"])
+    lines = [f"{money(paid.get('amount'), paid.get('currency'))}  {reference}"]
+    decisions = [data["today"]] if today else data.get("decisions") or []
+    for each in decisions:
+        when = "by the rules of today" if today else clock(each.get("decided_at"), terminal)
+        lines.append(f"{when}: {each.get('claims')} of {len(each['endpoints'])} get it")
+        lines += claim_lines(each["endpoints"], terminal)
+        if not each.get("claims"):
+            lines.append("No endpoint gets it: it is stored, and can be replayed.")
+    if not decisions:
+        lines.append("It was not sent: it was rejected, or is older than its line.")
+    return Answer(
+        reply.text,
+        decisions[-1]["endpoints"] if decisions else [],
+        lines=lines,
+        next=[f"momo tx show {reference}"],
+    )

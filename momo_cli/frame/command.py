@@ -1,0 +1,123 @@
+"""A command: the decorator that marks its function, the parser of its flags, and the run of its call."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from types import FunctionType, ModuleType
+from typing import Any, Final, NamedTuple, TypeVar
+
+from momo_cli import exit_codes, system
+from momo_cli.show import render
+from momo_cli.show.answer import NOTHING, Answer, Call, View
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import DEFAULT_TIMEOUT_S, Client
+from momo_cli.socket.trace import Trace
+
+Function = TypeVar("Function", bound=Callable[..., Answer])
+_MARK: Final = "momo_command"
+_EXAMPLES: Final = "\n\nExamples:\n"
+_GIVEN: Final = ("client", "terminal")
+"""The parameters that are no flags. A command declares those that it needs."""
+
+
+class Marked(NamedTuple):
+    """A command's function with what the decorator was given."""
+
+    name: str
+    view: View | Callable[..., View]
+    function: Callable[..., Answer]
+
+    @property
+    def about(self) -> str:
+        """Return the docstring without its first line and the examples: the help below the summary."""
+        return self._help()[0].partition("\n")[2].strip()
+
+    @property
+    def examples(self) -> str:
+        """Return the examples of the docstring, each line indented by two spaces."""
+        return "\n".join(line.removeprefix("  ") for line in self._help()[1].splitlines())
+
+    def _help(self) -> tuple[str, str]:
+        text, _, examples = (inspect.getdoc(self.function) or "").partition(_EXAMPLES)
+        return text, examples
+
+
+def command(
+    name: str, *, view: View | Callable[..., View] = NOTHING
+) -> Callable[[Function], Function]:
+    """Mark a function as the command of that name. The function itself stays as it is.
+
+    Its docstring is its help page: after the first line, which the command table has too, come the facts for users, and
+    a section with examples.
+
+    Args:
+        name: The full name in the command table, such as `endpoints pause`.
+        view: The columns of the answer; a function of the flags where they decide it.
+    """
+
+    def mark(function: Function) -> Function:
+        vars(function)[_MARK] = Marked(name, view, function)
+        return function
+
+    return mark
+
+
+def find(module: ModuleType, name: str) -> Marked:
+    """Return the command of that name in a module."""
+    functions = [each for each in vars(module).values() if isinstance(each, FunctionType)]
+    marked: list[Marked] = [vars(each)[_MARK] for each in functions if _MARK in vars(each)]
+    return next(each for each in marked if each.name == name)
+
+
+def parser_of(marked: Marked) -> Callable[..., Call]:
+    """Return the function that Typer reads the flags from; it returns the call to carry out."""
+    signature = inspect.signature(marked.function)
+    parameters = signature.parameters
+    needed = [each for each in _GIVEN if each in parameters]
+
+    def parse(**flags: Any) -> Call:
+        def run(client: Client, terminal: Terminal) -> Answer:
+            given = {"client": client, "terminal": terminal}
+            return marked.function(**{each: given[each] for each in needed}, **flags)
+
+        view = marked.view(**flags) if callable(marked.view) else marked.view
+        return Call(run, view)
+
+    flags = [each for name, each in parameters.items() if name not in _GIVEN]
+    parse.__signature__ = signature.replace(parameters=flags)  # type: ignore[attr-defined]  # inspect reads it
+    parse.__annotations__ = {}  # Typer takes the annotations of the signature
+    return parse
+
+
+def run_call(terminal: Terminal, call: Call) -> int:
+    """Run a command and write its answer; return the exit code.
+
+    Raises:
+        Failure: The error of the command.
+    """
+    flags = terminal.flags
+    render.check_fields(terminal, call.view)
+    client = Client(
+        terminal.located,
+        timeout_s=DEFAULT_TIMEOUT_S if flags.timeout_s is None else flags.timeout_s or None,
+        warn=terminal.note,
+        trace=Trace(terminal.complain, whole=flags.debug) if flags.debug or flags.verbose else None,
+        pause=system.sleep,
+    )
+    terminal = replace(terminal, shop_zone=client.zone_name)
+    answer = call.run(client, terminal)
+    chosen = flags.output or flags.get or flags.fields
+    if answer.faults is not None and flags.quiet and not chosen:
+        # Print nothing, or the faults: cron mails them (docs/cron.md).
+        if answer.exit_code != exit_codes.OK:
+            terminal.complain(f"error: {'; '.join(answer.faults)}")
+            terminal.complain(f"next:  {next(iter(answer.next), 'momo doctor')}")
+        return answer.exit_code
+    render.write_answer(terminal, call.view, answer)
+    terminal.stdout.flush()
+    exit_code = answer.exit_code if answer.ended is None else answer.ended()
+    if answer.empty and not answer.rows:
+        terminal.note(answer.empty)
+    for note in (*answer.notes, *(answer.next_lines() if terminal.human else ())):
+        terminal.note(note)
+    return exit_code

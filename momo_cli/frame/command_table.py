@@ -1,0 +1,201 @@
+"""The command table: name -> (module, summary, panel). Help is made from it and imports no command."""
+
+from typing import Final, NamedTuple
+
+
+class Info(NamedTuple):
+    """The file of a command below `momo_cli.commands`, and its line in the help."""
+
+    file: str
+    summary: str
+    panel: str
+
+    @property
+    def module(self) -> str:
+        """Return the name to import."""
+        return f"momo_cli.commands.{self.file}"
+
+
+DAY, LINES, HOOKS, CARE = "Every day", "Lines", "Webhooks", "Care"
+PANELS: Final = (DAY, LINES, HOOKS, CARE)
+
+COMMANDS: Final[dict[str, Info]] = {
+    "init": Info("payments.init", "Create a transaction for a customer to pay", DAY),
+    "reconcile": Info(
+        "payments.reconcile", "Match a payment to a transaction by its network ID", DAY
+    ),
+    "tx list": Info("payments.transactions", "List transactions", DAY),
+    "tx show": Info("payments.transactions", "Show one transaction", DAY),
+    "tx watch": Info("payments.transactions", "Show changes of transactions as they happen", DAY),
+    "tx wait": Info("payments.transactions", "Wait until a transaction is paid", DAY),
+    "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
+    "open": Info("payments.transactions", "Open the checkout page of a transaction", DAY),
+    "review list": Info("payments.review", "List the payments held for review", DAY),
+    "review show": Info("payments.review", "Show one review with its evidence", DAY),
+    "review approve": Info("payments.review", "Approve a held payment", DAY),
+    "review reject": Info("payments.review", "Reject a held payment", DAY),
+    "payers list": Info("messages.payers", "List the payer names approved for a number", DAY),
+    "payers revoke": Info("messages.payers", "Revoke the approval of a payer name", DAY),
+    "messages list": Info("messages.messages", "List the received SMS", DAY),
+    "messages show": Info("messages.messages", "Show one SMS and the values read from it", DAY),
+    "messages reparse": Info("messages.messages", "Read unparsed messages again", DAY),
+    "messages import": Info("messages.messages", "Import the SMS of an old phone", DAY),
+    "messages sample": Info("messages.messages", "Make a sample for the maintainers", DAY),
+    "parse": Info("messages.parse", "Show the values in a pasted message", DAY),
+    "notices list": Info("upkeep.notices", "List the notices", DAY),
+    "notices seen": Info("upkeep.notices", "Mark notices as seen", DAY),
+    "notices test": Info("upkeep.notices", "Send yourself a test notice", DAY),
+    "notices password": Info("upkeep.notices", "Store the password of the mail account", DAY),
+    "watch": Info("payments.watch", "Show payments live on the whole screen", DAY),
+    "today": Info("books.report", "Show the day sheet, compared with the wallet", DAY),
+    "report": Info("books.report", "Show or mail the sheet of any period", DAY),
+    "status": Info("upkeep.status", "Show the state of the shop", DAY),
+    "lines": Info("lines.lines", "Show the phones, their SIMs and numbers", LINES),
+    "modems list": Info("lines.modems", "List the modems and their state", LINES),
+    "modems show": Info("lines.modems", "Show one modem and its troubles", LINES),
+    "modems test": Info("lines.modems", "Check a modem now", LINES),
+    "modems release": Info("lines.modems", "Make ModemManager release a modem", LINES),
+    "modems name": Info("lines.modems", "Give a modem a name", LINES),
+    "sims list": Info("lines.sims", "List the phones and their SIMs", LINES),
+    "sims pin": Info("lines.sims", "Store the PIN of a SIM, encrypted", LINES),
+    "sims acknowledge": Info("lines.sims", "Acknowledge money that no message explains", LINES),
+    "sims assign": Info("lines.sims", "Assign a number to a SIM", LINES),
+    "sims clear": Info("lines.sims", "Remove the number from a SIM", LINES),
+    "methods add": Info("lines.methods", "Register a number that receives payments", LINES),
+    "methods list": Info("lines.methods", "List the registered numbers", LINES),
+    "methods show": Info("lines.methods", "Show one number", LINES),
+    "methods update": Info("lines.methods", "Move a number to another SIM, or off it", LINES),
+    "methods remove": Info("lines.methods", "Remove a number", LINES),
+    "claim": Info("lines.methods", "Claim the unplaced payments of a number", LINES),
+    "endpoints add": Info("webhooks.endpoints", "Add an endpoint that payments are sent to", HOOKS),
+    "endpoints list": Info("webhooks.endpoints", "List the endpoints", HOOKS),
+    "endpoints show": Info("webhooks.endpoints", "Show an endpoint and its state", HOOKS),
+    "endpoints update": Info("webhooks.endpoints", "Change an endpoint", HOOKS),
+    "endpoints pause": Info("webhooks.endpoints", "Pause an endpoint", HOOKS),
+    "endpoints resume": Info(
+        "webhooks.endpoints", "Resume an endpoint, waiting deliveries first", HOOKS
+    ),
+    "endpoints delete": Info("webhooks.endpoints", "Delete an endpoint for good", HOOKS),
+    "endpoints test": Info("webhooks.endpoints", "Send a test webhook to an endpoint", HOOKS),
+    "endpoints reveal": Info("webhooks.endpoints", "Show the signing secret", HOOKS),
+    "endpoints rotate": Info("webhooks.endpoints", "Change the signing secret", HOOKS),
+    "rules list": Info("webhooks.rules", "List the rules of an endpoint", HOOKS),
+    "rules add": Info("webhooks.rules", "Add a rule to an endpoint", HOOKS),
+    "rules update": Info("webhooks.rules", "Change a rule", HOOKS),
+    "rules remove": Info("webhooks.rules", "Remove a rule", HOOKS),
+    "rules test": Info("webhooks.rules", "Show which endpoints would get a payment", HOOKS),
+    "routes explain": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
+    "deliveries list": Info("webhooks.deliveries", "List the deliveries", HOOKS),
+    "deliveries watch": Info("webhooks.deliveries", "Show deliveries as they end", HOOKS),
+    "deliveries show": Info("webhooks.deliveries", "Show one delivery", HOOKS),
+    "deliveries attempts": Info("webhooks.deliveries", "List the attempts of one delivery", HOOKS),
+    "deliveries redeliver": Info("webhooks.deliveries", "Send deliveries again", HOOKS),
+    "deliveries curl": Info("webhooks.deliveries", "Print a curl command for one delivery", HOOKS),
+    "deliveries gap": Info(
+        "webhooks.replay", "List the payments that an endpoint has not got", HOOKS
+    ),
+    "listen": Info("webhooks.listen", "Send test webhooks to a program on this machine", HOOKS),
+    "replay": Info("webhooks.replay", "Send an endpoint the payments of a time window", HOOKS),
+    "dead-letters list": Info(
+        "webhooks.dead_letters", "List the dead letters, grouped by cause", HOOKS
+    ),
+    "dead-letters show": Info("webhooks.dead_letters", "Show one dead letter", HOOKS),
+    "dead-letters replay": Info("webhooks.dead_letters", "Send one dead letter again", HOOKS),
+    "dead-letters replay-batch": Info(
+        "webhooks.dead_letters", "Send many dead letters again", HOOKS
+    ),
+    "simulate payment": Info("payments.simulate", "Simulate a payment in the sandbox", CARE),
+    "simulate endpoint": Info("payments.simulate", "Simulate an endpoint that fails", CARE),
+    "simulate sms": Info("payments.simulate", "Simulate an SMS in the sandbox", CARE),
+    "backup create": Info("upkeep.backup", "Back up the whole shop into one file", CARE),
+    "backup list": Info("upkeep.backup", "List the backups", CARE),
+    "backup verify": Info("upkeep.backup", "Check a backup", CARE),
+    "backup prune": Info("upkeep.backup", "Remove old backups", CARE),
+    "restore": Info("upkeep.backup", "Restore a backup", CARE),
+    "keys create": Info("access.keys", "Create an API key", CARE),
+    "keys list": Info("access.keys", "List the API keys", CARE),
+    "keys show": Info("access.keys", "Show one API key", CARE),
+    "keys rotate": Info("access.keys", "Replace an API key by a new one", CARE),
+    "keys revoke": Info("access.keys", "End an API key at once", CARE),
+    "password set": Info("access.password", "Set a new owner's password", CARE),
+    "templates list": Info("messages.templates", "List your own wordings", CARE),
+    "templates check": Info("messages.templates", "Check a file of wordings", CARE),
+    "templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
+    "templates confirm": Info("messages.templates", "Confirm a wording by a genuine message", CARE),
+    "verify": Info("webhooks.verify", "Check whether a webhook is genuine", HOOKS),
+    "statement import": Info(
+        "books.statement", "Compare a network's statement with the messages", CARE
+    ),
+    "export": Info("books.export", "Export a whole table", CARE),
+    "forget": Info("upkeep.erasure", "Erase the data of a payer", CARE),
+    "prune": Info("upkeep.erasure", "Erase old data", CARE),
+    "doctor": Info("upkeep.doctor", "Check this machine and this shop", CARE),
+    "setup": Info("upkeep.setup", "Set up this machine", CARE),
+    "daemon run": Info("upkeep.daemon", "Run the daemon in the foreground", CARE),
+    "daemon start": Info("upkeep.daemon", "Start the daemon in the background", CARE),
+    "daemon stop": Info("upkeep.daemon", "Stop the daemon", CARE),
+    "daemon restart": Info("upkeep.daemon", "Stop the daemon and start it again", CARE),
+    "daemon status": Info("upkeep.daemon", "Show whether the daemon runs", CARE),
+    "config show": Info("upkeep.config", "Show the settings", CARE),
+    "config get": Info("upkeep.config", "Show one setting", CARE),
+    "config set": Info("upkeep.config", "Change one setting", CARE),
+    "config edit": Info("upkeep.config", "Change the settings in your editor", CARE),
+    "config validate": Info("upkeep.config", "Check the settings", CARE),
+    "config path": Info("upkeep.config", "Print the path of the settings", CARE),
+    "logs": Info("upkeep.daemon", "Show the log of the daemon", CARE),
+    "upgrade-check": Info("upkeep.doctor", "Show the effect of starting this version", CARE),
+    "service install": Info("upkeep.service", "Install momo as a service", CARE),
+    "service uninstall": Info("upkeep.service", "Remove the service", CARE),
+    "service status": Info("upkeep.service", "Show the state of the service", CARE),
+    "service start": Info("upkeep.service", "Start the service", CARE),
+    "service stop": Info("upkeep.service", "Stop the service", CARE),
+    "service restart": Info("upkeep.service", "Stop the service and start it again", CARE),
+    "service logs": Info(
+        "upkeep.service", "Show the service's lines in the machine's journal", CARE
+    ),
+    "demo": Info(
+        "payments.simulate", "Show a payment from SMS to webhook, on a simulated phone", CARE
+    ),
+    "api": Info("upkeep.api", "Make any call of the API", CARE),
+    "completion": Info("upkeep.help", "Print or install the shell completion", CARE),
+    "help": Info("upkeep.help", "Explain a command or a topic", CARE),
+    "version": Info("upkeep.help", "Show the versions", CARE),
+}
+"""All commands; the first of two words is the group."""
+
+GROUPS: Final[dict[str, tuple[str, str]]] = {
+    "tx": ("Transactions: list, show, watch, wait, cancel", DAY),
+    "review": ("Payments held for review: list, show, approve, reject", DAY),
+    "payers": ("Payer names approved for a number: list, revoke", DAY),
+    "messages": ("The received SMS: list, show, reparse, import, sample", DAY),
+    "templates": ("Your own wordings: list, check, learn, confirm", CARE),
+    "modems": ("Modems: list, show, test, release, name", LINES),
+    "sims": ("SIM cards: list, assign, clear, pin, acknowledge", LINES),
+    "methods": ("The numbers that receive payments: add, list, show, update, remove", LINES),
+    "endpoints": ("Receivers of webhooks: add, list, show, update, pause, resume, test", HOOKS),
+    "rules": ("The payments that an endpoint gets: list, add, update, remove, test", HOOKS),
+    "routes": ("The endpoints that got a payment: explain", HOOKS),
+    "deliveries": (
+        "Webhooks sent to endpoints: list, watch, show, attempts, redeliver, curl, gap",
+        HOOKS,
+    ),
+    "dead-letters": ("Deliveries that failed for good: list, show, replay, replay-batch", HOOKS),
+    "simulate": ("The sandbox: payment, sms, endpoint", CARE),
+    "backup": ("Backups of the whole shop: create, list, verify, prune", CARE),
+    "keys": ("API keys: create, list, show, rotate, revoke", CARE),
+    "statement": ("Statements of a network: import", CARE),
+    "password": ("The owner's password: set", CARE),
+    "notices": ("Messages for you: list, seen, test, password", DAY),
+    "config": ("The settings: show, get, set, edit, validate, path", CARE),
+    "service": ("momo as a service: install, uninstall, status, start, stop, restart, logs", CARE),
+    "daemon": ("The daemon: run, start, stop, restart, status", CARE),
+}
+"""The first words of two-word commands: summary and panel."""
+
+ALIASES: Final[dict[str, tuple[str, ...]]] = {
+    "ls": ("list",),
+    "rm": ("delete", "remove", "revoke"),
+    "dl": ("dead-letters",),
+    "reload": ("restart",),
+}
+"""Aliases, each with the words it may stand for; the first one that the group has is used."""

@@ -1,0 +1,278 @@
+"""Turn a command line into output and an exit code.
+
+Every result of a command is handled here: an answer, an error, Ctrl-C, a closed pipe, a defect. Commands need not handle
+them. A defect is written to a crash file in `state/crash`. `--ping URL` reports the start and the end of a run to a
+monitor of cron jobs, by the protocol of Healthchecks and similar services: GET `URL/start`, then `URL` on success, else
+`URL/fail?exit=CODE`.
+"""
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import product
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from typer.exceptions import TyperException
+
+from daemon.wire import ErrorCode
+from momo_cli import errors, exit_codes, system
+from momo_cli.errors import Failure, usage
+from momo_cli.flags import Flags, Output, lift
+from momo_cli.frame import usage_errors
+from momo_cli.frame.command_table import ALIASES, COMMANDS, GROUPS
+from momo_cli.frame.tree import HelpWanted, root
+from momo_cli.show.terminal import Terminal, open_terminal
+from momo_cli.text import clean
+
+COMPLETE_WORD: Final = "__complete"
+"""The first argument with which a completion script calls `momo`; then the shell's name and the line up to the cursor."""
+KEPT: Final = 10
+"""Number of newest crash files kept: a command that crashes in a crontab must not fill the disk."""
+_PING_S: Final = 10.0
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run one command line and return its exit code.
+
+    Args:
+        argv: The words after the program's name.
+        environ: The environment.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # With cron's LANG=C a name with the letter ɔ would raise an error.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a stream of text has it
+    if len(argv) == 3 and argv[0] == COMPLETE_WORD:
+        return _completed(argv[1], argv[2], environ)
+    flags, words = lift(argv, environ)
+    terminal = open_terminal(flags, environ, COMMANDS)
+    try:
+        code = _pinged(terminal, flags, words) if flags.ping else _guarded(terminal, flags, words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit; give it somewhere to go (docs: signal, SIGPIPE).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.PIPE_CLOSED
+    return code
+
+
+def _completed(shell: str, line: str, environ: Mapping[str, str]) -> int:
+    """Print the completions for a shell; print nothing if anything fails."""
+    from momo_cli.frame.completion import completions  # noqa: PLC0415  # only TAB asks
+
+    try:
+        for each in completions(line, environ, bash=shell == "bash"):
+            sys.stdout.write(each + "\n")
+        sys.stdout.flush()
+    except Exception:  # noqa: BLE001  # a message would appear inside the line being typed
+        return exit_codes.FAILED
+    return exit_codes.OK
+
+
+def _pinged(terminal: Terminal, flags: Flags, words: list[str]) -> int:
+    """Run the command, and report its start and its end to the URL of `--ping`."""
+    try:
+        url = checked_url(flags.ping or "")
+    except Failure as failure:
+        return fail(terminal, failure)
+    send_ping(url, "start", terminal.complain)
+    code = _guarded(terminal, flags, words)
+    send_ping(url, "end", terminal.complain, code)
+    return code
+
+
+def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
+    command = _command_of(words)
+    try:
+        return _work(terminal, flags, words)
+    except Failure as failure:
+        failure.facts.setdefault("command", command)
+        return fail(terminal, failure)
+    except TyperException as problem:
+        return fail(terminal, usage_errors.explain_problem(problem, command))
+    except KeyboardInterrupt:
+        terminal.note("\nStopped.")
+        return exit_codes.INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as defect:  # noqa: BLE001  # the last line of defence; nothing is swallowed
+        return _crash(terminal, defect)
+
+
+def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
+    if flags.problem:
+        raise usage(flags.problem)
+    if flags.tz:
+        _ = terminal.zone  # an unknown zone is an error, even if no time is shown
+    words = ["version"] if flags.version else _helped(words)
+    shown = io.StringIO() if _for_programs(terminal) else terminal.stdout
+    try:
+        with contextlib.redirect_stdout(shown):  # Typer writes only help pages
+            call = root().main(args=words, prog_name="momo", standalone_mode=False)
+    except HelpWanted as wanted:
+        if _for_programs(terminal):
+            raise usage_errors.missing_command(wanted.group, wanted.verbs) from None
+        terminal.stdout.write(f"{wanted}\n")
+        return exit_codes.USAGE
+    if call is None or isinstance(call, int):  # --help was answered by Typer
+        if isinstance(shown, io.StringIO):
+            _help_for_programs(terminal, words, shown.getvalue())
+        return int(call or exit_codes.OK)
+    # Help needs neither locks nor a client.
+    from momo_cli.frame.command import run_call  # noqa: PLC0415
+    from momo_cli.frame.single_instance import hold_lock, lock_name  # noqa: PLC0415
+
+    command = _command_of(words)
+    lock = lock_name(command, words)
+    with hold_lock(terminal, lock, command) if lock else contextlib.nullcontext():
+        return run_call(terminal, call)
+
+
+def _help_for_programs(terminal: Terminal, words: Sequence[str], text: str) -> None:
+    from momo_cli.show.answer import dumps  # noqa: PLC0415  # people's help needs no JSON
+
+    data = {"topic": _command_of(words), "text": text.rstrip("\n")}
+    terminal.stdout.write(dumps({"success": True, "data": data}) + "\n")
+
+
+def _helped(words: list[str]) -> list[str]:
+    """Read `help COMMAND` as `COMMAND --help`, and a bare `help` as `--help`."""
+    if words[:1] != ["help"] or any(word.startswith("-") for word in words):
+        return words
+    asked = words[1:]
+    if not asked:
+        return ["--help"]
+    return [*asked, "--help"] if _command_of(asked) == " ".join(asked) else words
+
+
+def _for_programs(terminal: Terminal) -> bool:
+    """Return whether stdout gets JSON documents."""
+    return terminal.flags.get is None and terminal.output in (Output.JSON, Output.NDJSON)
+
+
+def fail(terminal: Terminal, failure: Failure) -> int:
+    """Print a failure, on stderr for people, on stdout for programs; return its exit code."""
+    code = errors.exit_code_of(failure)
+    if _for_programs(terminal):
+        from momo_cli.show.answer import dumps  # noqa: PLC0415  # help needs no JSON
+
+        body = errors.document(failure)
+        body["error"]["next"] = [terminal.reaching(each) for each in body["error"]["next"]]
+        if terminal.output is Output.NDJSON or failure.streamed:
+            body = {"type": "error", **body}
+        terminal.stdout.write(dumps(body) + "\n")
+        if terminal.flags.quiet:
+            return code
+    elif failure.shown and terminal.flags.get is None:
+        terminal.stdout.write(failure.shown + "\n")
+        terminal.stdout.flush()
+    lines = _error_lines(terminal, failure)
+    if terminal.flags.quiet:
+        lines = [lines[0], *[line for line in lines if line.startswith("  next:")][:1]]
+    for line in lines:
+        terminal.complain(line)
+    return code
+
+
+def _error_lines(terminal: Terminal, failure: Failure) -> list[str]:
+    from momo_cli.show.error_detail import explain_failure  # noqa: PLC0415  # only failures need it
+
+    sentence, details = explain_failure(failure, terminal)
+    code = terminal.style(f"[{clean(failure.code) or 'unknown'}]", "dim", message=True)
+    if terminal.flags.quiet and details:  # one line, and cron's mail still has the reason
+        sentence, details = f"{sentence}: {'; '.join(details)}", []
+    lines = [f"{terminal.style('error:', 'red', message=True)} {sentence}  {code}"]
+    lines += [f"    {detail}" for detail in details]
+    for i, command in enumerate(errors.next_of(failure)):
+        lines.append(("  next:  " if i == 0 else "         ") + command)
+    return lines
+
+
+def _command_of(words: Sequence[str]) -> str:
+    """Return the name of the command or group that the words begin with."""
+    plain = [word for word in words if not word.startswith("-")][:2]
+    meant = [(word, *ALIASES.get(word, ())) for word in plain]
+    for full in (*map(" ".join, product(*meant)), *(meant[0] if meant else ())):
+        if full in COMMANDS or full in GROUPS:
+            return full
+    return ""
+
+
+def _crash(terminal: Terminal, defect: Exception) -> int:
+    """Write a crash file without values, and name it in the error."""
+    from parsers.masking import describe_traceback  # noqa: PLC0415  # only defects need it
+
+    try:
+        path = write_crash_file(
+            terminal.located.places.state, describe_traceback(defect), terminal.now()
+        )
+        message = f"this is a defect of momo; it is recorded in {path}"
+    except OSError as problem:
+        message = f"this is a defect of momo; it could not be recorded ({problem.strerror})"
+        terminal.complain(describe_traceback(defect))
+    else:
+        if terminal.flags.debug:
+            terminal.complain(describe_traceback(defect))
+    name = type(defect).__name__
+    return fail(
+        terminal,
+        Failure(
+            ErrorCode.INTERNAL_ERROR,
+            f"{name}; {message}",
+            next=("momo doctor --bundle momo-doctor.tar.gz",),
+        ),
+    )
+
+
+def write_crash_file(state: str, text: str, now: datetime) -> str:
+    """Write a crash file and return its path; delete the oldest ones beyond `KEPT`.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    folder = f"{state}/crash"
+    path = f"{folder}/{now:%Y%m%dT%H%M%S}-{system.new_key()[:8]}.log"
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text + "\n")
+    for old in sorted(os.listdir(folder))[:-KEPT]:  # noqa: PTH208  # the same
+        os.unlink(f"{folder}/{old}")  # noqa: PTH108  # the same
+    return path
+
+
+def checked_url(url: str) -> str:
+    """Return the URL.
+
+    Raises:
+        Failure: USAGE, if it is not an http or https URL.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise usage(f"--ping: {url!r} is not a URL such as https://hc.example/UUID")
+    return url
+
+
+def send_ping(url: str, step: str, warn: Callable[[str], None], exit_code: int = 0) -> None:
+    """Report one step to the monitor: `start` or `end`."""
+    import urllib.error  # noqa: PLC0415  # only this flag needs HTTP over TCP
+    import urllib.request  # noqa: PLC0415  # the same
+
+    parts = urlsplit(url)
+    path, query = parts.path.rstrip("/"), parts.query
+    if step == "start":
+        path += "/start"
+    elif exit_code:
+        path += "/fail"
+        query = f"{query}&exit={exit_code}".lstrip("&")
+    target = urlunsplit((parts.scheme, parts.netloc, path, query, ""))
+    request = urllib.request.Request(target, headers={"User-Agent": "momo-cli"})  # noqa: S310  # http(s), see checked
+    try:
+        with contextlib.closing(urllib.request.urlopen(request, timeout=_PING_S)) as answer:  # noqa: S310 -- http(s) only, see above
+            answer.read(1024)
+    except (OSError, ValueError, urllib.error.URLError) as problem:
+        why = getattr(problem, "reason", problem)
+        warn(f"warning: --ping: {parts.hostname} did not accept the report: {why}")

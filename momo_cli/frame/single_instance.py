@@ -1,0 +1,108 @@
+"""Locks that let each bulk command run once at a time: one lock file per command in the shop's state folder.
+
+Cron starts the next run even if the last one still runs, so the commands lock themselves; flock(1) is not needed and
+does no harm. The kernel releases the lock when its process ends.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from daemon.wire import ErrorCode
+from momo_cli import system
+from momo_cli.errors import Failure
+from momo_cli.frame.command_table import ALIASES
+from momo_cli.show.terminal import Terminal
+
+_ALWAYS: Final = frozenset(
+    {
+        "backup create",
+        "backup prune",
+        "dead-letters replay-batch",
+        "messages import",
+        "messages reparse",
+        "prune",
+        "replay",
+        "restore",
+    }
+)
+_WITH_FLAG: Final = {"reconcile": "--from-file", "deliveries redeliver": "--failed"}
+"""Commands that are bulk only with a flag."""
+_PER_FLAG: Final = {"replay": "--endpoint"}
+"""Commands that need a lock only against runs with the same value of this flag."""
+_CHANGE_NOTHING: Final = frozenset({"-n", "--dry-run", "-h", "--help"})
+_PAUSE_S: Final = 0.1
+
+
+def lock_name(command: str, words: Sequence[str]) -> str:
+    """Return the name of the lock that a command line needs, "" if it needs none.
+
+    Args:
+        command: The command, such as `dead-letters replay-batch`.
+        words: All words of the command line.
+    """
+    first, _, rest = command.partition(" ")
+    command = f"{ALIASES.get(first, (first,))[0]} {rest}".strip()
+    flags = {word.partition("=")[0] for word in words}
+    if flags & _CHANGE_NOTHING or not (command in _ALWAYS or _WITH_FLAG.get(command, "") in flags):
+        return ""
+    name = command.replace(" ", "-")
+    if (flag := _PER_FLAG.get(command)) is None:
+        return name
+    value = _value(words, flag)
+    safe = "".join(letter for letter in value if letter.isalnum() or letter in "-_")
+    return f"{name}-{safe}" if safe else name
+
+
+@contextlib.contextmanager
+def hold_lock(terminal: Terminal, name: str, command: str) -> Iterator[None]:
+    """Hold a lock while the block runs; wait for it up to `--wait-lock`.
+
+    Raises:
+        Failure: LOCKED, with the process that holds it.
+    """
+    folder = f"{terminal.located.places.state}/lock"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
+        descriptor = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        # A folder that cannot be written must not stop a backup; the daemon itself prevents harmful overlaps.
+        yield
+        return
+    try:
+        _take(descriptor, terminal.flags.wait_lock_s or 0.0, command)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, wait_s: float, command: str) -> None:
+    until = system.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if system.monotonic() < until:
+                system.sleep(_PAUSE_S)
+                continue
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            who = f"process {holder}" if holder else "another process"
+            raise Failure(
+                ErrorCode.LOCKED,
+                f"another momo {command} is already running ({who})",
+                next=(f"momo {command} --wait-lock 10m",),
+            ) from None
+        else:
+            return
+
+
+def _value(words: Sequence[str], flag: str) -> str:
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == flag:
+            return value if equals else "".join(words[number + 1 : number + 2])
+    return ""

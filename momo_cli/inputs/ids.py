@@ -1,0 +1,267 @@
+"""Look up an id from a name, the beginning of an id, or both its ends as tables shorten it; SIMs as `DEVICE:SLOT`.
+
+The typed text must match exactly one thing; several are an error. A complete id is not looked up: the daemon checks it
+(docs/decisions/0014).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from daemon.wire import ErrorCode, Path
+from momo_cli.errors import Failure, usage
+from momo_cli.show.answer import Row
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import clean
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_CUT: Final = re.compile(r"…|~|\.\.\.", re.ASCII)
+"""The mark in the middle of an id that a table has shortened, and the forms in which people type it."""
+_SHOWN_MIN: Final = 4
+"""The least characters of an id that are accepted; fewer are probably a typing error."""
+_LOOKED_AT_MAX: Final = 2000
+"""How many of the newest rows of a long list are searched; tables show rows from among them."""
+
+
+def split_sim(text: str, flag: str) -> tuple[str, int]:
+    """Split `DEVICE:SLOT`.
+
+    Raises:
+        Failure: USAGE, if it does not have that form.
+    """
+    device, colon, slot = text.rpartition(":")
+    if not colon or not device or not slot.isascii() or not slot.isdigit():
+        raise usage(f"{flag}: {text!r} is not DEVICE:SLOT, such as zte-front:0", "momo sims list")
+    return device, int(slot)
+
+
+def sim_object(client: Client, device: str, slot: int) -> dict[str, Any]:
+    """Return the `sim` member of a payment method; look up a name among the phones.
+
+    Raises:
+        Failure: DEVICE_NOT_FOUND, or USAGE if two phones have that name.
+    """
+    phones: Sequence[Row] = client.get(Path.SIMS).data or ()
+    found = [p for p in phones if p.get("device_id") == device.lower()]
+    found = found or [p for p in phones if p.get("name") == device]
+    if not found:
+        names = ", ".join(clean(p.get("name")) for p in phones) or "none"
+        raise Failure(
+            ErrorCode.DEVICE_NOT_FOUND, f"no phone is called {device!r}; connected: {names}"
+        )
+    if len(found) > 1:
+        ids = ", ".join(clean(p.get("device_id")) for p in found)
+        raise usage(f"two phones are called {device!r}; give one of {ids}", "momo sims list")
+    return {"device_id": found[0]["device_id"], "slot_index": slot}
+
+
+def sim_name(sim: object) -> str:
+    """Return the `sim` member of a payment method as `zte-front:0`; empty if there is none."""
+    if not isinstance(sim, dict):
+        return ""
+    return f"{clean(sim.get('device_name') or sim.get('device_id'))}:{sim.get('slot_index')}"
+
+
+class IdKind(NamedTuple):
+    """A kind of things with ids: how they are listed, and their names.
+
+    Attributes:
+        what: The noun for one of them.
+        path: The API path that lists them.
+        code: The error code of a missing one.
+        listed: The command that lists them.
+        names: Returns the other names of a row.
+        page: The most rows that one call returns; 0 if it returns all.
+        query: The query that includes all of them in the list.
+    """
+
+    what: str
+    path: str
+    code: ErrorCode
+    listed: str
+    names: Callable[[Row], Iterable[object]] = lambda _: ()
+    page: int = 0
+    query: Mapping[str, object] = {}
+
+
+def _host(row: Row) -> str:
+    return clean(row.get("url")).partition("://")[2].partition("/")[0]
+
+
+TRANSACTIONS: Final = IdKind(
+    "transaction", Path.TRANSACTIONS, ErrorCode.TRANSACTION_NOT_FOUND, "momo tx list"
+)
+METHODS: Final = IdKind(
+    "payment method",
+    Path.PAYMENT_METHODS,
+    ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+    "momo methods list",
+    lambda row: (row.get("phone_number"), row.get("account_name")),
+)
+ENDPOINTS: Final = IdKind(
+    "endpoint",
+    Path.ENDPOINTS,
+    ErrorCode.ENDPOINT_NOT_FOUND,
+    "momo endpoints list",
+    lambda row: (row.get("description"), row.get("url"), _host(row)),
+)
+REVIEWS: Final = IdKind(
+    "review",
+    Path.REVIEWS,
+    ErrorCode.REVIEW_NOT_FOUND,
+    "momo review list --all",
+    page=200,
+    query={"state": "all"},
+)
+MESSAGES: Final = IdKind(
+    "message", Path.LOCAL_MESSAGES, ErrorCode.MESSAGE_NOT_FOUND, "momo messages list", page=500
+)
+DELIVERIES: Final = IdKind(
+    "delivery", Path.DELIVERIES, ErrorCode.DELIVERY_NOT_FOUND, "momo deliveries list", page=200
+)
+DEAD_LETTERS: Final = IdKind(
+    "dead letter",
+    Path.DEAD_LETTERS,
+    ErrorCode.DEAD_LETTER_NOT_FOUND,
+    "momo dead-letters list --include-replayed",
+    page=500,
+    query={"include_replayed": "true"},
+)
+KEYS: Final = IdKind(
+    "key",
+    Path.KEYS,
+    ErrorCode.KEY_NOT_FOUND,
+    "momo keys list",
+    lambda row: (row.get("name"), row.get("hint")),
+)
+PAYERS: Final = IdKind(
+    "approved payer",
+    Path.APPROVED_PAYERS,
+    ErrorCode.APPROVED_PAYER_NOT_FOUND,
+    "momo payers list",
+    lambda row: (row.get("phone_number"), row.get("name")),
+    page=200,
+)
+NOTICES: Final = IdKind(
+    "notice",
+    Path.LOCAL_NOTICES,
+    ErrorCode.NOTICE_NOT_FOUND,
+    "momo notices list --all",
+    page=500,
+    query={"all": "1"},
+)
+
+
+def method_id(client: Client, typed: str) -> str:
+    """Return the id of a payment method, given in whole or in part, by its phone number or by its account name."""
+    return id_of(client, METHODS, typed)
+
+
+def endpoint_id(client: Client, typed: str) -> str:
+    """Return the id of an endpoint, given in whole or in part, or by its label, URL or host."""
+    return id_of(client, ENDPOINTS, typed)
+
+
+def rule_id(client: Client, endpoint: str, typed: str) -> str:
+    """Return the id of a rule of one endpoint, given in whole or in part, or by its name or position."""
+    kind = IdKind(
+        "rule",
+        path_of(Path.RULES, id=endpoint),
+        ErrorCode.RULE_NOT_FOUND,
+        f"momo rules list {endpoint}",
+        lambda row: (row.get("name"), str(row.get("position"))),
+    )
+    return id_of(client, kind, typed)
+
+
+def id_of(client: Client, kind: IdKind, typed: str) -> str:
+    """Return the id of the one thing that matches; a complete id unchanged.
+
+    Raises:
+        Failure: The kind's code if none matches, USAGE if several do.
+    """
+    typed = typed.strip()
+    if _UUID.fullmatch(typed):
+        return typed
+    return str(find_match(typed, list(_listed(client, kind)), kind)["id"])
+
+
+def ids_of(client: Client, kind: IdKind, typed: Sequence[str]) -> list[str]:
+    """Return the ids of several texts, each once; a text without a match stays unchanged, and the daemon refuses it alone.
+
+    Raises:
+        Failure: USAGE, if one of them matches several.
+    """
+    if all(_UUID.fullmatch(each) for each in typed):
+        return list(typed)
+    rows = list(_listed(client, kind))
+    return list(dict.fromkeys(_id_or_typed(each, rows, kind) for each in typed))
+
+
+def _id_or_typed(typed: str, rows: Sequence[Row], kind: IdKind) -> str:
+    if _UUID.fullmatch(typed):
+        return typed
+    try:
+        return str(find_match(typed, rows, kind)["id"])
+    except Failure as failure:
+        if failure.code == ErrorCode.USAGE:
+            raise
+        return typed
+
+
+def _listed(client: Client, kind: IdKind) -> Iterator[Row]:
+    """Yield the rows of a kind, newest first, page by page."""
+    if not kind.page:
+        yield from client.get(kind.path, **kind.query).data or ()
+        return
+    yield from islice(client.rows(kind.path, kind.query, page=kind.page), _LOOKED_AT_MAX)
+
+
+def matches_part(typed: str, whole: str) -> bool:
+    """Return whether the typed text is the beginning of an id, or both its ends."""
+    whole = whole.lower()
+    head, *tail = _CUT.split(typed.lower(), maxsplit=1)
+    given = len(head.removeprefix("svc_").removeprefix("trx_")) + sum(map(len, tail))
+    if given < _SHOWN_MIN:
+        return False
+    return whole.startswith(head) and (not tail or whole.endswith(tail[0]))
+
+
+def with_ellipsis(typed: str) -> str:
+    """Return the typed text with `…` as the mark of the omitted middle."""
+    return _CUT.sub("…", typed, count=1)
+
+
+def find_match(typed: str, rows: Sequence[Row], kind: IdKind, *, id_: str = "id") -> Row:
+    """Return the one row that matches.
+
+    Raises:
+        Failure: The kind's code if none matches, USAGE if several do.
+    """
+    same = _comparable(typed)
+    tests: tuple[Callable[[Row], bool], ...] = (
+        lambda row: str(row.get(id_)).lower() == typed.lower(),
+        lambda row: same in [_comparable(clean(name)) for name in kind.names(row) if name],
+        lambda row: matches_part(typed, str(row.get(id_))),
+    )
+    for test in tests:
+        found = [row for row in rows if test(row)]
+        if len(found) > 1:
+            ids = ", ".join(clean(row.get(id_)) for row in found[:5])
+            raise usage(f"{typed!r} matches {len(found)} {_many(kind)}: {ids}", kind.listed)
+        if found:
+            return found[0]
+    raise Failure(kind.code, f"no {kind.what} matches {typed!r}", next=(kind.listed,))
+
+
+def _many(kind: IdKind) -> str:
+    return f"{kind.what[:-1]}ies" if kind.what.endswith("ry") else f"{kind.what}s"
+
+
+def _comparable(name: str) -> str:
+    """Return a name for comparison: without case; a phone number without spaces and country code."""
+    digits = name.replace(" ", "").replace("-", "")
+    if digits.removeprefix("+").isdigit() and digits.isascii():
+        return digits.removeprefix("+233").removeprefix("0")
+    return name.casefold().rstrip("/")

@@ -1,0 +1,119 @@
+"""Parsing of amounts, JSON values, days and periods of time that are typed on the command line."""
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, Final
+
+from momo_cli.errors import usage
+from momo_cli.show.terminal import Terminal
+from momo_cli.times import moment, parse_stamp, stamp
+
+_AMOUNT: Final = re.compile(
+    r"(?:([A-Za-z]{3}|GH[₵¢]|₵)\s*)?(\d{1,3}(?:,\d{3})+|\d{1,9})(\.\d{1,2})?", re.ASCII
+)
+_COMMA: Final = re.compile(r"\d+,\d{1,2}", re.ASCII)
+_CEDI: Final = ("GH₵", "GH¢", "₵")
+
+
+def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
+    """Parse an amount: `12`, `12.50`, `1,200.50`, `GHS 12.50`.
+
+    Returns:
+        The amount with two decimals, and the currency, None if none was given.
+
+    Raises:
+        Failure: USAGE, with a hint for `12,50`.
+    """
+    word = text.strip()
+    match = _AMOUNT.fullmatch(word)
+    if match is None:
+        hint = f"; did you mean {word.replace(',', '.')}?" if _COMMA.fullmatch(word) else ""
+        raise usage(f"{flag}: {text!r} is not an amount like 12 or 12.50{hint}")
+    currency, whole, cents = match.groups()
+    value = f"{whole.replace(',', '')}.{(cents or '')[1:].ljust(2, '0')}"
+    if currency is None:
+        return value, None
+    return value, "GHS" if currency.upper() in _CEDI else currency.upper()
+
+
+def read_json(text: str, flag: str) -> Any:
+    """Parse JSON: the text itself, the file after `@`, or stdin for `@-`.
+
+    Raises:
+        Failure: USAGE, if there is no such file or the text is not JSON.
+    """
+    if text == "@-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        try:
+            with open(text[1:], encoding="utf-8") as file:  # noqa: PTH123 -- pathlib costs start-up time
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise usage(f"{flag}: {text[1:]}: {error}") from None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise usage(f"{flag}: not JSON: {error}") from None
+
+
+def only_given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a body that were given: all that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def json_object(text: str, flag: str) -> dict[str, Any]:
+    """Parse a JSON object, or the file named after `@`.
+
+    Raises:
+        Failure: USAGE, if it is not an object.
+    """
+    value = read_json(text, flag)
+    if not isinstance(value, dict):
+        raise usage(f'{flag} must be a JSON object, like {{"order": 17}}')
+    return value
+
+
+def day_of(text: str, flag: str, now: datetime, zone: tzinfo) -> str | None:
+    """Parse a day: `today` (returns None: the shop's today), `yesterday`, `2026-01-31`; return it in ISO 8601."""
+    word = text.strip()
+    if word == "today":
+        return None
+    if word == "yesterday":
+        return (now.astimezone(zone).date() - timedelta(days=1)).isoformat()
+    try:
+        return date.fromisoformat(word).isoformat()
+    except ValueError:
+        raise usage(
+            f"{flag}: {text!r} is not a day; write for example yesterday or 2026-01-31"
+        ) from None
+
+
+def time_of(text: str | None, flag: str, terminal: Terminal) -> str | None:
+    """Parse a time into the API's form; None if it was not given."""
+    return None if text is None else moment(text, flag, terminal.now(), terminal.zone)
+
+
+def period(since: str | None, until: str | None, terminal: Terminal) -> dict[str, Any]:
+    """Parse `--from` and `--to` into the API's form; a day given to `--to` is included to its end.
+
+    Raises:
+        Failure: USAGE, if one is not a time, or the end is not after the beginning.
+    """
+    first, last = time_of(since, "--from", terminal), time_of(until, "--to", terminal)
+    if until is not None and last is not None and _names_a_day(until):
+        found = parse_stamp(last)
+        assert found is not None, "moment() returned it"
+        local = found.astimezone(terminal.zone)
+        last = stamp((local.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=terminal.zone))
+    begin, end = parse_stamp(first), parse_stamp(last)
+    if begin is not None and end is not None and begin >= end:
+        raise usage(f"--to {until} is not after --from {since}")
+    return {"from": first, "to": last}
+
+
+def _names_a_day(text: str) -> bool:
+    word = text.strip()
+    return word in ("today", "yesterday") or (len(word) == 10 and word.count("-") == 2)

@@ -1,0 +1,166 @@
+"""Start and stop the daemon, through its service or directly."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.wire import ErrorCode, Path
+from momo_cli import exit_codes, system
+from momo_cli.errors import Failure
+from momo_cli.service.daemon_program import spawn_daemon
+from momo_cli.service.manager import installed_service, run_control
+from momo_cli.show.answer import Answer, View, dumps, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client
+
+PAUSE_S: Final = 0.05
+DAEMON_VIEW: Final = View(fields=fields("status pid log"), id="pid")
+_TAIL_BYTES: Final = 2000
+_ERROR: Final = "error: "
+_LAST_WORDS: Final = 10
+"""An error is one line or a few, followed by the commands to type next."""
+_DIED: Final = {
+    exit_codes.DATABASE: ErrorCode.DATABASE_DAMAGED,
+    exit_codes.TEMPORARY: ErrorCode.LOCKED,
+    exit_codes.CONFIGURATION: ErrorCode.CONFIG_INVALID,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The result of a start.
+
+    Attributes:
+        status: `started`, `already_running`, or `starting` if it did not answer in time.
+        supervisor: The service that keeps it running; `none` without one.
+    """
+
+    status: str
+    pid: Any  # JSON
+    log: str
+    took_s: float
+    supervisor: str = "none"
+
+
+def start_daemon(
+    client: Client, terminal: Terminal, flags: Sequence[str], wait_s: float
+) -> Started:
+    """Start the daemon unless it runs, and wait until its socket answers.
+
+    Args:
+        client: The daemon.
+        terminal: The terminal.
+        flags: Flags for `daemon run`; a service has its own flags, so with any the daemon is started directly.
+        wait_s: The time limit in seconds; 0 is no limit.
+
+    Raises:
+        Failure: NOT_SET_UP, or the error with which the daemon ended.
+    """
+    log = f"{terminal.located.places.log}/daemon.log"
+    if client.alive():
+        status = client.get(Path.LOCAL_STATUS).data or {}
+        return Started("already_running", status.get("pid"), log, 0.0)
+    _check_set_up(terminal)
+    started = system.monotonic()
+    service = None if flags else installed_service(terminal)
+    child: subprocess.Popen[bytes] | None = None
+    if service is not None:
+        try:
+            run_control(terminal, service.control("start"))
+        except Failure as failure:
+            # Started directly, it reports its own error, or runs on a machine without systemd.
+            terminal.note(f"! {failure.message}")
+            service = None
+    if service is None:
+        try:
+            child = spawn_daemon(terminal, log, flags)
+        except OSError as problem:
+            raise Failure(ErrorCode.INTERNAL_ERROR, f"{log}: {problem.strerror}") from None
+    keeper = "none" if service is None else str(service.kind)
+    while not client.alive():
+        code = None if child is None else child.poll()
+        if code is not None:
+            raise _died(code, log)
+        if wait_s and system.monotonic() - started >= wait_s:
+            return Started("starting", _detach(child), log, wait_s, keeper)
+        client.pause(PAUSE_S)
+    pid = _detach(child) or (client.get(Path.LOCAL_STATUS).data or {}).get("pid")
+    return Started("started", pid, log, system.monotonic() - started, keeper)
+
+
+def start_answer(started: Started, terminal: Terminal, *, again: bool = False) -> Answer:
+    """Return the answer for a start, or with `again` for a restart; exit 8 if it does not answer yet."""
+    waits = started.status == "starting"
+    status = "restarted" if again and not waits else started.status
+    pid, took_s = started.pid, started.took_s
+    row = {"status": status, "pid": pid, "supervisor": started.supervisor, "log": started.log}
+    done = f"{terminal.tick} Daemon {status} (pid {pid}) in {took_s:.1f} s."
+    lines = {
+        "already_running": f"The daemon is already running (pid {pid}).",
+        "starting": f"! The daemon did not answer within {took_s:g} s. Its log: {started.log}",
+    }
+    return Answer(
+        document=dumps({"success": not waits, "data": row}),
+        rows=[row],
+        lines=[lines.get(status, done)],
+        exit_code=exit_codes.PENDING if waits else exit_codes.OK,
+        next=["momo daemon status"] if waits else ["momo status"],
+    )
+
+
+def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
+    """Ask the daemon to stop and wait until its socket is closed; return `stopped`, `already_stopped` or `stopping`.
+
+    A service then ends with success, so its supervisor does not restart it.
+
+    Raises:
+        Failure: NOT_SET_UP.
+    """
+    if not client.alive():
+        _check_set_up(terminal)
+        return "already_stopped"
+    client.call("POST", Path.LOCAL_SHUTDOWN)
+    started = system.monotonic()
+    while client.alive():
+        if wait_s and system.monotonic() - started >= wait_s:
+            return "stopping"
+        client.pause(PAUSE_S)
+    return "stopped"
+
+
+def _check_set_up(terminal: Terminal) -> None:
+    if not os.path.exists(terminal.located.places.database):  # noqa: PTH110  # no pathlib needed
+        raise Failure(ErrorCode.NOT_SET_UP)
+
+
+def _detach(child: subprocess.Popen[bytes] | None) -> int | None:
+    if child is None:
+        return None
+    child.returncode = 0  # it keeps running; Python must not warn about it at exit
+    return child.pid
+
+
+def _died(code: int, log: str) -> Failure:
+    error = _tail(log)
+    if error.endswith(f"[{ErrorCode.NOT_SET_UP}]"):
+        return Failure(ErrorCode.NOT_SET_UP)
+    return Failure(
+        _DIED.get(code, ErrorCode.INTERNAL_ERROR),
+        f"the daemon ended with {code}" + (f": {error}" if error else f"; see {log}"),
+        next=("momo daemon run",),
+    )
+
+
+def _tail(log: str) -> str:
+    """Return the daemon's error, which it writes last; else the last line of the log."""
+    try:
+        with open(log, "rb") as file:  # noqa: PTH123  # pathlib is not needed here
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    last = [line.strip() for line in reversed(lines) if line.strip()]
+    errors = (line for line in last[:_LAST_WORDS] if line.startswith(_ERROR))
+    return next(errors, next(iter(last), "")).removeprefix(_ERROR)

@@ -1,0 +1,141 @@
+"""The input of `momo setup` from its flags or from `--from FILE.toml`, for a set-up without questions.
+
+shop = "Ama Provisions"
+password_file = "pw.txt"
+methods = ["mtn:0244124567:Ama Mensah"]
+sims = ["zte-front:0=0244124567"]
+http = "loopback"
+service = "user"
+keep_awake = "plugged"
+pin_file = "pin.txt"
+backup_to = "/media/stick/momo"
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from momo_cli.errors import usage
+from momo_cli.inputs.ids import split_sim
+
+BINDS: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
+SERVICES: Final = ("user", "system", "none")
+AWAKE: Final = ("off", "plugged", "always")
+
+KEYS: Final[dict[str, type]] = {
+    "shop": str,
+    "tz": str,
+    "owner_email": str,
+    "password_file": str,
+    "methods": list,
+    "sims": list,
+    "http": str,
+    "public_url": str,
+    "endpoint": str,
+    "service": str,
+    "keep_awake": str,
+    "practice": bool,
+    "first_payment": bool,
+    "pin_file": str,
+    "backup_to": str,
+}
+"""Every key and its type; lists contain texts."""
+_PLAIN: Final = (
+    "http", "public_url", "endpoint", "service", "keep_awake",
+    "practice", "first_payment", "pin_file", "backup_to",
+)  # fmt: skip
+"""The keys of the steps whose values are taken as they are."""
+
+
+def read_answer_file(path: str) -> dict[str, Any]:
+    """Return the contents of the file.
+
+    Raises:
+        Failure: USAGE, if it cannot be read, is not TOML, or has an unknown key or a wrong value.
+    """
+    import tomllib  # noqa: PLC0415  # only this flag needs it
+
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  # no pathlib here
+            found = tomllib.load(file)
+    except (OSError, ValueError) as problem:
+        raise usage(f"--from: {path}: {problem}") from None
+    for key, value in found.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS)}"
+            raise usage(f"--from: {path}: unknown key {key}; {hint}")
+        kind = KEYS[key]
+        right = isinstance(value, kind)
+        if isinstance(value, list):
+            right = right and all(isinstance(item, str) for item in value)
+        if not right:
+            wanted = {str: "a text", list: "a list of texts", bool: "true or false"}[kind]
+            raise usage(f"--from: {path}: {key} takes {wanted}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SetupAnswers:
+    """The values from the flags and the file; None means ask, if there is a terminal."""
+
+    methods: tuple[dict[str, str], ...] = ()
+    sims: tuple[tuple[str, str], ...] = ()
+    """`DEVICE:SLOT` and its number."""
+    http: str | None = None
+    public_url: str | None = None
+    endpoint: str | None = None
+    service: str | None = None
+    keep_awake: str | None = None
+    practice: bool | None = None
+    first_payment: bool | None = None
+    pin_file: str | None = None
+    backup_to: str | None = None
+    modems: tuple[str, ...] = ()
+    again: bool = False
+    """Ask again about postponed steps."""
+
+    @property
+    def any(self) -> bool:
+        """Return whether the flags request any of these steps."""
+        given = any(getattr(self, name) is not None for name in _PLAIN)
+        return bool(self.sims or self.modems) or given
+
+
+def setup_answers(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) -> SetupAnswers:
+    """Return the answers that the flags and the file give.
+
+    Raises:
+        Failure: USAGE, if a value does not have its form.
+    """
+    forms = (("http", tuple(BINDS)), ("service", SERVICES), ("keep_awake", AWAKE))
+    for name, choices in forms:
+        if said.get(name) not in (None, *choices):
+            raise usage(
+                f"--{name.replace('_', '-')}: {said[name]!r} is not one of {', '.join(choices)}"
+            )
+    return SetupAnswers(
+        methods=tuple(_method(text) for text in said.get("methods", ())),
+        sims=tuple(_placed(text) for text in said.get("sims", ())),
+        modems=modems,
+        again=again,
+        **{name: said.get(name) for name in _PLAIN},
+    )
+
+
+def _method(text: str) -> dict[str, str]:
+    network, _, rest = text.partition(":")
+    number, _, name = rest.partition(":")
+    if not (network and number and name):
+        raise usage(f"--method: {text!r} is not NET:PHONE:NAME, such as mtn:0244124567:Ama")
+    provider = network if network.startswith("momo_") else f"momo_{network.lower()}"
+    return {"provider": provider, "phone_number": number, "account_name": name}
+
+
+def _placed(text: str) -> tuple[str, str]:
+    place, _, number = text.partition("=")
+    if not number:
+        raise usage(f"--sim: {text!r} is not DEVICE:SLOT=PHONE, such as zte-front:0=0244124567")
+    split_sim(place, "--sim")
+    return place, number

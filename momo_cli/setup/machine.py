@@ -1,0 +1,202 @@
+"""The steps of `momo setup` about this machine: the address, the service, sleep, the daemon, and copies of backups."""
+
+import json
+import os
+from typing import Any, Final
+
+from momo_cli.errors import Failure
+from momo_cli.service.daemon_program import run_verb
+from momo_cli.service.manager import (
+    Service,
+    check_python,
+    confirm_files,
+    enable_service,
+    read_unit,
+    service_for,
+    write_unit,
+)
+from momo_cli.service.start_stop import start_daemon
+from momo_cli.setup.answer_file import BINDS
+from momo_cli.setup.step import Setup, outcome
+from momo_cli.show.answer import Row, dumps
+from momo_cli.text import at, clean
+
+START_S: Final = 30.0
+_PORTS: Final = "modems.ports"
+_AWAKE: Final = "power.keep_awake"
+_SLEEPS: Final = {
+    "off": "This machine may sleep, and reads no payment meanwhile",
+    "plugged": "Kept awake while it is plugged in; keep its lid open",
+    "always": "Kept awake, also on battery; keep its lid open",
+}
+
+
+def http(setup: Setup) -> Row:
+    """Set the address of the API, and the public address of the checkout pages."""
+    answers = setup.answers
+    bind, public = setup.get("http.bind"), setup.get("http.public_base_url")
+    wanted = bind if answers.http is None else BINDS[answers.http]
+    if setup.looks and (wanted, answers.public_url or public) != (bind, public):
+        fix = (
+            f"momo setup --http {answers.http}" if wanted != bind else "momo setup --public-url URL"
+        )
+        return outcome("needs_action", f"The address is {bind}, with {public or 'none'}", fix)
+    if not setup.looks:
+        bind = setup.set("http.bind", wanted)
+        public = _public(setup, public)
+    if bind == "off":
+        return outcome("done", "HTTP is off; momo itself uses the socket")
+    detail = f"This machine, at http://{bind}" if bind.startswith("127.") else bind
+    if public:
+        return outcome("done", f"{detail}; customers see {public}")
+    fix = "momo config set http.public_base_url https://pay.example.com"
+    return outcome("done", f"{detail}; no public address yet", fix)
+
+
+def _public(setup: Setup, public: str) -> str:
+    url = setup.answers.public_url
+    if url is None and not public and setup.may_ask("public"):
+        setup.say(
+            "  Customers can see a checkout page for each payment, if momo has a public address."
+        )
+        url = setup.ask("Its public https address (Enter: none yet) ", "--public-url URL")
+        setup.note("public", later=not url)
+    return setup.set("http.public_base_url", url) if url else public
+
+
+def service(setup: Setup) -> Row:
+    """Install the service that starts momo with the machine, and the timers for backups."""
+    wanted = setup.answers.service
+    found = service_for(setup.terminal, system=wanted == "system")
+    fix = f"momo service install --timers {'--system' if wanted == 'system' else '--linger'}"
+    if found.installed:
+        return outcome("done", f"momo is a service: {found.path}")
+    if setup.looks:
+        status = "skipped" if wanted in (None, "none") else "needs_action"
+        return outcome(status, "momo does not start with the machine; you start it", fix)
+    if wanted is None and setup.may_ask("service"):
+        question = "Start momo with this machine, and make a backup each night?"
+        wanted = "none" if setup.declined(question, "--service user") else "user"
+        setup.note("service", later=wanted == "none")
+    if wanted in (None, "none"):
+        return outcome("skipped", "momo does not start with the machine; you start it", fix)
+    return _install(setup, found, wanted)
+
+
+def keep_awake(setup: Setup) -> Row:
+    """Set whether the machine may sleep while momo runs."""
+    place, wanted = setup.get(_AWAKE), setup.answers.keep_awake
+    fix = f"momo config set {_AWAKE} {wanted or 'plugged'}"
+    if setup.looks:
+        if wanted not in (None, place):
+            return outcome("needs_action", _SLEEPS.get(place, place), fix)
+    elif wanted is None and place == "off" and setup.may_ask("awake"):
+        setup.say(
+            "  A machine that sleeps reads no payment. A laptop with a closed lid sleeps anyway,"
+        )
+        setup.say("  unless /etc/systemd/logind.conf has HandleLidSwitch=ignore.")
+        question = "Keep it awake while it is plugged in?"
+        wanted = "off" if setup.declined(question, "--keep-awake plugged") else "plugged"
+        setup.note("awake", later=wanted == "off")
+    if wanted is not None and not setup.looks:
+        place = setup.set(_AWAKE, wanted)
+    if place == "off":
+        return outcome("skipped", _SLEEPS[place], fix.replace(" off", " plugged"))
+    return outcome("done", _SLEEPS.get(place, place))
+
+
+def _keep_ports(setup: Setup) -> None:
+    """Save the given ttys in the settings, so that the daemon uses them however it is started."""
+    if setup.answers.modems:
+        setup.set(_PORTS, dumps([os.path.abspath(port) for port in setup.answers.modems]))  # noqa: PTH100  # no pathlib here
+
+
+def _install(setup: Setup, found: Service, wanted: str | None) -> Row:
+    _keep_ports(setup)
+    check_python(found)
+    files = found.files(with_timers=True)
+    if setup.answers.service is None and not confirm_files(setup.terminal, files):
+        return outcome("skipped", "No file was written", "momo service install --timers")
+    for file in files:
+        if read_unit(file.path) != file.text:
+            write_unit(file)
+    problems = enable_service(
+        setup.client, setup.terminal, found, linger=wanted == "user", timers=True
+    )
+    if problems:
+        detail = f"Written, but not enabled: {problems[0]}"
+        return outcome("needs_action", detail, "momo service status")
+    return outcome("done", f"momo starts with this machine: {found.path}")
+
+
+def daemon(setup: Setup) -> Row:
+    """Start the daemon, or check that it runs with the current settings."""
+    if setup.looks:
+        if setup.client.alive():
+            return outcome("done", "Running")
+        return outcome("needs_action", "It is not running", "momo daemon start")
+    _keep_ports(setup)
+    try:
+        started = start_daemon(setup.client, setup.terminal, (), START_S)
+    except Failure as failure:
+        if service_for(setup.terminal, system=False).installed is False:
+            raise
+        return outcome("needs_action", failure.message, "momo service status")
+    if started.status == "starting":
+        return outcome("failed", f"It does not answer: {started.log}", "momo logs")
+    if setup.restart and started.status == "already_running":
+        return outcome("needs_action", "It runs with the old settings", "momo daemon restart")
+    word = "Running" if started.status == "already_running" else "Started"
+    return outcome("done", f"{word} (pid {started.pid}){_only_ports(setup)}")
+
+
+def _only_ports(setup: Setup) -> str:
+    """Return a note that the daemon uses only the given ports, because there may be other modems."""
+    ports = json.loads(setup.get(_PORTS))
+    return f", only for {' and '.join(map(clean, ports))}" if ports else ""
+
+
+def backup(setup: Setup) -> Row:
+    """Set the second folder for backups; a new one gets a copy at once, as a test."""
+    fix = "momo config set backup.also_to /media/STICK/momo"
+    place, wanted = setup.get("backup.also_to"), setup.answers.backup_to
+    if setup.looks and wanted and wanted != place:
+        return outcome("needs_action", f"Backups are not copied to {clean(wanted)} yet", fix)
+    if wanted is None and not place and not setup.looks and setup.may_ask("backup"):
+        setup.say(
+            "  If the laptop is stolen or breaks, the backups on it are lost. Use a USB stick."
+        )
+        wanted = setup.ask(
+            "A folder on a USB stick or another disk (Enter: none) ", "--backup-to FOLDER"
+        )
+        setup.note("backup", later=not wanted)
+    if setup.looks or not wanted or wanted == place:
+        if place:
+            return outcome("done", f"Each backup is also copied to {clean(place)}")
+        return outcome("skipped", "Backups are only on this disk", fix)
+    place = os.path.abspath(os.path.expanduser(wanted))  # noqa: PTH100, PTH111  # no pathlib here
+    same = _same_disk(setup, place)
+    # Backups are made by another process, so the daemon needs no restart.
+    setup.set("backup.also_to", place, live=False)
+    made: dict[str, Any] = run_verb(setup.terminal, "backup", "create", "--json").body["data"]
+    if at(made, "also.status") != "copied":
+        return outcome("needs_action", clean(at(made, "also.why")), "momo backup create")
+    detail = f"Copied to {clean(at(made, 'also.path'))}"
+    if same:
+        return outcome("done", f"{detail}, which is on the same disk as the shop", fix)
+    return outcome("done", detail)
+
+
+def _same_disk(setup: Setup, place: str) -> bool:
+    """Return whether the folder is on the shop's disk; create it on another disk if only its last part is missing.
+
+    On the shop's disk nothing is created: the path may be the mount point of a stick that is not plugged in.
+    """
+    here = os.stat(setup.terminal.located.places.home).st_dev  # noqa: PTH116  # no pathlib here
+    for folder in (place, os.path.dirname(place)):  # noqa: PTH120  # no pathlib here
+        if os.path.isdir(folder):  # noqa: PTH112  # no pathlib here
+            same = os.stat(folder).st_dev == here  # noqa: PTH116  # no pathlib here
+            if folder != place and not same:
+                os.mkdir(place, 0o700)  # noqa: PTH102  # no pathlib here
+            return same
+    return False

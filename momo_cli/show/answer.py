@@ -1,0 +1,148 @@
+"""The result of a command: the document, the rows, and how they are shown.
+
+A command is a function whose parameters are the client, the terminal and its flags (`momo_cli.frame.command`). It
+returns an `Answer`, which is then written in the form that was asked for. So no command prints.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from momo_cli import exit_codes
+from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client
+from momo_cli.text import at
+
+Row = Mapping[str, Any]
+"""One record, as the API gave it."""
+
+
+class Field(NamedTuple):
+    """One field for programs: a column of plain, csv and ndjson, and a name for `--fields`."""
+
+    name: str
+    path: str = ""
+    """Dotted path in the row; the name when empty."""
+
+
+def fields(*texts: str) -> tuple[Field, ...]:
+    """Return the fields that the texts name: `id amount`, or `payer=payer.name` where the path differs."""
+    parts = (word.partition("=") for text in texts for word in text.split())
+    return tuple(Field(name, path) for name, _, path in parts)
+
+
+class Cell(NamedTuple):
+    """The content of one cell of a table on a terminal."""
+
+    text: str
+    style: str = ""
+
+
+class Head(NamedTuple):
+    """One column of a table on a terminal."""
+
+    title: str
+    show: Callable[[Row, Terminal], Cell | str]
+    right: bool = False
+    cut: bool = False
+    """May be shortened in its middle if the terminal is narrow; for ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How the rows of a command are written.
+
+    Attributes:
+        fields: The columns for programs, in order.
+        heads: The columns of the table on a terminal; empty if the answer has lines for people instead.
+        id: The dotted path that `-o id` prints.
+    """
+
+    fields: tuple[Field, ...]
+    heads: tuple[Head, ...] = ()
+    id: str = "id"
+
+
+NOTHING = View(fields=())
+"""The view of a command without rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a command.
+
+    Attributes:
+        document: The text that `--json` prints: the API's body, byte for byte.
+        rows: The records, for every other form.
+        lines: Lines for people instead of the table; may contain colour from `Terminal.style`.
+        verbatim: Lines for people after `lines`, to be copied or read by a program: neither wrapped nor changed.
+        plain: The plain output instead of the rows, if no fields were chosen.
+        heading: The line above a table on a terminal.
+        empty: The message on stderr if there are no rows.
+        notes: Lines for stderr.
+        next: Commands to type next; shown to people only.
+        exit_code: One of `momo_cli.exit_codes`.
+        stream: The rows come over time: `--json` writes one line each (ndjson).
+        summary: With `stream`, end ndjson with a line of type summary.
+        text: The text for stdout, unchanged, in place of the rows; `--json` and `--get` still use the document.
+        ended: Returns the exit code after the rows are written, if only they decide it; it may still add to `notes`.
+        faults: The problems that a command run by cron found. With `--quiet` and no output form chosen, it prints
+            nothing if there are none, else one error line and one next line. None: always print the rows.
+    """
+
+    document: str = ""
+    rows: Iterable[Row] = ()
+    lines: Sequence[str] = ()
+    verbatim: Sequence[str] = ()
+    plain: str = ""
+    heading: str = ""
+    empty: str = ""
+    notes: Sequence[str] = ()
+    next: Sequence[str] = ()
+    exit_code: int = exit_codes.OK
+    stream: bool = False
+    summary: bool = False
+    text: Iterable[str] | None = None
+    ended: Callable[[], int] | None = None
+    faults: Sequence[str] | None = None
+
+    def next_lines(self) -> list[str]:
+        """Return the lines with the commands to type next, each command once."""
+        commands = dict.fromkeys(self.next)
+        return [("next:  " if i == 0 else "       ") + each for i, each in enumerate(commands)]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A parsed command line: the command with its flags, and the view of its rows."""
+
+    run: Callable[[Client, Terminal], Answer]
+    view: View = NOTHING
+
+
+def dumps(value: object) -> str:
+    """Return compact JSON with keys in their given order."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def document_of(data: object) -> str:
+    """Return the JSON document of a result that no call of the API returned."""
+    return dumps({"success": True, "data": data})
+
+
+def with_status(body: Row, status: str) -> str:
+    """Return an answer of the API with the resulting status added: `paused`, `already_paused` (cli.md 1.3)."""
+    return dumps({**body, "data": {**body["data"], "status": status}})
+
+
+def values_of(fields: Sequence[Field], row: Row) -> list[object]:
+    """Return the values of these fields."""
+    return [at(row, field.path or field.name) for field in fields]
+
+
+def raw(value: object) -> str:
+    """Return a value without quotes; empty for null, JSON for objects and lists."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else dumps(value)

@@ -1,0 +1,221 @@
+"""Batches: do one thing to each of many items, write each result as it comes, and a summary at the end.
+
+Programs get a row for each item at once and, in NDJSON, a last line of type summary. People see a progress line (on a
+terminal only, never in a log or a mail of cron) and then one sentence. A refused item does not stop the batch. An
+unreachable daemon does; the same command, typed again, then continues, because the daemon knows which items are done.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from momo_cli import errors, exit_codes, system
+from momo_cli.errors import Failure
+from momo_cli.flags import Output
+from momo_cli.show.answer import Answer, View, fields
+from momo_cli.show.terminal import ERASE, Terminal
+
+_BAR: Final = 24
+_EVERY_S: Final = 0.1
+"""People cannot read faster updates, and over a slow SSH connection they would delay the work."""
+OUTCOME_VIEW: Final = View(fields=fields("id ok code message"))
+"""The result of each item of a batch; `code` is the error code of a refused one."""
+
+
+@contextmanager
+def progress(terminal: Terminal, label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress line while the block runs; it is erased afterwards.
+
+    Args:
+        terminal: The terminal, on which it is shown if a person reads it.
+        label: The verb, such as "Sending".
+        total: The number of items.
+
+    Yields:
+        A function that takes the number of finished items.
+    """
+    if not progress_is_shown(terminal) or total < 2:
+        yield lambda _: None
+        return
+    last_s = system.monotonic() - _EVERY_S
+
+    def step(done: int) -> None:
+        nonlocal last_s
+        now_s = system.monotonic()
+        if now_s - last_s >= _EVERY_S or done == total:
+            last_s = now_s
+            terminal.stderr.write(
+                ERASE + terminal.plain(progress_line(terminal, label, done, total))
+            )
+            terminal.stderr.flush()
+            terminal.unfinished.open = True
+
+    try:
+        step(0)
+        yield step
+    finally:
+        terminal.stderr.write(ERASE)
+        terminal.stderr.flush()
+        terminal.unfinished.open = False
+
+
+def progress_is_shown(terminal: Terminal) -> bool:
+    """Return whether a person would see the line, and it would not mix with the rows."""
+    if terminal.flags.quiet or terminal.located.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return terminal.stderr.isatty() and (terminal.human or not terminal.on_screen)
+
+
+def progress_line(terminal: Terminal, label: str, done: int, total: int) -> str:
+    """Return the line: `Sending  34 of 120  ━━━━━━━─────────────────`."""
+    full = _BAR * done // total
+    strong, weak = ("━", "─") if terminal.symbols else ("#", "-")
+    return f"{label}  {done} of {total}  {strong * full}{weak * (_BAR - full)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch.
+
+    Attributes:
+        outcomes: Processes the next item at each step; each outcome has `ok`, and `code` if it was refused.
+        total: The number of items.
+        doing: The verb of the progress line, such as "Sending".
+        done: The word for successful items in the summary, such as "replayed".
+        counted: Further members of an outcome; the summary counts the true ones.
+        found: The members of `counted` that make the exit code 6.
+    """
+
+    outcomes: Iterable[dict[str, Any]]
+    total: int
+    doing: str
+    done: str
+    counted: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The results so far."""
+
+    good: int = 0
+    bad: int = 0
+    why: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    lost: Failure | None = None
+
+    def add(self, row: dict[str, Any], counted: Sequence[str]) -> None:
+        for name in counted:
+            self.counts[name] = self.counts.get(name, 0) + bool(row.get(name))
+        if row["ok"]:
+            self.good += 1
+            return
+        self.bad += 1
+        code = str(row.get("code"))
+        self.why[code] = self.why.get(code, 0) + 1
+
+    def exit_code(self, found: Sequence[str]) -> int:
+        if self.lost is not None:
+            return errors.exit_code_of(self.lost)
+        if self.bad:
+            return exit_codes.PARTIAL
+        return (
+            exit_codes.FINDINGS if any(self.counts.get(name) for name in found) else exit_codes.OK
+        )
+
+
+def run_batch(terminal: Terminal, work: Batch, next_: Sequence[str] = ()) -> Answer:
+    """Run the batch and return an answer with each result and the summary.
+
+    Raises:
+        Failure: The daemon could not be reached for the first item.
+    """
+    tally = _Tally()
+    rows = _rows(terminal, work, tally)
+    if terminal.human:
+        outcomes = list(rows)
+        mark = ("✗", "red") if tally.bad or tally.lost else ("✓", "green")
+        return Answer(
+            rows=outcomes,
+            lines=[f"{terminal.style(*mark)} {_sentence(work, tally)}"],
+            next=next_,
+            exit_code=tally.exit_code(work.found),
+            stream=True,
+        )
+    notes: list[str] = []
+
+    def ended() -> int:
+        notes.append(_sentence(work, tally))
+        return tally.exit_code(work.found)
+
+    return Answer(rows=rows, notes=notes, ended=ended, stream=True)
+
+
+def _rows(terminal: Terminal, work: Batch, tally: _Tally) -> Iterator[dict[str, Any]]:
+    structured = terminal.output in (Output.JSON, Output.NDJSON)
+    with progress(terminal, work.doing, work.total) as step:
+        try:
+            for row in work.outcomes:
+                tally.add(row, work.counted)
+                step(tally.good + tally.bad)
+                yield row
+        except Failure as failure:
+            if not tally.good + tally.bad:
+                raise  # nothing was done: the whole command failed
+            tally.lost = failure
+    if tally.lost is not None:
+        terminal.complain(f"error: {errors.headline(tally.lost)}  [{tally.lost.code}]")
+        terminal.complain("  next:  the same command again; finished items are not repeated")
+        if structured:
+            yield {"type": "error", **errors.document(tally.lost)}
+    if structured:
+        yield _summary(work, tally)
+
+
+def _summary(work: Batch, tally: _Tally) -> dict[str, Any]:
+    counts = {name: tally.counts.get(name, 0) for name in work.counted}
+    seen = tally.good + tally.bad
+    left = {"left": work.total - seen} if seen < work.total else {}
+    done = {work.done: tally.good, **counts, "failed": tally.bad}
+    return {"type": "summary", "requested": work.total, **done, **left}
+
+
+def _sentence(work: Batch, tally: _Tally) -> str:
+    parts = [f"{tally.good} {work.done}"]
+    parts += [f"{number} {name}" for name, number in tally.counts.items() if number]
+    if tally.bad:
+        reasons = ", ".join(f"{number} {code}" for code, number in tally.why.items())
+        parts.append(f"{tally.bad} refused ({reasons})")
+    if left := work.total - tally.good - tally.bad:
+        parts.append(f"{left} not tried")
+    return ", ".join(parts) + "."
+
+
+def one_by_one(
+    ids: Sequence[str], act: Callable[[str], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Apply `act` to each id and continue after a refusal.
+
+    Args:
+        ids: The ids, each once.
+        act: Processes one id; returns the members to add to its outcome.
+
+    Raises:
+        Failure: The daemon cannot be reached.
+    """
+    for each in ids:
+        try:
+            yield {"id": each, "ok": True, "code": None, "message": None, **act(each)}
+        except Failure as failure:
+            if not failure.http_status:  # no call or no answer: the others would fail too
+                raise
+            yield {"id": each, "ok": False, "code": failure.code, "message": failure.message}
+
+
+def typed_ids(ids: Sequence[str], terminal: Terminal) -> list[str]:
+    """Return the ids of a command line, each once; `-` reads more of them from stdin, one per line."""
+    found: list[str] = []
+    for each in ids:
+        found += terminal.stdin.read().split() if each.strip() == "-" else [each.strip()]
+    return list(dict.fromkeys(each for each in found if each))

@@ -1,0 +1,265 @@
+"""Write an answer: a table on a terminal, TSV in a pipe, JSON, CSV, one value, or ids.
+
+Rows are written as they come, so that a long list needs little memory and `| head` ends it. Only the table on a terminal
+is collected first, because its columns must be measured; one longer than the screen goes through a pager.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import IO, Any, Final
+
+from momo_cli.errors import Failure, usage
+from momo_cli.flags import Output
+from momo_cli.show.answer import Answer, Field, Row, View, dumps, raw, values_of
+from momo_cli.show.terminal import Terminal
+from momo_cli.text import at, clean
+
+_NO_LIMIT: Final = 10**9
+_FLAGS: Final = "FIRX"
+"""Flags for less, unless LESS is set: quit if one screen is enough, ignore case, show colour, keep the screen."""
+_MISSING: Final = object()
+_OWN_LINES: Final = ("summary", "error")
+"""Types of rows that are not items; `--fields` does not apply to them."""
+
+
+def check_fields(terminal: Terminal, view: View) -> None:
+    """Reject impossible output flags before anything is done.
+
+    Raises:
+        Failure: USAGE, for an unknown field, or `--fields` with a form without columns.
+    """
+    wanted = terminal.flags.fields
+    if not wanted:
+        return
+    if terminal.output in (Output.JSON, Output.ID):
+        raise usage(f"--fields does not go with -o {terminal.output}; use -o ndjson, csv or plain")
+    names = [field.name for field in view.fields]
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        valid = ", ".join(names) or "none: this command has no columns"
+        raise usage(f"--fields: unknown field {', '.join(unknown)}; there are {valid}")
+
+
+def write_answer(terminal: Terminal, view: View, answer: Answer) -> None:
+    """Write the answer to stdout, in the chosen form."""
+    if terminal.flags.get is not None and answer.stream:
+        raise usage(
+            "--get reads a value of one document, but this command writes many; use -o ndjson"
+        )
+    if terminal.flags.get is not None:
+        _put(terminal, raw(pick_value(answer.document, terminal.flags.get)))
+    elif terminal.output is Output.JSON and not answer.stream:
+        _put(terminal, answer.document.rstrip("\n"))
+    elif terminal.output in (Output.JSON, Output.NDJSON):
+        _write_ndjson(terminal, view, answer)
+    elif answer.text is not None:
+        for piece in answer.text:
+            terminal.stdout.write(piece)
+    else:
+        _write_rows(terminal, view, answer)
+
+
+def _write_rows(terminal: Terminal, view: View, answer: Answer) -> None:
+    if terminal.output is Output.ID:
+        for row in answer.rows:
+            _put(terminal, clean(raw(at(row, view.id))))
+    elif terminal.output is Output.PLAIN and answer.plain and not terminal.flags.fields:
+        _put(terminal, answer.plain)
+    elif terminal.output is Output.PLAIN:
+        _write_plain(terminal, view, answer.rows)
+    elif terminal.output is Output.CSV:
+        _write_csv(terminal, view, answer.rows)
+    else:
+        _write_table(terminal, view, answer)
+
+
+def pick_value(document: str, path: str) -> Any:  # JSON
+    """Return the value at a dotted path of a document.
+
+    Raises:
+        Failure: USAGE, listing the existing members.
+    """
+    here: Any = json.loads(document) if document else {}
+    walked: list[str] = []
+    for step in path.split("."):
+        found = _member(here, step)
+        if found is _MISSING:
+            place = ".".join(walked) or "the answer"
+            raise Failure(
+                "USAGE",
+                f"--get: {place} has no {step!r}; it has {_members(here)}. "
+                "The command itself was carried out.",
+            )
+        walked.append(step)
+        here = found
+    return here
+
+
+def _member(here: object, step: str) -> object:
+    if isinstance(here, dict):
+        return here.get(step, _MISSING)
+    if (
+        isinstance(here, list)
+        and step.lstrip("-").isdigit()
+        and -len(here) <= int(step) < len(here)
+    ):
+        return here[int(step)]
+    return _MISSING
+
+
+def _members(here: object) -> str:
+    if isinstance(here, dict):
+        return ", ".join(map(str, here)) or "nothing"
+    if isinstance(here, list):
+        return f"0 to {len(here) - 1}" if here else "nothing"
+    return "nothing below it"
+
+
+def _put(terminal: Terminal, line: str) -> None:
+    terminal.stdout.write(line + "\n")
+    if terminal.on_screen:
+        terminal.stdout.flush()
+
+
+def _fields(terminal: Terminal, view: View) -> Sequence[Field]:
+    by_name = {field.name: field for field in view.fields}
+    return [by_name[name] for name in terminal.flags.fields] or view.fields
+
+
+def _write_ndjson(terminal: Terminal, view: View, answer: Answer) -> None:
+    count = 0
+    try:
+        for row in answer.rows:
+            chosen: Row = row
+            if terminal.flags.fields and row.get("type") not in _OWN_LINES:
+                fields = _fields(terminal, view)
+                names = [field.name for field in fields]
+                chosen = dict(zip(names, values_of(fields, row), strict=True))
+            _put(terminal, dumps({"type": "item", **chosen}))
+            terminal.stdout.flush()
+            count += 1
+    except Failure as failure:
+        failure.streamed = count > 0
+        raise
+    if answer.summary:
+        _put(terminal, dumps({"type": "summary", "items": count}))
+
+
+def _write_plain(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
+    fields = _fields(terminal, view)
+    if terminal.flags.header:
+        _put(terminal, "\t".join(field.name for field in fields))
+    for row in rows:
+        _put(terminal, "\t".join(clean(raw(value)) for value in values_of(fields, row)))
+
+
+def _write_csv(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
+    from momo_cli.show.spreadsheet import csv_lines  # noqa: PLC0415  # only this form needs it
+
+    fields = _fields(terminal, view)
+    names = [field.name for field in fields]
+    records = (dict(zip(names, values_of(fields, row), strict=True)) for row in rows)
+    for piece in csv_lines(names, records, header=terminal.flags.header is not False):
+        terminal.stdout.write(piece)
+
+
+def _write_table(terminal: Terminal, view: View, answer: Answer) -> None:
+    if (answer.lines or answer.verbatim) and not terminal.flags.fields:
+        from momo_cli.show.wrapping import wrap_hanging  # noqa: PLC0415  # only people get lines
+
+        for line in answer.lines:
+            for piece in wrap_hanging(terminal.plain(line), terminal.width):
+                _put(terminal, piece)
+        for line in answer.verbatim:
+            _put(terminal, line)
+        return
+    from momo_cli.show import table  # noqa: PLC0415  # only people get tables
+
+    if answer.stream and view.heads and not terminal.flags.fields:
+        for line in table.stream_lines(terminal, view, answer.rows):
+            _put(terminal, line)
+            terminal.stdout.flush()
+        return
+    fields = _fields(terminal, view)
+    bare = bool(terminal.flags.fields) or not view.heads
+    lines = table.table_lines(terminal, view, answer, fields if bare else ())
+    if not terminal.on_screen:
+        for line in lines:
+            _put(terminal, line)
+        return
+    show_paged(terminal, lines)
+
+
+def pager_command(terminal: Terminal) -> list[str]:
+    """Return the pager's command line: `MOMO_PAGER`, `PAGER`, else `less`; empty for no pager."""
+    import shlex  # noqa: PLC0415  # only long lists need a pager
+    import shutil  # noqa: PLC0415  # the same
+
+    environ = terminal.located.environ
+    if environ.get("TERM", "dumb") == "dumb" or terminal.flags.no_input:
+        return []
+    chosen = environ.get("MOMO_PAGER", environ.get("PAGER", "less"))
+    try:
+        words = shlex.split(chosen)
+    except ValueError:  # an open quote
+        return []
+    if not words or words == ["cat"]:
+        return []
+    found = shutil.which(words[0], path=environ.get("PATH"))
+    return [found, *words[1:]] if found else []
+
+
+@contextlib.contextmanager
+def pager_stream(terminal: Terminal, words: list[str]) -> Iterator[IO[str]]:
+    """Yield a stream to the pager; wait until the user quits it."""
+    import subprocess  # noqa: PLC0415  # as above
+
+    environ = {"LESS": _FLAGS, **terminal.located.environ}
+    terminal.stdout.flush()
+    with subprocess.Popen(  # noqa: S603  # the user's own program
+        words,
+        stdin=subprocess.PIPE,
+        stdout=terminal.stdout,
+        env=environ,
+        encoding="utf-8",
+        errors="backslashreplace",
+    ) as pager:
+        assert pager.stdin is not None
+        try:
+            yield pager.stdin
+        except BrokenPipeError:
+            pass  # the user quit the pager
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                pager.stdin.close()
+            while pager.poll() is None:
+                with contextlib.suppress(KeyboardInterrupt):  # the pager's own key
+                    pager.wait()
+
+
+def show_paged(terminal: Terminal, lines: Iterable[str]) -> None:
+    """Write the lines, through the pager if there are more than fit on the screen.
+
+    Lines are only fetched as they are shown, so quitting the pager ends a long list.
+    """
+    rest = iter(lines)
+    held = list(islice(rest, _height(terminal)))
+    words = pager_command(terminal) if len(held) == _height(terminal) else []
+    if not words:
+        for line in chain(held, rest):
+            terminal.stdout.write(line + "\n")
+        terminal.stdout.flush()
+        return
+    with pager_stream(terminal, words) as stream:
+        for line in chain(held, rest):
+            stream.write(line + "\n")
+
+
+def _height(terminal: Terminal) -> int:
+    try:
+        return os.get_terminal_size(terminal.stdout.fileno()).lines or _NO_LIMIT
+    except (OSError, ValueError):
+        return _NO_LIMIT

@@ -1,0 +1,387 @@
+"""The daemon's HTTP/1.1 client over its Unix socket, and the reader of its event streams; standard library only.
+
+One connection per call: a Unix socket takes microseconds to open, and no idle connection can have been closed by the
+daemon. A call is repeated once if the connection breaks before the answer and repeating is safe: a GET, or a call with
+an idempotency key.
+"""
+
+import contextlib
+import http.client
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from daemon import wire
+from momo_cli import system
+from momo_cli.errors import Failure, usage
+from momo_cli.socket.connect import RETRY_S, Located, connect, unreachable
+from momo_cli.socket.trace import Trace
+
+DEFAULT_TIMEOUT_S: Final = 30.0
+_SILENCE_S_MAX: Final = 45.0
+"""The daemon sends a comment every 15 s; after three missing ones the stream is dead."""
+_IDEMPOTENCY: Final = wire.IDEMPOTENCY_HEADER.lower()
+_READ_S_MIN: Final = 0.01
+_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A successful answer: its text, and the parsed body."""
+
+    status: int
+    text: str
+    body: dict[str, Any]
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def data(self) -> Any:  # the shape depends on the path
+        """Return the member `data`."""
+        return self.body.get("data")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event."""
+
+    id: str
+    kind: str
+    data: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Client:
+    """The connection to the daemon.
+
+    Attributes:
+        located: The shop, for the socket and for the error message if the connection fails.
+        timeout_s: The time limit of each call; None is no limit.
+        warn: Writes a line to stderr.
+        trace: Receives each call and answer (`-v`, `--debug`).
+        pause: Waits for a number of seconds.
+    """
+
+    located: Located
+    timeout_s: float | None = DEFAULT_TIMEOUT_S
+    warn: Callable[[str], None] = print
+    trace: Trace | None = None
+    pause: Callable[[float], None] = system.sleep
+    _warned: bool = field(default=False, init=False)
+    _zone: str | None = field(default=None, init=False)
+
+    def get(self, path: str, **query: object) -> Reply:
+        """Make a GET call; query members that are None are omitted."""
+        return self.call("GET", path, query=query)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        sandbox: bool = False,
+    ) -> Reply:
+        """Make one call.
+
+        Args:
+            method: The HTTP method.
+            path: A path of `wire.Path`, placeholders filled by `path_of`.
+            query: The query; members that are None are omitted.
+            body: Sent as JSON.
+            idempotency_key: Sent as a header; it makes the call safe to repeat.
+            sandbox: Make the call in test mode.
+
+        Returns:
+            The daemon's answer, with a status below 400.
+
+        Raises:
+            Failure: The daemon refused, or could not be reached.
+        """
+        headers = {"Accept": "application/json"}
+        if idempotency_key is not None:
+            headers[wire.IDEMPOTENCY_HEADER] = idempotency_key
+        if sandbox:
+            headers[wire.MODE_HEADER] = "test"
+        return self._sent(method, _target(path, query), body, headers)
+
+    def post_once(self, path: str, body: Mapping[str, Any] | None = None) -> Reply:
+        """Make a POST call with a new idempotency key, so that it is repeated if the connection breaks."""
+        return self.call("POST", path, body=body, idempotency_key=system.new_key())
+
+    def rows(
+        self, path: str, query: Mapping[str, object], *, page: int, offset: int = 0
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a whole list, in calls of `page` rows each."""
+        while True:
+            found = self.get(path, **query, limit=page, offset=offset).data or ()
+            yield from found
+            if len(found) < page:
+                return
+            offset += page
+
+    def raw(self, method: str, target: str, body: object, headers: Mapping[str, str]) -> Reply:
+        """Make a call as typed by the user; an answer that is not JSON has an empty `body`.
+
+        Raises:
+            Failure: As `call`; USAGE for an event stream, which never ends.
+        """
+        return self._sent(method, target, body, headers, any_text=True)
+
+    def _sent(
+        self,
+        method: str,
+        target: str,
+        body: object,
+        headers: Mapping[str, str],
+        *,
+        any_text: bool = False,
+    ) -> Reply:
+        sent = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        safe = method == "GET" or any(name.lower() == _IDEMPOTENCY for name in headers)
+        for last in (not safe, True):
+            started = system.monotonic()
+            try:
+                with self._exchange(method, target, sent, headers) as (response, _):
+                    status, said = response.status, tuple(response.getheaders())
+                    kind = response.getheader("Content-Type", "")
+                    if kind.startswith("text/event-stream"):
+                        raise usage(
+                            f"{target} is an event stream; read it with momo tx watch --json"
+                        )
+                    text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+            except TimeoutError:
+                raise _timed_out(self.timeout_s, asked=method == "GET") from None
+            except (OSError, http.client.HTTPException) as problem:
+                if last:
+                    raise _lost(problem, safe=safe) from None
+                continue
+            if self.trace is not None:
+                self.trace.got(status, said, text, system.monotonic() - started)
+            if any_text and status < http.client.BAD_REQUEST and "json" not in kind:
+                return Reply(status, text, {}, said)
+            return replace(self._reply(status, text), headers=said)
+        raise AssertionError("the second attempt returns or raises")
+
+    def events(
+        self,
+        *,
+        since: str | None = None,
+        reference: str | None = None,
+        left: Callable[[], float] | None = None,
+    ) -> Iterator[Event | None]:
+        """Read the event stream until the connection ends.
+
+        Args:
+            since: The id of the last event that was seen; None starts with new events.
+            reference: Only events of this transaction.
+            left: Returns the seconds until the stream should end.
+
+        Yields:
+            Each event; None once when the stream is open and for each keep-alive, so that the
+            caller can check the time. Ends with the connection; continue with `since`.
+
+        Raises:
+            Failure: The daemon refused, or could not be reached.
+        """
+        target = _target(wire.Path.EVENTS, {"since": since, "reference": reference})
+        headers = {} if since is None else {"Last-Event-ID": since}
+        yield from self.stream(target, headers, left)
+
+    def stream(
+        self,
+        target: str,
+        headers: Mapping[str, str] | None = None,
+        left: Callable[[], float] | None = None,
+        *,
+        method: str = "GET",
+    ) -> Iterator[Event | None]:
+        """Read any stream of server-sent events; see `events`."""
+        headers = {"Accept": "text/event-stream", **(headers or {})}
+        try:
+            with self._exchange(method, target, None, headers) as (response, transport):
+                if response.status != http.client.OK:
+                    text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+                    self._reply(response.status, text)
+                yield None
+
+                def patience() -> None:
+                    seconds = _SILENCE_S_MAX if left is None else min(_SILENCE_S_MAX, left())
+                    transport.settimeout(max(seconds, _READ_S_MIN))
+
+                for event in read_events(response, patience):
+                    if event is not None and self.trace is not None:
+                        self.trace.heard(event.kind, event.data)
+                    yield event
+        except (OSError, http.client.HTTPException):
+            return
+
+    def alive(self) -> bool:
+        """Return whether a process listens on the socket; send nothing and do not wait."""
+        try:
+            connect(self.located.socket, retry_s=0.0, pause=self.pause).close()
+        except OSError:
+            return False
+        return True
+
+    def zone_name(self) -> str:
+        """Return the shop's time zone from the last answer, else from a new call; empty if the daemon is unreachable."""
+        if self._zone is None:
+            self._zone = ""  # asked only once, even if it fails
+            with contextlib.suppress(Failure):
+                # If nothing listens, the next call reports it.
+                _ = self.alive() and self.raw("GET", wire.Path.HEALTH, None, {})
+        return self._zone
+
+    @contextmanager
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Iterator[tuple[http.client.HTTPResponse, socket.socket]]:
+        sent = {
+            wire.PROTOCOL_HEADER: wire.PROTOCOL,
+            "Connection": "close",
+            "User-Agent": "momo-cli",
+            **headers,
+        }
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        if self.trace is not None:
+            self.trace.sent(method, target, sent, body)
+        try:
+            transport = connect(self.located.socket, retry_s=RETRY_S, pause=self.pause)
+        except OSError as problem:
+            raise unreachable(self.located, problem) from None
+        transport.settimeout(self.timeout_s)
+        connection = _UnixConnection(transport)
+        response = None
+        try:
+            with contextlib.suppress(
+                BrokenPipeError
+            ):  # the answer came before the whole body was sent
+                connection.request(method, target, body=body, headers=sent)
+            response = connection.getresponse()
+            self._compare(response.getheader(wire.PROTOCOL_HEADER))
+            self._zone = response.getheader(wire.TIMEZONE_HEADER) or self._zone
+            yield response, transport
+        finally:
+            if response is not None:
+                response.close()
+            transport.close()
+
+    def _compare(self, theirs: str | None) -> None:
+        if theirs is None or theirs == wire.PROTOCOL or self._warned:
+            return
+        self._warned = True
+        self.warn(
+            f"warning: the daemon uses protocol {theirs} and this momo uses {wire.PROTOCOL}: "
+            "momo daemon restart"
+        )
+
+    def _reply(self, status: int, text: str) -> Reply:
+        try:
+            body = json.loads(text)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise Failure(
+                wire.ErrorCode.DAEMON_DOWN,
+                f"the program that answers on {self.located.socket} is not a momo daemon (status {status})",
+            )
+        if status < http.client.BAD_REQUEST:
+            return Reply(status, text, body)
+        error = body.get("error")
+        error = error if isinstance(error, dict) else {}
+        raise Failure(
+            str(error.get("code", "")), str(error.get("message", "")), http_status=status, body=body
+        )
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """An HTTP connection over a given, open socket."""
+
+    def __init__(self, transport: socket.socket) -> None:
+        super().__init__(wire.SOCKET_HOST)
+        self.sock = transport
+
+    def connect(self) -> None:
+        """Do nothing: the socket is already open, and no other is ever opened."""
+
+
+def read_events(
+    response: http.client.HTTPResponse, before_read: Callable[[], None]
+) -> Iterator[Event | None]:
+    """Read the stream by the rules of the HTML standard, section 9.2.6.
+
+    Args:
+        response: The open response.
+        before_read: Called before each line is read; sets the timeout.
+
+    Yields:
+        Each event; None for each comment.
+    """
+    seen: dict[str, str] = {}
+    data: list[str] = []
+    while True:
+        before_read()
+        raw = response.readline()
+        if not raw:
+            return
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        if line:
+            if line.startswith(":"):
+                yield None
+                continue
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if name == "data":
+                data.append(value)
+            else:
+                seen[name] = value
+            continue
+        if data:
+            try:
+                said = json.loads("\n".join(data))
+            except ValueError:
+                said = None
+            body = said if isinstance(said, dict) else {"value": said}
+            yield Event(seen.get("id", ""), seen.get("event", "message"), body)
+        seen, data = {}, []
+
+
+def _timed_out(limit_s: float | None, *, asked: bool) -> Failure:
+    """Return the failure for a timeout; `asked` if the call changes nothing."""
+    tail = "" if asked else "; the call may still be carried out: check before you repeat it"
+    return _uncertain(f"the daemon did not answer within {limit_s:g} s (--timeout){tail}")
+
+
+def _lost(problem: Exception, *, safe: bool) -> Failure:
+    """Return the failure for a broken connection; `safe` if the call may be repeated without a second effect."""
+    may = "the call may or may not have been carried out: check before you repeat it"
+    why = str(problem) or type(problem).__name__
+    tail = "" if safe else f"; {may}"
+    return _uncertain(f"the connection to the daemon broke before the answer ({why}){tail}")
+
+
+def _uncertain(message: str) -> Failure:
+    """Return a failure after which it is unknown whether the call was carried out."""
+    return Failure(
+        wire.ErrorCode.DAEMON_DOWN,
+        message,
+        facts={"uncertain": "yes"},
+        next=("momo daemon status",),
+    )
+
+
+def path_of(path: str, **values: str) -> str:
+    """Fill the placeholders of a `wire.Path`, each value quoted as one segment."""
+    return path.format_map({name: quote(value, safe="") for name, value in values.items()})
+
+
+def _target(path: str, query: Mapping[str, object] | None) -> str:
+    given = {key: value for key, value in (query or {}).items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path

@@ -1,0 +1,139 @@
+"""Find the shop's folders and its daemon's socket, connect, and explain why nobody answers."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from daemon import wire
+from momo_cli.errors import Failure
+from momo_cli.flags import Flags
+
+if TYPE_CHECKING:
+    import socket
+
+_SYSTEM_SOCKET: Final = f"/run/momo/{wire.SOCKET_NAME}"
+_UNKNOWN_FOLDER: Final = "\0"
+"""Placeholder for the temporary directory until it is needed: `tempfile` is slow to import."""
+RETRY_S: Final = 2.0
+"""A refused connection is retried for this long: a starting daemon has bound the socket but does not listen yet."""
+_DIAL_PAUSE_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """One shop, as this process sees it.
+
+    Attributes:
+        places: The folders and files.
+        socket: The socket to connect to: the first candidate that exists, else the first candidate.
+        environ: The environment for child processes.
+    """
+
+    places: wire.Places
+    socket: str
+    environ: dict[str, str]
+
+
+def locate(flags: Flags, environ: Mapping[str, str], uid: int) -> Located:
+    """Find the shop: `--socket`, `MOMO_SOCKET`, `MOMO_HOME`, then the XDG places (cli.md 1.6)."""
+    own = dict(environ)
+    if flags.profile:
+        own["MOMO_PROFILE"] = flags.profile
+    if flags.socket:
+        own[wire.SOCKET_VARIABLE] = flags.socket
+    places = _places(own, uid)
+    given = own.get(wire.SOCKET_VARIABLE)
+    if given:
+        return Located(places, given, own)
+    candidates = [places.socket]
+    if not places.self_contained:
+        # Cron has no XDG_RUNTIME_DIR, and the daemon that systemd started has one.
+        bare = {key: value for key, value in own.items() if key != "XDG_RUNTIME_DIR"}
+        candidates.append(_places(bare, uid).socket)
+        if own.get("MOMO_PROFILE", "default") in ("", "default"):
+            candidates.append(_SYSTEM_SOCKET)
+    found = next((path for path in candidates if may_exist(path)), candidates[0])
+    return Located(places, found, own)
+
+
+def may_exist(path: str) -> bool:
+    """Return whether the path exists, or may exist in an unreadable folder."""
+    try:
+        os.stat(path)  # noqa: PTH116  # pathlib is not worth its import here
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _places(environ: Mapping[str, str], uid: int) -> wire.Places:
+    found = wire.places(environ, uid, _UNKNOWN_FOLDER)
+    if found.socket.startswith(_UNKNOWN_FOLDER):
+        import tempfile  # noqa: PLC0415  # only a socket path of over 107 bytes needs it
+
+        found = wire.places(environ, uid, tempfile.gettempdir())
+    return found
+
+
+def connect(path: str, *, retry_s: float, pause: Callable[[float], None]) -> "socket.socket":
+    """Connect to a Unix socket; retry a refused connection for `retry_s` seconds.
+
+    Raises:
+        OSError: The connection failed.
+    """
+    import socket  # noqa: PLC0415  # help needs `locate` only
+
+    pauses_left = round(retry_s / _DIAL_PAUSE_S)
+    while True:
+        transport = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            transport.connect(path)
+        except OSError as problem:
+            transport.close()
+            if pauses_left == 0 or not isinstance(problem, ConnectionRefusedError):
+                raise
+        else:
+            return transport
+        pauses_left -= 1
+        pause(_DIAL_PAUSE_S)
+
+
+def unreachable(located: Located, problem: OSError) -> Failure:
+    """Return the failure for a failed connection: NOT_SET_UP if there is no database, else DAEMON_DOWN."""
+    if not may_exist(located.places.database) and not isinstance(problem, PermissionError):
+        return Failure(wire.ErrorCode.NOT_SET_UP)
+    return Failure(wire.ErrorCode.DAEMON_DOWN, _why(located.socket, problem))
+
+
+def _why(path: str, problem: OSError) -> str:
+    if isinstance(problem, FileNotFoundError):
+        return f"the daemon is not running (no socket at {path})"
+    if isinstance(problem, ConnectionRefusedError):
+        return f"the daemon stopped without removing its socket (nothing listens on {path})"
+    if isinstance(problem, PermissionError):
+        return (
+            f"the socket belongs to user {_owner(path)!r} and you are {_user(os.getuid())!r} "
+            f"({path}); the owner can add you to `[access] socket_users` in config.toml"
+        )
+    return f"{path}: {problem.strerror or problem}"
+
+
+def _owner(path: str) -> str:
+    """Return the user that owns the socket, or the nearest readable parent folder."""
+    while path not in ("", "/"):
+        try:
+            return _user(os.stat(path).st_uid)  # noqa: PTH116 -- pathlib is not needed here
+        except OSError:
+            path = os.path.dirname(path)  # noqa: PTH120  # pathlib is not worth its import here
+    return "root"
+
+
+def _user(uid: int) -> str:
+    import pwd  # noqa: PLC0415  # only a rare message needs it
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

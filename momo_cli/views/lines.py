@@ -1,0 +1,220 @@
+"""How phones, SIMs and merchant numbers are shown, and the look-up of a phone by name, id or port."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from daemon.wire import ErrorCode, Path
+from momo_cli.errors import Failure, usage
+from momo_cli.inputs.ids import method_id, sim_name
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, phone, styled
+from momo_cli.socket.client import Client, Reply, path_of
+from momo_cli.text import at, clean, warnings_of
+
+METHODS_VIEW: Final = View(
+    fields=fields(
+        "id provider phone_number account_name merchant_code device_id=sim.device_id",
+        "slot_index=sim.slot_index is_active last_payment_at created_at",
+    ),
+    heads=(
+        Head("NUMBER", lambda row, _: phone(row.get("phone_number"))),
+        Head("NAME", lambda row, _: clean(row.get("account_name"))),
+        Head("NETWORK", lambda row, _: clean(row.get("provider_name") or row.get("provider"))),
+        Head("SIM", lambda row, _: sim_name(row.get("sim")) or Cell("no SIM", "yellow")),
+        Head("LAST PAYMENT", lambda row, t: ago(row.get("last_payment_at"), t) or "—"),
+        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
+    ),
+)
+_READY: Final = "ready"
+_PASSING: Final = ("opening", "starting", "resuming", "restarting")
+_BARS: Final = "▂▄▆█"
+TROUBLE_FAIL: Final = "fail"
+
+
+def assign_sim(client: Client, method: str, sim: dict[str, Any] | None) -> Reply:
+    """Assign a number to a SIM, or to none."""
+    path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
+    return client.call("PATCH", path, body={"sim": sim})
+
+
+def method_answer(reply: Reply, terminal: Terminal, verb: str) -> Answer:
+    """Return the answer for a number that was made or moved; without a verb, for one that did not change."""
+    row: dict[str, Any] = reply.data
+    where = sim_name(row.get("sim"))
+    name, number = clean(row.get("account_name")), phone(row.get("phone_number"))
+    place = f"on SIM {where}" if where else "on no SIM now"
+    said = f"{verb} {number} ({name}), {place}" if verb else f"{number} ({name}) is {place}"
+    typed = number.replace(" ", "") or clean(row.get("id"))
+    return Answer(
+        document=reply.text,
+        rows=[row],
+        lines=[f"{terminal.tick} {said}"],
+        notes=warnings_of(reply.body),
+        next=["momo lines"]
+        if where
+        else ["momo sims list", f"momo sims assign DEVICE:SLOT --method {typed}"],
+    )
+
+
+MODEMS_VIEW: Final = View(
+    fields=fields(
+        "device_id name port state signal_dbm=signal.dbm signal_bars=signal.bars registration",
+        "network_name storage_used=storage.used storage_total=storage.total last_sms_at",
+    ),
+    heads=(
+        Head("MODEM", lambda row, _: modem_name(row), cut=True),
+        Head("STATE", lambda row, _: modem_state(row)),
+        Head("SIGNAL", lambda row, terminal: signal(row, terminal)),  # noqa: PLW0108 -- defined below
+        Head("NETWORK", lambda row, _: network(row)),
+        Head("SIM HOLDS", lambda row, _: storage(row), right=True),
+        Head("LAST SMS", lambda row, terminal: ago(row.get("last_sms_at"), terminal) or "—"),
+        Head("TROUBLE", lambda row, _: _first_trouble(row)),
+    ),
+    id="device_id",
+)
+
+
+def find_modem(client: Client, wanted: str) -> Row:
+    """Return the phone with that id, name or port.
+
+    Raises:
+        Failure: DEVICE_NOT_FOUND, or USAGE if two phones match.
+    """
+    phones: Sequence[Row] = client.get(Path.LOCAL_MODEMS).data or ()
+    for member, text in (("device_id", wanted.lower()), ("name", wanted), ("port", wanted)):
+        found = [row for row in phones if row.get(member) == text]
+        if len(found) > 1:
+            ids = ", ".join(clean(row.get("device_id")) for row in found)
+            raise usage(f"two phones are called {wanted!r}; give one of {ids}", "momo modems list")
+        if found:
+            return found[0]
+    names = ", ".join(modem_name(row) for row in phones) or "none"
+    raise Failure(
+        ErrorCode.DEVICE_NOT_FOUND,
+        f"no phone is called {wanted!r}; there are: {names}",
+        next=("momo modems list",),
+    )
+
+
+def simulated_notes(phones: Iterable[Row]) -> Iterator[str]:
+    """Yield a warning that names the phones simulated by `daemon run --simulated-phone`."""
+    names = [modem_name(row) for row in phones if row.get("simulated")]
+    if names:
+        yield f"{', '.join(names)}: simulated, for the sandbox only; no real money."
+
+
+def modem_name(row: Row) -> str:
+    """Return the display name of a phone: its name, else its port."""
+    return clean(row.get("name") or row.get("port"))
+
+
+def trouble_text(row: Row, trouble: Row) -> str:
+    """Return the text of a trouble with the phone's name before it, unless it begins with the name."""
+    text = clean(trouble.get("text"))
+    return text if text.startswith(modem_name(row)) else f"{modem_name(row)}: {text}"
+
+
+def modem_state(row: Row) -> Cell:
+    """Return a phone's state as a word."""
+    word = clean(row.get("state")).replace("_", " ")
+    if row.get("simulated"):
+        return Cell(f"~ simulated, {word}", "dim")
+    if row.get("state") == _READY:
+        failing = any(trouble.get("level") == TROUBLE_FAIL for trouble in _troubles(row))
+        return Cell("! ready", "yellow") if failing else Cell("✓ ready", "green")
+    if row.get("state") in _PASSING:
+        return Cell(f"… {word}", "dim")
+    if row.get("state") == "away":
+        return Cell("— away", "dim")
+    return Cell(f"✗ {word}", "red")
+
+
+def bars(row: Row, terminal: Terminal) -> str:
+    """Return the signal strength as bars: `▂▄▆_`, or `3/4` if only ASCII can be shown."""
+    found = at(row, "signal.bars")
+    if not isinstance(found, int):
+        return "—"
+    most = len(_BARS)
+    return f"{_BARS[:found]}{'_' * (most - found)}" if terminal.symbols else f"{found}/{most}"
+
+
+def signal(row: Row, terminal: Terminal) -> str:
+    """Return the bars and the signal strength: `▂▄▆_ -79 dBm`."""
+    shown, dbm = bars(row, terminal), at(row, "signal.dbm")
+    return shown if dbm is None else f"{shown} {dbm} dBm"
+
+
+def network(row: Row) -> str:
+    """Return the network, and the registration state unless it is the home network."""
+    name = clean(row.get("network_name"))
+    word = clean(row.get("registration")).replace("_", " ")
+    return " ".join(part for part in (name, "" if word == "home" else word) if part) or "—"
+
+
+def storage(row: Row) -> str:
+    """Return the used and total message places of the SIM: `2/30`."""
+    used, total = at(row, "storage.used"), at(row, "storage.total")
+    return f"{used}/{total}" if used is not None else "—"
+
+
+def _storages(row: Row) -> str:
+    """Return the used and total places of each storage, if there are several: `SM 2/30, ME 0/100`."""
+    all_of = row.get("storages") or ()
+    if len(all_of) < 2:
+        return storage(row)
+    return ", ".join(
+        f"{clean(one.get('name'))} {one.get('used')}/{one.get('total')}" for one in all_of
+    )
+
+
+def _troubles(row: Row) -> Sequence[Row]:
+    return row.get("troubles") or ()
+
+
+def _first_trouble(row: Row) -> Cell | str:
+    troubles = _troubles(row)
+    if not troubles:
+        return ""
+    more = f" (+{len(troubles) - 1})" if len(troubles) > 1 else ""
+    style = "red" if troubles[0].get("level") == TROUBLE_FAIL else "yellow"
+    return Cell(clean(troubles[0].get("id")).removeprefix("modem.").replace("_", " ") + more, style)
+
+
+def trouble_lines(row: Row, terminal: Terminal) -> Iterator[str]:
+    """Yield each trouble and, below it, its remedy."""
+    for trouble in _troubles(row):
+        mark = Cell("✗", "red") if trouble.get("level") == TROUBLE_FAIL else Cell("!", "yellow")
+        yield f"{styled(mark, terminal)} {clean(trouble.get('text'))}"
+        yield f"    {clean(trouble.get('fix'))}"
+
+
+def modem_lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one phone."""
+    made = " ".join(clean(row.get(part)) for part in ("manufacturer", "model") if row.get(part))
+    facts = (
+        ("port", clean(row.get("port"))),
+        ("make", made),
+        ("IMEI", clean(row.get("imei"))),
+        ("signal", signal(row, terminal)),
+        ("network", network(row)),
+        ("storage", f"{_storages(row)} messages" if row.get("storage") else ""),
+        ("last SMS", ago(row.get("last_sms_at"), terminal)),
+    )
+    found = [f"{terminal.style(modem_name(row), 'bold')}  {styled(modem_state(row), terminal)}"]
+    found += [f"  {name:<9} {value}" for name, value in facts if value and value != "—"]
+    found += [f"  {'SIM':<9} {_sim(sim)}" for sim in row.get("sims") or ()]
+    return found + list(trouble_lines(row, terminal))
+
+
+def _sim(sim: Row) -> str:
+    number = phone(sim.get("phone_number")) or "no number"
+    last4 = clean(sim.get("iccid_last4"))
+    shown = last4 and f"ICCID …{last4}"
+    parts = (f"slot {sim.get('slot_index')}", clean(sim.get("network")), number, shown)
+    return "  ".join(part for part in parts if part)
+
+
+def modem_answer(text: str, row: Row, terminal: Terminal) -> Answer:
+    """Return the answer for one phone; `text` is the document."""
+    return Answer(document=text, rows=[row], lines=modem_lines(row, terminal))

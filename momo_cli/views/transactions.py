@@ -1,0 +1,272 @@
+"""How transactions are shown, the look-up of one, and waiting for its end."""
+
+import re
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import Final
+
+from daemon.wire import Path, TransactionStatus
+from momo_cli import exit_codes, system
+from momo_cli.errors import Failure, usage
+from momo_cli.inputs import ids
+from momo_cli.show.answer import Answer, Cell, Head, Row, View, fields
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, clock, money, payer_text, phone, state, styled, with_test_mark
+from momo_cli.socket.client import Client, Event, Reply, path_of
+from momo_cli.text import at, clean
+
+_RECONNECTS_MAX: Final = 60
+_RECONNECT_PAUSE_S: Final = 1.0
+_CODE: Final = re.compile(r"[0-9A-Za-z]{6}", re.ASCII)
+_PARTIAL: Final = re.compile(r"svc_(?!trx_[0-9a-f]{32}$).*", re.ASCII | re.IGNORECASE | re.DOTALL)
+"""The beginning of a reference, or both its ends."""
+_FEW: Final = 5
+LIST_FIELDS: Final = fields(
+    "reference svc_code status expected_amount actual_amount difference difference_type currency",
+    "payer_phone payer_name created_at completed_at",
+)
+SHOW_VIEW: Final = View(
+    fields=(
+        *LIST_FIELDS[:8],
+        *fields(
+            "payer_phone=payer.phone_number payer_name=payer.name telco_provider=telco.provider",
+            "telco_transaction_id=telco.transaction_id client_reference processing_time_ms",
+            "created_at=timeline.created_at completed_at=timeline.completed_at",
+        ),
+    ),
+    id="reference",
+)
+PAID: Final = (TransactionStatus.SUCCESS, TransactionStatus.OVERPAID)
+FINAL: Final = (
+    *PAID,
+    TransactionStatus.PARTIAL,
+    TransactionStatus.EXPIRED,
+    TransactionStatus.CANCELLED,
+)
+STATUS_WORDS: Final = {
+    "WAITING": TransactionStatus.PENDING,
+    "PAID": TransactionStatus.SUCCESS,
+    "SHORT": TransactionStatus.PARTIAL,
+    "OVER": TransactionStatus.OVERPAID,
+    "REVIEW": TransactionStatus.MANUAL_REVIEW,
+}
+"""The words in tables, and the API's status for each."""
+
+
+def transaction_state(row: Row) -> Cell:
+    """Return the word for a transaction's status; a reversed one does not look paid."""
+    found = state(row.get("status"))
+    return Cell(f"{found.text}, REVERSED", "red") if row.get("reversed_at") else found
+
+
+LIST_VIEW: Final = View(
+    fields=LIST_FIELDS,
+    heads=(
+        Head("STATUS", lambda row, _: with_test_mark(transaction_state(row), row)),
+        Head("CODE", lambda row, _: Cell(clean(row.get("svc_code")), "bold")),
+        Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
+        Head("RECEIVED", lambda row, _: money(row.get("actual_amount")), right=True),
+        Head("DIFF", lambda row, _: money(row.get("difference")), right=True),
+        Head("PAYER", lambda row, _: payer_text(row.get("payer_name"), row.get("payer_phone"))),
+        Head("WHEN", lambda row, t: ago(row.get("completed_at") or row.get("created_at"), t)),
+        Head("REFERENCE", lambda row, _: clean(row.get("reference")), cut=True),
+    ),
+    id="reference",
+)
+
+
+def transaction_path(order: str) -> str:
+    """Return the API path of a transaction, by payment code if the text has that form, else by reference."""
+    if _CODE.fullmatch(order):
+        return path_of(Path.TRANSACTION_BY_CODE, svc_code=order.upper())
+    return path_of(Path.TRANSACTION, reference=order)
+
+
+def find_transaction(client: Client, order: str) -> Reply:
+    """Get one transaction by reference or code; on failure, suggested commands name it."""
+    order = order.strip()
+    try:
+        return client.get(transaction_path(_whole(client, order)))
+    except Failure as failure:
+        failure.facts.setdefault("reference", order)
+        raise
+
+
+def reference_of(client: Client, order: str) -> str:
+    """Return the reference; call the daemon only for a code or an incomplete reference."""
+    order = order.strip()
+    if _CODE.fullmatch(order):
+        return str(find_transaction(client, order).data["reference"])
+    return _whole(client, order)
+
+
+def _whole(client: Client, order: str) -> str:
+    """Return the complete reference of an incomplete one; anything else unchanged."""
+    if not _PARTIAL.fullmatch(order):
+        return order
+    asked = ids.with_ellipsis(order)
+    rows = client.get(Path.TRANSACTIONS, search=asked, origin="all", per_page=_FEW).data or ()
+    return str(ids.find_match(asked, rows, ids.TRANSACTIONS, id_="reference")["reference"])
+
+
+def parse_status(word: str) -> str:
+    """Parse the value of `--status`: the API's word, or the one in tables.
+
+    Raises:
+        Failure: USAGE, listing all of them.
+    """
+    found = str(STATUS_WORDS.get(word.upper(), word.upper()))
+    if found not in set(TransactionStatus):
+        facts = ", ".join((*map(str.lower, STATUS_WORDS), *TransactionStatus))
+        raise usage(f"--status: {word!r} is not one of {facts}")
+    return found
+
+
+def transaction_answer(
+    reply: Reply, terminal: Terminal, *, exit_code: int = exit_codes.OK
+) -> Answer:
+    """Return the answer for one transaction."""
+    row = reply.data
+    return Answer(
+        document=reply.text,
+        rows=[row],
+        lines=transaction_lines(row, terminal),
+        next=_next(row),
+        exit_code=exit_code,
+    )
+
+
+def transaction_lines(row: Row, terminal: Terminal) -> list[str]:
+    """Return the lines of one transaction."""
+    currency = row.get("currency")
+    head = f"{styled(with_test_mark(transaction_state(row), row), terminal)}  {money(row.get('expected_amount'), currency)}"
+    payer = payer_text(at(row, "payer.name"), None)
+    number = phone(at(row, "payer.phone_number"))
+    head += "".join(f" · {part}" for part in (payer, number) if part)
+    facts = (
+        ("CODE", terminal.style(clean(row.get("svc_code")), "bold")),
+        ("ref", clean(row.get("reference"))),
+        ("order", clean(row.get("client_reference"))),
+        ("received", _received(row)),
+        ("payment", _payment(row)),
+        ("created", clock(at(row, "timeline.created_at"), terminal)),
+        ("paid", clock(at(row, "timeline.completed_at"), terminal)),
+        ("late", "paid after it expired" if row.get("late") else ""),
+        ("cancelled", clock(row.get("cancelled_at"), terminal)),
+        ("reversed", clock(row.get("reversed_at"), terminal)),
+    )
+    return [head, *(f"  {name:<9} {value}" for name, value in facts if value)]
+
+
+def _received(row: Row) -> str:
+    amount = money(row.get("actual_amount"), row.get("currency"))
+    difference = row.get("difference")
+    kind = clean(row.get("difference_type")).lower()
+    return f"{amount}  ({kind} {money(difference)})" if amount and difference else amount
+
+
+def _payment(row: Row) -> str:
+    telco = clean(at(row, "telco.transaction_id"))
+    network = clean(at(row, "telco.provider"))
+    return f"{network.upper()} {telco}" if telco else ""
+
+
+def _next(row: Row) -> list[str]:
+    status, reference = row.get("status"), clean(row.get("reference"))
+    if status == TransactionStatus.PENDING:
+        return [f"momo tx wait {reference}", f"momo reconcile {reference} TRANSACTION_ID"]
+    if status == TransactionStatus.MANUAL_REVIEW:
+        return ["momo review list", f"momo reconcile {reference} TRANSACTION_ID"]
+    if status == TransactionStatus.EXPIRED:
+        return [f"momo reconcile {reference} TRANSACTION_ID"]
+    return []
+
+
+class Goal(StrEnum):
+    """The goal of a wait."""
+
+    PAID = "paid"
+    FINAL = "final"
+    EXPIRED = "expired"
+
+
+def wait_exit_code(status: object, goal: Goal = Goal.PAID) -> int | None:
+    """Return the exit code of a wait: 0 goal met, 6 another final status; None while it must continue."""
+    met = {Goal.PAID: PAID, Goal.FINAL: FINAL, Goal.EXPIRED: (TransactionStatus.EXPIRED,)}[goal]
+    if status in met:
+        return exit_codes.OK
+    return exit_codes.FINDINGS if status in FINAL else None
+
+
+def follow_events(
+    client: Client,
+    reference: str | None,
+    since: str | None = None,
+    left: Callable[[], float] | None = None,
+) -> Iterator[Event | None]:
+    """Read the event stream without end, and reconnect as needed.
+
+    Yields:
+        Each event once; None at each keep-alive, so that the caller can check the time.
+
+    Raises:
+        Failure: The first connection failed, or reconnecting failed for a minute.
+    """
+    patience, first = _RECONNECTS_MAX, True
+    while True:
+        try:
+            for event in client.events(since=since, reference=reference, left=left):
+                patience, first = _RECONNECTS_MAX, False
+                if event is not None and event.id:
+                    since = event.id
+                yield event
+        except Failure:
+            if first or patience == 0:
+                raise
+        yield None
+        if patience == _RECONNECTS_MAX:
+            client.warn("connection to the daemon lost; trying again")
+        patience -= 1
+        client.pause(_RECONNECT_PAUSE_S)
+
+
+def wait_for(
+    client: Client,
+    reference: str,
+    *,
+    goal: Goal,
+    limit_s: float,
+    monotonic: Callable[[], float] = system.monotonic,
+) -> tuple[Reply, int]:
+    """Wait until a transaction reaches the goal or another final status, or the time is over.
+
+    The status is read before the event stream is opened, again when it is open (so that no change is missed), and
+    again at each event and keep-alive.
+
+    Args:
+        client: The daemon.
+        reference: The transaction.
+        goal: The status to wait for.
+        limit_s: The time limit in seconds; 0 is no limit.
+        monotonic: A monotonic clock.
+
+    Returns:
+        The transaction, and the exit code: 0 goal met, 6 another final status, 8 timed out.
+    """
+    deadline = monotonic() + limit_s if limit_s else float("inf")
+
+    def left() -> float:
+        return deadline - monotonic()
+
+    reply = find_transaction(client, reference)
+    code = wait_exit_code(reply.data.get("status"), goal)
+    if code is not None:
+        return reply, code
+    for _ in follow_events(client, reference, left=left):
+        reply = find_transaction(client, reference)
+        code = wait_exit_code(reply.data.get("status"), goal)
+        if code is not None:
+            return reply, code
+        if left() <= 0:
+            break
+    return reply, exit_codes.PENDING

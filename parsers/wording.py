@@ -1,0 +1,133 @@
+r"""Wordings as data: one anchored pattern for each form of a network's messages; `parsers.read` reads with them.
+
+A pattern matches the whole message, from its first character to its last. Text typed into a free field therefore cannot
+imitate another field: the fixed text around the field must be present too, in its order. Notation of patterns: a space
+stands for white space (receipts contain doubled spaces and line breaks in mid-sentence), `~` for optional white space,
+and a dash between spaces for any kind of dash. Free fields are bounded and no repeated group contains another
+repetition, so that the longest hostile message is read in a millisecond.
+
+If the end of a free field is found only by the fixed text behind it, the wording sets `once`: each guard must then occur
+in the message exactly once. Text that imitates a field makes the message unreadable and changes nothing. After the fixed
+part an `advert` may follow; it must not mention IDs or balances again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from parsers.reading import Kind
+
+TEXT_CHARACTERS_MAX: Final = 1600
+"""Ten parts of 160 characters, more than any receipt has; longer texts are not read."""
+
+Groups = dict[str, str]
+"""The groups of a matched pattern, trimmed, without the empty ones."""
+
+CEDI: Final = r"(?:[Gg][Hh][SsCc₵¢]|[₵¢])"
+"""The ways receipts write Ghana's currency: every mark of `parsers.money.MARKS`."""
+_NUMBER: Final = r"\d[\d,]{0,15}"
+_MARKED: Final = (
+    rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{CEDI}"
+)
+# Receipts print balances with decimals; a balance without them means that the message was cut off inside it.
+_WITH_DECIMALS: Final = rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}\.\d\d|{_NUMBER}\.\d\d\s{{0,3}}{CEDI}"
+_BARE: Final = rf"(?:{CEDI}\s{{0,3}})?{_NUMBER}(?:\.\d{{1,8}})?"
+
+AMOUNT: Final = rf"(?P<amount>{_MARKED})"
+BALANCE: Final = rf"(?P<balance>{_WITH_DECIMALS})"
+FEE: Final = rf"(?P<fee>{_BARE})"
+FEE_PROVEN: Final = rf"(?P<fee>(?:{CEDI}\s{{0,3}})?(?:{_NUMBER}\.\d\d|0(?=\.\s{{1,16}}\S)))"
+"""A fee with decimals, or a bare 0 followed by a sentence: a fee that was cut off has neither."""
+TAX: Final = rf"(?:{CEDI}\s{{0,3}})?(?P<tax>[\d.,]{{0,11}}\d|-)"
+DATE: Final = r"(?P<date>\d{4}-\d\d-\d\d)"
+TIME: Final = r"(?P<time>\d\d:\d\d:\d\d)"
+PAYER_NAME: Final = r"(?P<payer_name>\S.{0,99}?)"
+PAYER_PHONE: Final = r"(?P<payer_phone>\+?\d{9,15})"
+PAYEE_NAME: Final = r"(?P<payee_name>\S.{0,99}?)"
+PAYEE_PHONE: Final = r"(?P<payee_phone>\+?\d{9,15})"
+FEE_AND_LEVY: Final = (
+    rf"(?: (?i:fee)(?: charged)?~:?~{_BARE}[.,])?(?: (?i:e-?levy)(?: charged?)?~:?~{_BARE}[.,])?"
+)
+"""Clauses that networks add between the fixed part and the advert, and remove again."""
+AGENT: Final = r"(?P<agent>\S.{0,99}?)"
+REFERENCE: Final = r"(?P<reference>.{0,1300})"
+"""Includes the white space around the typed text: a pattern must not require it a second time."""
+ADVERT: Final = r"(?P<advert>.{0,400})"
+"""Text behind the fixed part that changes every year; it must not mention balances or IDs again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """One form of message of one network.
+
+    Attributes:
+        name: Unique in its network, stable: it is stored with every message that it reads.
+        network: Short name (`mtn`).
+        kind: Subject of the messages of this form.
+        guards: Literals that the text must contain; a cheap test before the pattern is tried.
+        pattern: Pattern of the whole text, in the notation of the module docstring.
+        samples: Messages that this wording must read, and no other wording of its network may read.
+        refine: Corrects the groups in place; returns the reason why the message must not be read after all, or None.
+        reverses: The message takes back an earlier payment.
+        order: Order of a printed date: `ymd`, `dmy` or `mdy`.
+        once: Every guard must occur in the text exactly once.
+        unverified: No genuine message of this form has been seen, or the form does not prove that the message is complete.
+            Its readings are shown, and matched only after an operator's decision.
+        cut: The message is a receipt that was cut off: its visible fields are shown, but it is not read.
+    """
+
+    name: str
+    network: str
+    kind: Kind
+    guards: tuple[str, ...]
+    pattern: str
+    samples: tuple[str, ...]
+    refine: Callable[[Groups], str | None] | None = None
+    reverses: bool = False
+    order: str = "ymd"
+    once: bool = False
+    unverified: bool = False
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WordingFactory:
+    """Makes the wordings of one network, with the settings that they share.
+
+    Attributes:
+        network: Short name.
+        order: Order of a printed date.
+        unverified: No genuine message confirms any of these wordings.
+    """
+
+    network: str
+    order: str = "ymd"
+    unverified: bool = False
+
+    def wording(  # noqa: PLR0913 - a row of a table
+        self,
+        name: str,
+        kind: Kind,
+        guards: tuple[str, ...],
+        pattern: str,
+        *samples: str,
+        refine: Callable[[Groups], str | None] | None = None,
+        reverses: bool = False,
+        order: str | None = None,
+        once: bool = True,
+        unverified: bool = False,
+    ) -> Wording:
+        """Return one wording. The arguments are the attributes of `Wording`."""
+        return Wording(
+            name=name,
+            network=self.network,
+            kind=kind,
+            guards=guards,
+            pattern=pattern,
+            samples=samples,
+            refine=refine,
+            reverses=reverses,
+            order=self.order if order is None else order,
+            once=once,
+            unverified=self.unverified or unverified,
+        )

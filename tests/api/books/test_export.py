@@ -1,0 +1,73 @@
+"""Whole tables a page at a time: in order, each row once, and not without the journal's knowing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from daemon.api.books.export import KINDS
+from momo_cli.commands.books.export import COLUMNS
+from tests.fakes.api import FakeApi
+from tests.fakes.receipts import mtn
+
+PATH = "/local/v1/export/"
+
+
+async def filled(api: FakeApi) -> None:
+    request = await api.shop.request(2500)
+    await api.shop.request(900)
+    hook = {"url": "https://shop.example/hook"}
+    await api.live.post("/v1/open-collections/endpoints", json=hook)
+    code = str(request.svc_code)
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 92_500, code, "93214500001"))
+    api.shop.clock.advance(3600)
+    await api.shop.read(mtn(900, "ESI OWUSU MENSAH", 93_400, "rent paid", "93214500002"))
+
+
+@pytest.mark.parametrize("what", KINDS)
+async def test_pages_join_and_columns_are_the_documented_ones(api: FakeApi, what: str) -> None:
+    await filled(api)
+    # The journal grows by what reads it.
+    whole = (await api.local.get(PATH + what)).json()
+    assert whole["meta"]["next"] is None
+    assert list(whole["data"][0]) == list(COLUMNS[what])
+    found: list[Any] = []
+    after: int | None = 0
+    while after is not None and len(found) < len(whole["data"]):
+        page = (await api.local.get(PATH + what, params={"after": after, "limit": 1})).json()
+        found += page["data"]
+        after = page["meta"]["next"]
+    assert found == whole["data"]
+
+
+async def test_times_narrow_a_table(api: FakeApi) -> None:
+    await filled(api)
+    rows = (await api.local.get(PATH + "payments")).json()["data"]
+    later = {"from": rows[1]["stored_at"]}
+    earlier = {"to": rows[1]["stored_at"]}
+    for query, wanted in ((later, rows[1:]), (earlier, rows[:1])):
+        assert (await api.local.get(PATH + "payments", params=query)).json()["data"] == wanted
+
+
+async def test_texts_are_shown_when_asked_for_and_the_journal_says_who_did(api: FakeApi) -> None:
+    await filled(api)
+    masked = (await api.local.get(PATH + "messages")).text
+    assert "KOFI" not in masked
+    shown = (await api.local.get(PATH + "messages", params={"show_body": "1"})).json()["data"]
+    assert "KOFI" in shown[0]["body"]
+    await api.local.get(PATH + "messages", params={"show_body": "1", "after": "1"})
+    await api.local.get(PATH + "messages", params={"after": "1"})
+    noted = await api.shop.values("SELECT actor, data FROM events WHERE type = 'export.made'")
+    assert [(json.loads(data)["show_body"], json.loads(data)["after"]) for _, data in noted] == [
+        (False, 0),
+        (True, 0),
+        (True, 1),
+    ]
+    assert {actor.partition(":")[0] for actor, _ in noted} == {"socket"}
+
+
+async def test_what_is_no_table_or_not_local_is_refused(api: FakeApi) -> None:
+    assert (await api.local.get(PATH + "secrets")).status_code == 404
+    assert (await api.live.get(PATH + "payments")).status_code == 404
+    refused = await api.local.get(PATH + "payments", params={"show_body": "1"})
+    assert refused.status_code == 422

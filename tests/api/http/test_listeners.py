@@ -1,0 +1,182 @@
+"""The two addresses: taking them, sharing them out, and letting go of them."""
+
+import asyncio
+import socket
+import ssl
+import stat
+from pathlib import Path
+
+import httpx
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from daemon.api.http.listeners import ListenError, Listeners, split_address
+from tests.fakes.api import FakeApi, running
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+async def bind(path: Path, http: str | None = None) -> Listeners:
+    listeners = Listeners(socket_path=str(path), http=http)
+    await listeners.bind()
+    return listeners
+
+
+async def connect(api: FakeApi) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = split_address(api.listeners.http_address)
+    return await asyncio.open_connection(host, port)
+
+
+async def answer_to(api: FakeApi, request: bytes) -> bytes:
+    """Send bytes and read until the other side closes."""
+    reader, writer = await connect(api)
+    writer.write(request)
+    async with asyncio.timeout(10):
+        answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+async def test_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "momo.sock"
+    path.parent.mkdir()
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(path))
+    dead.close()
+    listeners = await bind(path)
+    assert stat.S_ISSOCK(path.stat().st_mode)
+    await listeners.stop()
+    assert not path.exists()
+
+
+async def test_a_living_daemons_socket_is_left_alone(api: FakeApi) -> None:
+    with pytest.raises(ListenError, match="another daemon answers"):
+        await bind(Path(api.socket_path))
+    assert (await api.local.get("/healthz")).status_code == 200
+
+
+async def test_what_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "momo.sock"
+    path.parent.mkdir()
+    path.write_text("precious")
+    with pytest.raises(ListenError, match="is not a socket"):
+        await bind(path)
+    assert path.read_text() == "precious"
+
+
+async def test_a_folder_that_others_may_enter_is_closed_to_them(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o755)
+    listeners = await bind(folder / "momo.sock")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    await listeners.stop()
+
+
+async def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ListenError, match="belongs to another user"):
+        await bind(tmp_path / "run" / "momo.sock")
+
+
+async def test_a_port_that_is_taken_leaves_no_socket_behind(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ListenError, match="another program uses it"):
+            await bind(tmp_path / "run" / "momo.sock", f"127.0.0.1:{port}")
+    assert not (tmp_path / "run" / "momo.sock").exists()
+
+
+async def test_another_sockets_file_is_not_removed_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "momo.sock"
+    listeners = await bind(path)
+    path.unlink()
+    other = socket.socket(socket.AF_UNIX)
+    other.bind(str(path))
+    await listeners.stop()
+    assert path.exists()
+    other.close()
+
+
+async def test_port_0_becomes_a_real_one_and_no_tcp_is_possible(tmp_path: Path) -> None:
+    both = await bind(tmp_path / "a" / "s", "127.0.0.1:0")
+    assert split_address(both.http_address)[1] > 0
+    await both.stop()
+    none = await bind(tmp_path / "b" / "s")
+    assert none.http_address == ""
+    await none.stop()
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def certificate(authority: trustme.CA, folder: Path) -> tuple[str, str]:
+    issued = authority.issue_cert("localhost")
+    chain, key = folder / "chain.pem", folder / "key.pem"
+    chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    issued.private_key_pem.write_to_path(key)
+    return str(chain), str(key)
+
+
+async def test_with_a_certificate_tcp_is_https_and_the_socket_is_not(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    async with running(tmp_path, tls=certificate(authority, tmp_path)) as api:
+        trust = ssl.create_default_context()
+        authority.configure_trust(trust)
+        port = split_address(api.listeners.http_address)[1]
+        async with httpx.AsyncClient(verify=trust) as client:
+            answer = await client.get(f"https://localhost:{port}/healthz")
+            assert answer.json()["data"]["status"] == "ok"
+        assert (await api.local.get("/healthz")).status_code == 200
+        # Plain HTTP gets no answer, and does no harm.
+        assert await answer_to(api, HEALTH) == b""
+
+
+@pytest.mark.parametrize("broken", ["chain", "key", "other", "encrypted"])
+async def test_a_certificate_that_cannot_be_used_is_named(
+    tmp_path: Path, authority: trustme.CA, broken: str
+) -> None:
+    chain, key = certificate(authority, tmp_path)
+    if broken == "other":
+        other = authority.issue_cert("localhost").private_key_pem
+        other.write_to_path(key)
+    elif broken == "encrypted":
+        loaded = load_pem_private_key(Path(key).read_bytes(), None)
+        sealed = BestAvailableEncryption(b"pass")
+        pem = loaded.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, sealed)
+        Path(key).write_bytes(pem)
+    else:
+        Path(chain if broken == "chain" else key).write_text("no PEM")
+    listeners = Listeners(
+        socket_path=str(tmp_path / "run" / "s"), http="127.0.0.1:0", tls=(chain, key)
+    )
+    with pytest.raises(ListenError, match=r"the certificate cannot be used \(.*key\.pem\)"):
+        await listeners.bind()
+
+
+@pytest.mark.parametrize("text", ["8420", "localhost", ":80", "localhost:x", "localhost:70000", ""])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ListenError, match="is not HOST:PORT"):
+        split_address(text)
+
+
+def test_an_address_is_parted_into_its_host_and_its_port() -> None:
+    assert split_address("127.0.0.1:8420") == ("127.0.0.1", 8420)
+    assert split_address("[::1]:0") == ("::1", 0)
+
+
+async def test_a_host_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ListenError, match=r"192\.0\.2\.1:0"):
+        await bind(tmp_path / "run" / "s", "192.0.2.1:0")

@@ -1,0 +1,54 @@
+"""POST /local/v1/sims/pin, and phones that show no message in the line status."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from daemon.core.lines.modem_health import ModemHealth
+from tests.fakes.api import FakeApi
+
+PATH = "/local/v1/sims/pin"
+
+
+async def test_a_pin_is_kept_sealed_for_the_sim_in_a_slot(api: FakeApi) -> None:
+    device = api.shop.source.device_id
+    answer = await api.local.post(PATH, json={"device": device, "slot_index": 0, "pin": "4321"})
+    assert answer.status_code == 200
+    assert answer.json()["data"]["wants"] is None
+    assert "4321" not in answer.text
+    assert await api.shop.values("SELECT COUNT(*) FROM sim_pins") == [1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"device": "x", "pin": "123"},
+        {"device": "x", "pin": 4321},
+        {"device": "x", "pin": "\uff14\uff13\uff12\uff11"},
+        {"device": "x", "pin": "4321", "slot_index": -1},
+        {"device": "x", "pin": "4321", "slot_index": True},
+        {"device": "x", "pin": "4321", "force": True},
+        {"pin": "4321"},
+    ],
+)
+async def test_what_is_no_pin_is_refused(api: FakeApi, body: dict[str, Any]) -> None:
+    answer = await api.local.post(PATH, json=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "VALIDATION_ERROR")
+
+
+async def test_a_stick_that_keeps_its_messages_makes_the_lines_not_ready(api: FakeApi) -> None:
+    well = ModemHealth("/dev/ttyUSB0", "ready", device_id=api.shop.source.device_id)
+    api.phones = [well]
+    path = "/v1/open-collections/lines"
+    data = (await api.local.get(path)).json()["data"]
+    assert data["ready"] is True
+    assert "trouble" not in data["phones"][0]
+    api.phones = [replace(well, state="hilink", detail="it keeps them", next_step="use another")]
+    data = (await api.local.get(path)).json()["data"]
+    assert data["ready"] is False
+    assert data["phones"][0]["trouble"] == {
+        "state": "hilink",
+        "text": "it keeps them",
+        "next": "use another",
+    }

@@ -1,0 +1,283 @@
+"""The API's description is what is served and validated, and every answer of every test here is held to it."""
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from schemathesis.specs.openapi.definitions import OPENAPI_31
+
+from daemon.api.access import keys
+from daemon.api.http.fields import Fields, Query
+from daemon.api.http.idempotency import FIELD
+from daemon.api.http.resource import op
+from daemon.api.lines import lines
+from daemon.api.messages import sandbox
+from daemon.api.openapi import response_schemas
+from daemon.api.openapi.describe import DESCRIPTIONS
+from daemon.api.openapi.document import document, undescribed
+from daemon.api.openapi.json_schema import closed
+from daemon.api.openapi.recorder import body_of, query_of
+from daemon.api.payments import initialize, transactions
+from daemon.api.webhooks import endpoints, replay
+from daemon.error_table import ERRORS
+from daemon.flows.payments import cancel_expire
+from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.wire import EventKind
+from tests.fakes.api import FakeApi
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
+
+NAME = "KOFI ANTWI BADU"
+
+
+async def got(api: FakeApi) -> dict[str, Any]:
+    answer = await (await api.client()).get("/v1/openapi.json")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def operations(made: dict[str, Any]) -> list[dict[str, Any]]:
+    return [operation for methods in made["paths"].values() for operation in methods.values()]
+
+
+async def test_it_is_a_valid_openapi_3_1_document(api: FakeApi) -> None:
+    made = await got(api)
+    assert made["openapi"] == "3.1.0"
+    validator = jsonschema_rs.validator_for(OPENAPI_31)
+    assert [error.message for error in validator.iter_errors(made)] == []
+
+
+async def test_every_operation_under_v1_is_described(api: FakeApi) -> None:
+    assert undescribed(api.application.operations) == []
+
+
+async def test_an_operation_without_a_description_is_found(api: FakeApi) -> None:
+    async def new(_call: object) -> Any:
+        """Do something new."""
+
+    assert undescribed({"/v1/new": {"POST": op(new)}}) == ["POST /v1/new"]
+
+
+async def test_every_field_and_parameter_has_its_note(api: FakeApi) -> None:
+    bare = []
+    for operation in operations(await got(api)):
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        taken = {one["name"]: one for one in operation["parameters"]}
+        taken |= body.get("schema", {}).get("properties", {})
+        bare += [
+            f"{operation['operationId']}.{name}"
+            for name, each in taken.items()
+            if not each.get("description")
+        ]
+    assert bare == [], "write them into daemon/api/openapi/describe.py"
+
+
+async def test_ids_of_operations_are_words_and_each_is_there_once(api: FakeApi) -> None:
+    ids = [operation["operationId"] for operation in operations(await got(api))]
+    assert len(set(ids)) == len(ids)
+    assert [name for name in ids if not re.fullmatch(r"[a-z][a-z_]+", name)] == []
+
+
+async def test_each_example_of_a_body_is_taken_by_the_code_that_reads_it() -> None:
+    for about in DESCRIPTIONS.values():
+        if about.reads is None:
+            continue
+        fields = Fields(about.example)
+        about.reads(fields)
+        assert fields.errors == [], about.title
+
+
+async def test_each_example_is_as_its_schema_says(api: FakeApi) -> None:
+    made = document(api.application.operations, "0", strict=True)
+    for operation in operations(made):
+        for content in (
+            operation.get("requestBody", {}).get("content", {}),
+            *(answer["content"] for answer in operation["responses"].values()),
+        ):
+            for kind, said in content.items():
+                shown = [said["example"]] if "example" in said else []
+                named = made["components"]["examples"]
+                shown += [named[name]["value"] for name in said.get("examples", ())]
+                assert shown, operation["operationId"]
+                for one in shown:
+                    api.openapi.hold(said["schema"], one, f"{operation['operationId']} {kind}")
+
+
+async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
+    made = await got(api)
+    for code, shown in made["components"]["examples"].items():
+        inside = dict(shown["value"]["error"])
+        assert inside.pop("code") == code
+        assert inside.pop("message")
+        assert inside.pop("hint")
+        outside = {
+            name: value
+            for name, value in shown["value"].items()
+            if name not in ("success", "error", "meta")
+        }
+        assert inside == outside, code
+
+
+@pytest.mark.parametrize(
+    ("reads", "known"),
+    [
+        (initialize.read, [name for name in initialize.KNOWN if name != FIELD]),
+        (transactions.read_reconcile, transactions.RECONCILE_FIELDS),
+        (transactions.read_cancel, transactions.CANCEL_FIELDS),
+        (endpoints.read_new_endpoint, endpoints.NEW_ENDPOINT_FIELDS),
+        (endpoints.read_changes, endpoints.CHANGE_FIELDS),
+        (lines.read_new_method, lines.METHOD_FIELDS),
+        (keys.read, keys.KNOWN),
+        (replay.read_replay, replay.REPLAY_FIELDS),
+        (sandbox.read, sandbox.KNOWN),
+    ],
+)
+def test_what_is_described_is_what_is_known(reads: Any, known: Any) -> None:
+    assert sorted(body_of(reads)["properties"]) == sorted(known)
+
+
+def test_types_limits_and_duties_come_from_the_reader() -> None:
+    def read(fields: Fields) -> None:
+        fields.refuse_unknown(())
+        fields.text("name", required=True, most=7)
+        fields.integer("days", 1, 3)
+        inner = fields.inside("sim")
+        if inner is not None:
+            inner.uuid("device_id", required=True)
+        fields.words("events", ("a", "b"), most=2, must="a")
+        fields.done()
+
+    assert body_of(read) == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string", "maxLength": 7, "minLength": 1},
+            "days": {"type": ["integer", "null"], "minimum": 1, "maximum": 3},
+            "sim": {
+                "type": ["object", "null"],
+                "required": ["device_id"],
+                "properties": {"device_id": {"type": "string", "format": "uuid"}},
+            },
+            "events": {
+                "type": ["array", "null"],
+                "items": {"type": "string", "enum": ["a", "b"]},
+                "minItems": 1,
+                "maxItems": 2,
+                "contains": {"const": "a"},
+            },
+        },
+    }
+
+
+def test_a_query_that_is_lowered_has_no_maximum() -> None:
+    def read(query: Query) -> None:
+        query.number("limit", 50, high=200)
+        query.time("from", required=True)
+        query.done()
+
+    found = query_of(read)
+    assert found["required"] == ["from"]
+    assert "maximum" not in found["properties"]["limit"]
+    assert "at most 200" in found["properties"]["limit"]["description"]
+
+
+def test_a_reader_that_never_ends_is_our_own_fault() -> None:
+    with pytest.raises(AssertionError, match="done"):
+        body_of(lambda fields: fields.text("name"))
+
+
+async def test_scopes_and_sessions_are_told(api: FakeApi) -> None:
+    paths = (await got(api))["paths"]
+    assert paths["/v1/transactions/initialize"]["post"]["security"] == [
+        {"key": ["transactions:initialize"]},
+        {"key": ["transactions:write"]},
+        {"session": []},
+    ]
+    assert paths["/v1/keys"]["get"]["security"] == [{"session": []}]
+    assert paths["/v1/auth/login"]["post"]["security"] == []
+
+
+async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: FakeApi) -> None:
+    made = await got(api)
+    without = {
+        path
+        for path, methods in made["paths"].items()
+        if "post" in methods
+        and "Idempotency-Key"
+        not in {each["name"] for each in methods["post"].get("parameters", ())}
+    }
+    # A login, a password, a secret, and what only tries something out (decisions.md section 2).
+    assert without == {
+        "/v1/auth/login",
+        "/v1/auth/password",
+        "/v1/open-collections/endpoints/{id}/secret",
+        "/v1/open-collections/endpoints/{id}/rotate-secret",
+        "/v1/open-collections/endpoints/{id}/test",
+        "/v1/open-collections/rules/test",
+        "/v1/webhooks/secret",
+        "/v1/webhooks/rotate-secret",
+    }
+
+
+async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
+    assert sorted((await got(api))["webhooks"]) == sorted(EventKind)
+    shop = api.shop
+    body = {"url": "https://shop.example/hook", "events": list(EventKind), "include_raw": True}
+    assert (await api.live.post("/v1/open-collections/endpoints", json=body)).status_code == 201
+    request = await shop.request()
+    paid = mtn(2500, NAME, 90_000, request.svc_code or "", "93214500001", concatenation=1)
+    await shop.read(paid, mtn(2500, NAME, 92_500, "food", "93214500002", concatenation=2))
+    held = await shop.request(expected_payer_phone="+233209999999")
+    await shop.read(mtn(2500, NAME, 95_000, held.svc_code or "", "93214500003", concatenation=3))
+    ordered, overdue = await shop.request(), await shop.request(1000)
+    await shop.read(mtn(2500, NAME, 97_500, "food", "93214500004", concatenation=4))
+    await shop.reconcile(ordered.reference, "93214500004")
+    shop.clock.advance(25 * 3600)
+    await cancel_expire.expire(shop.env)
+    assert overdue.expires_at is not None
+    text = f"Transaction 93214500002 of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 950.00."
+    await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=200))
+    bodies = [json.loads(each) for each in await shop.values("SELECT body FROM deliveries")]
+    assert {body["type"] for body in bodies} == set(EventKind)
+    for body in bodies:
+        _text, schema = response_schemas.EVENTS[body["type"]]
+        api.openapi.hold(closed(schema), body, body["type"])
+
+
+async def test_a_test_key_and_a_head_are_answered_too(api: FakeApi) -> None:
+    assert (await api.test.get("/v1/openapi.json")).status_code == 200
+    answer = await api.live.head("/v1/openapi.json")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert (await api.live.post("/v1/openapi.json")).status_code == 405
+
+
+def test_a_daemon_that_nobody_asks_never_loads_it() -> None:
+    program = (
+        "import sys, daemon.api.routes; "
+        "print(*sorted(set(sys.modules) & {'jinja2', 'daemon.api.openapi.document', 'daemon.api.openapi.response_schemas'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
+    told = set((await got(api))["components"]["examples"])
+    # Said of paths and methods that are not there, by the Unix socket, or not yet by any operation.
+    elsewhere = {
+        "METHOD_NOT_ALLOWED",
+        "DEVICE_NOT_FOUND",
+        "MESSAGE_NOT_FOUND",
+        "NOTICE_NOT_FOUND",
+        "PAYER_STILL_OPEN",
+        "NO_CHECKOUT_PAGE",
+        "RULE_NOT_FOUND",
+    }
+    assert {str(code) for code in ERRORS} - told <= elsewhere

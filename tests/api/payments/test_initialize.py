@@ -1,0 +1,270 @@
+"""POST /v1/transactions/initialize: every field of interface.md, every refusal."""
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.core.access.callers import KeyKind
+from daemon.wire import Mode, Scope
+from tests.fakes.api import REQUEST_ID, FakeApi
+from tests.fakes.validation_errors import wrong
+
+PATH = "/v1/transactions/initialize"
+PLAIN = {"amount": "25.00", "phone_number": "0241234567"}
+NOT_PUBLIC = ["checkout_url is not public: set public_base_url under [http] in config.toml"]
+
+
+async def post(client: httpx.AsyncClient, body: Any, **headers: str) -> httpx.Response:
+    return await client.post(PATH, json=body, headers=headers)
+
+
+async def test_two_headers_that_differ_are_a_conflict(api: FakeApi) -> None:
+    twice = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    answer = await api.live.post(PATH, json=PLAIN, headers=twice)
+    conflict = answer.status_code, answer.json()["error"]["code"]
+    assert conflict == (422, "IDEMPOTENCY_KEY_CONFLICT")
+    same = [("Idempotency-Key", "a"), ("Idempotency-Key", "a")]
+    assert (await api.live.post(PATH, json=PLAIN, headers=same)).status_code == 201
+
+
+async def test_the_plain_request_is_201_with_every_field_of_the_response(api: FakeApi) -> None:
+    answer = await post(api.live, PLAIN)
+    body = answer.json()
+    data = body["data"]
+    assert answer.status_code == 201
+    assert re.fullmatch(r"svc_trx_[0-9a-f]{32}", data["reference"])
+    assert re.fullmatch(r"[2-9A-HJKMNP-Z]{6}", data["svc_code"])
+    assert re.fullmatch(r"[0-9A-Za-z]{22}", data["public_slug"])
+    assert body == {
+        "success": True,
+        "data": {
+            "reference": data["reference"],
+            "svc_code": data["svc_code"],
+            "public_slug": data["public_slug"],
+            "amount": "25.00",
+            "currency": "GHS",
+            "status": "PENDING",
+            "expires_at": "2026-11-22T08:00:30.000Z",
+            "created_at": "2026-11-21T08:00:30.000Z",
+            "payer_sms_sent": True,
+            "checkout_url": f"http://127.0.0.1:8420/pay/{data['public_slug']}",
+            "client_reference": None,
+        },
+        "meta": {
+            "request_id": answer.headers["x-request-id"],
+            "idempotency_key": None,
+            "warnings": NOT_PUBLIC,
+        },
+    }
+    assert re.fullmatch(REQUEST_ID, answer.headers["x-request-id"])
+
+
+async def test_every_field_is_kept(api: FakeApi) -> None:
+    body = {
+        "amount": "12.5",
+        "phone_number": "+233241234567",
+        "currency": "GHS",
+        "customer_name": " Kofi Boateng ",
+        "description": "two\nlines",
+        "webhook_url": "https://shop.example/hook",
+        "redirect_url": "https://shop.example/thanks?o=1",
+        "idempotency_key": "order-1",
+        "client_reference": "order/1",
+        "meta": {"vat": 1.10, "name": "Akɔsua"},
+        "expires_in_hours": 2,
+        "expected_telco_transaction_id": " 93214500001 ",
+        "expected_payer_phone": "0201000456",
+        "send_sms_to_payer": False,
+    }
+    answer = await post(api.live, body)
+    assert answer.status_code == 201
+    assert answer.json()["meta"]["idempotency_key"] == "order-1"
+    row = await api.shop.transaction(answer.json()["data"]["reference"])
+    assert (
+        row.expected_minor,
+        row.phone_number,
+        row.customer_name,
+        row.description,
+        row.webhook_url,
+        row.redirect_url,
+        row.client_reference,
+        row.meta,
+        row.expires_at,
+        row.expected_telco_transaction_id,
+        row.expected_payer_phone,
+        row.send_sms_to_payer,
+        row.created_with,
+        row.mode,
+    ) == (
+        1250,
+        "+233241234567",
+        "Kofi Boateng",
+        "two\nlines",
+        "https://shop.example/hook",
+        "https://shop.example/thanks?o=1",
+        "order/1",
+        '{"vat":1.1,"name":"Akɔsua"}',
+        row.created_at + 2 * 3_600_000_000,
+        "93214500001",
+        "+233201000456",
+        False,
+        "secret",
+        Mode.LIVE,
+    )
+
+
+LONG = "x" * 101
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("amount", None, "required"),
+        ("amount", 25, "wrong_type"),
+        ("amount", "-1.00", "invalid"),
+        ("amount", "+1.00", "invalid"),
+        ("amount", "1e2", "invalid"),
+        ("amount", " 1.00", "invalid"),
+        ("amount", "1.001", "invalid"),
+        ("amount", "0.00", "invalid"),
+        ("amount", "1000000.01", "invalid"),
+        ("amount", "1,000", "invalid"),
+        ("amount", "٢٥", "invalid"),
+        ("phone_number", None, "required"),
+        ("phone_number", "", "required"),
+        ("phone_number", 233241234567, "wrong_type"),
+        ("phone_number", "12345", "invalid"),
+        ("currency", "USD", "invalid"),
+        ("currency", "ghs", "invalid"),
+        ("customer_name", "x" * 201, "too_long"),
+        ("customer_name", "two\nlines", "invalid"),
+        ("description", "x" * 501, "too_long"),
+        ("description", "bell\x07", "invalid"),
+        ("redirect_url", "javascript:alert(1)", "invalid"),
+        ("redirect_url", "shop.example", "invalid"),
+        ("redirect_url", "", "required"),
+        ("webhook_url", " ", "required"),
+        ("redirect_url", "http://shop.example/", "invalid"),
+        ("redirect_url", "https://[:::]/", "invalid"),
+        ("redirect_url", "https://user@shop.example", "invalid"),
+        ("client_reference", LONG, "too_long"),
+        ("meta", [1], "wrong_type"),
+        ("meta", {"m": "x" * 4089}, "too_long"),
+        ("meta", {"m": "₵" * 1363}, "too_long"),
+        ("expires_in_hours", 0, "out_of_range"),
+        ("expires_in_hours", 25, "out_of_range"),
+        ("expires_in_hours", 1.5, "wrong_type"),
+        ("expires_in_hours", True, "wrong_type"),
+        ("expires_in_hours", "2", "wrong_type"),
+        ("expected_telco_transaction_id", "no id", "invalid"),
+        ("expected_payer_phone", "12", "invalid"),
+        ("expected_telco_transaction_id", " ", "required"),
+        ("send_sms_to_payer", "yes", "wrong_type"),
+        ("expected_payer_fone", "0241234567", "unknown_field"),
+    ],
+)
+async def test_each_wrong_field_is_422(api: FakeApi, field: str, value: Any, code: str) -> None:
+    answer = await post(api.live, {**PLAIN, field: value})
+    body = answer.json()
+    assert answer.status_code == 422
+    assert body["error"]["code"] == "VALIDATION_ERROR"
+    assert [(entry["field"], entry["code"]) for entry in body["details"]] == [(field, code)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("amount", "0.01"),
+        ("amount", "1000000.00"),
+        ("client_reference", LONG[:-1]),
+        ("meta", {"m": "x" * 4088}),
+        ("meta", {"m": "₵" * 1362}),
+        ("expires_in_hours", 1),
+        ("expires_in_hours", 24),
+    ],
+)
+async def test_the_smallest_and_the_largest_are_taken(api: FakeApi, field: str, value: Any) -> None:
+    assert (await post(api.live, {**PLAIN, field: value})).status_code == 201
+
+
+async def test_all_wrong_fields_are_named_at_once(api: FakeApi) -> None:
+    answer = await post(api.live, {"amount": 1, "meta": "no", "currancy": "GHS"})
+    named = wrong(answer)
+    assert named == [
+        ("currancy", "unknown_field"),
+        ("amount", "wrong_type"),
+        ("phone_number", "required"),
+        ("meta", "wrong_type"),
+    ]
+
+
+async def test_null_is_the_same_as_absent(api: FakeApi) -> None:
+    fields = ("currency", "meta", "expires_in_hours", "send_sms_to_payer", "idempotency_key")
+    answer = await post(api.live, PLAIN | dict.fromkeys(fields))
+    assert answer.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://shop.example/hook", "not_https"),
+        ("https://user:pw@shop.example/", "userinfo"),
+        ("https://shop.example/#part", "fragment"),
+        ("https://127.0.0.1/hook", "private_address"),
+        ("https://169.254.169.254/", "metadata_address"),
+        ("https://inside.example/", "private_address"),
+        ("not an address", "malformed"),
+    ],
+)
+async def test_a_webhook_url_that_may_not_be_called_is_refused(
+    api: FakeApi, url: str, reason: str
+) -> None:
+    answer = await post(api.live, {**PLAIN, "webhook_url": url})
+    body = answer.json()
+    assert (answer.status_code, body["error"]["code"]) == (422, "URL_NOT_ALLOWED")
+    assert body["reason"] == body["error"]["reason"] == reason
+
+
+async def test_a_shop_without_internet_still_takes_orders(api: FakeApi) -> None:
+    answer = await post(api.live, {**PLAIN, "webhook_url": "https://unknown.example/"})
+    assert answer.status_code == 201
+
+
+async def test_a_publishable_key_may_only_say_what_a_browser_may_say(api: FakeApi) -> None:
+    client = await api.client(await api.key(kind=KeyKind.PUBLISHABLE))
+    allowed = {
+        **PLAIN,
+        "customer_name": "Kofi",
+        "description": "bread",
+        "redirect_url": "https://shop.example/",
+        "expires_in_hours": 1,
+    }
+    assert (await post(client, allowed)).status_code == 201
+    refused = await post(client, {**PLAIN, "webhook_url": "https://shop.example/", "meta": {}})
+    assert refused.status_code == 403
+    assert refused.json()["error"] == {
+        "code": "SECRET_KEY_REQUIRED",
+        "message": "A publishable key may not set webhook_url, meta.",
+        "hint": "Call from your server with the secret key.",
+        "fields": ["webhook_url", "meta"],
+    }
+    assert (await client.get("/v1/transactions")).json()["error"]["code"] == "SECRET_KEY_REQUIRED"
+
+
+async def test_either_scope_is_enough_and_another_is_not(api: FakeApi) -> None:
+    for scope in (Scope.TRANSACTIONS_INITIALIZE, Scope.TRANSACTIONS_WRITE):
+        client = await api.client(await api.key(Mode.LIVE, scope))
+        assert (await post(client, PLAIN)).status_code == 201
+    client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ))
+    refused = await post(client, PLAIN)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "INSUFFICIENT_SCOPE")
+    assert refused.json()["required_scopes"] == ["transactions:initialize", "transactions:write"]
+
+
+async def test_a_test_key_makes_test_requests(api: FakeApi) -> None:
+    reference = (await post(api.test, PLAIN)).json()["data"]["reference"]
+    assert (await api.shop.transaction(reference)).mode is Mode.TEST
+    assert (await api.live.get(f"/v1/transactions/{reference}")).status_code == 404
+    assert (await api.test.get(f"/v1/transactions/{reference}")).json()["data"]["test"] is True

@@ -1,0 +1,183 @@
+"""POST /v1/transactions/{reference}/reconcile: bodies, fields and refusals, over HTTP."""
+
+import asyncio
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.wire import Mode, Scope
+from tests.fakes.api import FakeApi
+from tests.fakes.receipts import mtn
+from tests.fakes.validation_errors import wrong
+
+ID = "93214500001"
+
+
+async def order(api: FakeApi) -> str:
+    return (await api.shop.request(2500)).reference
+
+
+async def pay(
+    api: FakeApi, amount: int = 2500, telco_id: str = ID, reference: str = "food"
+) -> None:
+    await api.shop.read(mtn(amount, "KOFI ANTWI BADU", 90_000, reference, telco_id))
+
+
+async def post(
+    api: FakeApi, reference: str, body: Any, client: httpx.AsyncClient | None = None
+) -> httpx.Response:
+    return await (client or api.live).post(f"/v1/transactions/{reference}/reconcile", json=body)
+
+
+async def test_a_match_is_200_and_says_so(api: FakeApi) -> None:
+    reference = await order(api)
+    await pay(api, 2400)
+    answer = await post(api, reference, {"transaction_id": f" {ID} ", "notes": "shown\non paper"})
+    body = answer.json()
+    assert answer.status_code == 200
+    assert body["success"] is True
+    assert body["data"] == {
+        "reconciliation_id": body["data"]["reconciliation_id"],
+        "status": "VERIFIED",
+        "transaction_id": ID,
+        "transaction_updated": True,
+        "new_transaction_status": "PARTIAL",
+        "matched_amount": "24.00",
+        "expected_amount": "25.00",
+        "difference": "-1.00",
+        "difference_type": "underpaid",
+        "message": "Short by GHS 1.00: received 24.00 of 25.00.",
+    }
+    assert re.fullmatch(r"rec_[0-9a-f]{32}", body["data"]["reconciliation_id"])
+
+
+@pytest.mark.parametrize("written", ["24.00", "24", 24, 24.0, "24.0"])
+async def test_amount_may_be_a_string_or_a_number(api: FakeApi, written: Any) -> None:
+    reference = await order(api)
+    await pay(api, 2400)
+    answer = await post(api, reference, {"transaction_id": ID, "amount": written})
+    assert answer.status_code == 200
+
+
+async def test_null_amount_is_absent(api: FakeApi) -> None:
+    reference = await order(api)
+    await pay(api, 2400)
+    body = {"transaction_id": ID, "amount": None, "notes": None, "provider": None}
+    assert (await post(api, reference, body)).status_code == 200
+
+
+async def test_another_amount_changes_nothing(api: FakeApi) -> None:
+    reference = await order(api)
+    await pay(api, 2400)
+    answer = await post(api, reference, {"transaction_id": ID, "amount": "25.00"})
+    body = answer.json()
+    assert (answer.status_code, body["error"]["code"]) == (422, "AMOUNT_MISMATCH")
+    assert (body["claimed_amount"], body["matched_amount"]) == ("25.00", "24.00")
+    assert body["error"]["claimed_amount"] == "25.00"
+    assert (await api.live.get(f"/v1/transactions/{reference}")).json()["data"][
+        "status"
+    ] == "PENDING"
+
+
+async def test_a_number_is_judged_by_how_it_is_written(api: FakeApi) -> None:
+    reference = await order(api)
+    await pay(api, 2400)
+    path = f"/v1/transactions/{reference}/reconcile"
+    for written in (b"24.000000000000000001", b"2.4e1", b"24.001", b"-24", b"1e400"):
+        content = b'{"transaction_id":"%b","amount":%b}' % (ID.encode(), written)
+        answer = await api.live.post(
+            path, content=content, headers={"Content-Type": "application/json"}
+        )
+        assert answer.status_code == (400 if written == b"1e400" else 422), written
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, [("transaction_id", "required")]),
+        ({"transaction_id": ""}, [("transaction_id", "required")]),
+        ({"transaction_id": 12}, [("transaction_id", "wrong_type")]),
+        ({"transaction_id": "1" * 65}, [("transaction_id", "too_long")]),
+        ({"transaction_id": ID, "amount": "x"}, [("amount", "invalid")]),
+        ({"transaction_id": ID, "amount": True}, [("amount", "wrong_type")]),
+        ({"transaction_id": ID, "amount": {}}, [("amount", "wrong_type")]),
+        ({"transaction_id": ID, "notes": "x" * 2001}, [("notes", "too_long")]),
+        ({"transaction_id": ID, "provider": "mtn"}, [("provider", "invalid")]),
+        ({"transaction_id": ID, "ammount": "24"}, [("ammount", "unknown_field")]),
+    ],
+)
+async def test_each_wrong_field_is_refused_by_name(
+    api: FakeApi, body: Any, named: list[tuple[str, str]]
+) -> None:
+    answer = await post(api, await order(api), body)
+    assert wrong(answer) == named
+
+
+async def test_an_alias_of_the_provider_is_accepted(api: FakeApi) -> None:
+    reference = await order(api)
+    await pay(api)
+    body = {"transaction_id": ID, "provider": "momo_vodafone"}
+    assert (await post(api, reference, body)).json()["error"]["code"] == "NO_MATCHING_TRANSACTION"
+
+
+@pytest.mark.parametrize("reference", ["svc_trx_" + "0" * 32, "nonsense", "SVC_TRX_" + "0" * 32])
+async def test_an_unknown_reference_is_404(api: FakeApi, reference: str) -> None:
+    answer = await post(api, reference, {"transaction_id": ID})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "TRANSACTION_NOT_FOUND")
+
+
+async def test_the_refusals_of_the_specification(api: FakeApi) -> None:
+    paid, other = await order(api), await order(api)
+    missing = await post(api, paid, {"transaction_id": ID})
+    assert (missing.status_code, missing.json()["error"]["code"]) == (
+        404,
+        "NO_MATCHING_TRANSACTION",
+    )
+    await pay(api)
+    assert (await post(api, paid, {"transaction_id": ID})).status_code == 200
+    again = await post(api, paid, {"transaction_id": ID})
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "ALREADY_VERIFIED")
+    assert again.json()["transaction_status"] == "SUCCESS"
+    used = await post(api, other, {"transaction_id": ID})
+    assert (used.status_code, used.json()["error"]["code"]) == (409, "TRANSACTION_ID_ALREADY_USED")
+    assert used.json()["expected_amount"] == "25.00"
+
+
+async def test_the_eleventh_unknown_id_in_a_quarter_of_an_hour_is_refused(api: FakeApi) -> None:
+    reference = await order(api)
+    for number in range(10):
+        await post(api, reference, {"transaction_id": f"9321450000{number}"})
+    stopped = await post(api, reference, {"transaction_id": "93214500099"})
+    assert (stopped.status_code, stopped.json()["error"]["code"]) == (429, "TOO_MANY_ATTEMPTS")
+    assert stopped.headers["retry-after"] == str(stopped.json()["retry_after"]) == "900"
+
+
+async def test_the_idempotency_header_replays(api: FakeApi) -> None:
+    reference = await order(api)
+    await pay(api)
+    path = f"/v1/transactions/{reference}/reconcile"
+    headers = {"Idempotency-Key": "k1"}
+    first = await api.live.post(path, json={"transaction_id": ID}, headers=headers)
+    again = await api.live.post(path, json={"transaction_id": ID}, headers=headers)
+    assert (first.status_code, again.content) == (200, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+
+
+async def test_only_one_of_two_racing_orders_gets_the_payment(api: FakeApi) -> None:
+    orders = [await order(api) for _ in range(8)]
+    await pay(api)
+    answers = await asyncio.gather(
+        *(post(api, reference, {"transaction_id": ID}) for reference in orders)
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
+
+
+async def test_it_needs_the_write_scope_and_the_right_mode(api: FakeApi) -> None:
+    reference = await order(api)
+    key = await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ, Scope.TRANSACTIONS_INITIALIZE)
+    refused = await post(api, reference, {"transaction_id": ID}, await api.client(key))
+    assert refused.json()["required_scopes"] == ["transactions:write"]
+    other_mode = await post(api, reference, {"transaction_id": ID}, api.test)
+    assert other_mode.json()["error"]["code"] == "TRANSACTION_NOT_FOUND"

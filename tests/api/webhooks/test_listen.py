@@ -1,0 +1,70 @@
+"""Listeners as the socket makes them: active while they are connected; one that was left behind goes, a kept one stays."""
+
+import asyncio
+
+from daemon import wire
+from daemon.api.webhooks.listen import ABANDONED_US
+from daemon.core.limits import SECOND_US
+from tests.fakes.api import FakeApi
+from tests.fakes.validation_errors import wrong_fields
+
+
+async def listener(api: FakeApi, **body: object) -> str:
+    answer = await api.local.post(wire.Path.LOCAL_LISTEN, json=body)
+    assert answer.status_code == 201, answer.text
+    made: str = answer.json()["data"]["id"]
+    return made
+
+
+async def listeners(api: FakeApi) -> list[str]:
+    return [each["id"] for each in (await api.local.get(wire.Path.ENDPOINTS)).json()["data"]]
+
+
+async def is_active(api: FakeApi, endpoint: str) -> bool:
+    answer = await api.local.get(wire.Path.ENDPOINT.format(id=endpoint))
+    found: bool = answer.json()["data"]["is_active"]
+    return found
+
+
+async def test_one_is_active_as_long_as_it_is_connected(api: FakeApi) -> None:
+    made = await listener(api)
+    # What is paid now waits: sent to nobody, it would fail and come seconds later.
+    assert not await is_active(api, made)
+    path = wire.Path.LOCAL_LISTENER.format(id=made)
+    async with asyncio.timeout(10):
+        async with api.local.stream("POST", path):
+            assert await is_active(api, made)
+        while await is_active(api, made):
+            pass
+
+
+async def test_one_that_was_left_behind_goes_when_the_next_one_starts_an_hour_later(
+    api: FakeApi,
+) -> None:
+    first = await listener(api)
+    second = await listener(api)
+    assert await listeners(api) == [first, second]
+    api.shop.clock.advance(ABANDONED_US / SECOND_US + 1)
+    third = await listener(api)
+    assert await listeners(api) == [third]
+
+
+async def test_one_that_was_kept_stays_whoever_listens_later(api: FakeApi) -> None:
+    kept = await listener(api, keep=True)
+    api.shop.clock.advance(30 * 24 * 3600)
+    later = await listener(api)
+    assert await listeners(api) == [kept, later]
+
+
+async def test_one_that_was_given_a_name_of_its_own_stays_too(api: FakeApi) -> None:
+    named = await listener(api)
+    path = wire.Path.ENDPOINT.format(id=named)
+    assert (await api.local.put(path, json={"description": "the till"})).status_code == 200
+    api.shop.clock.advance(ABANDONED_US / SECOND_US + 1)
+    await listener(api)
+    assert named in await listeners(api)
+
+
+async def test_keep_is_true_or_false(api: FakeApi) -> None:
+    answer = await api.local.post(wire.Path.LOCAL_LISTEN, json={"keep": "yes"})
+    assert wrong_fields(answer) == ["keep"]

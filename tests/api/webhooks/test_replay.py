@@ -1,0 +1,301 @@
+"""Replay over HTTP: interface.md's row, the additions of decisions.md section 7, and every refusal."""
+
+import dataclasses
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.flows.webhooks import deliver
+from daemon.runtime.config import Config, OpenCollections
+from daemon.wire import Mode, Scope
+from tests.api.webhooks.test_redeliver import NOBODY, answered, attempt, code, endpoint
+from tests.fakes.api import FakeApi, running
+from tests.fakes.receipts import STARTED, mtn
+from tests.fakes.validation_errors import wrong_fields
+
+PATH = "/v1/open-collections/replay"
+LOG = "/v1/open-collections/deliveries"
+ENDPOINTS = "/v1/open-collections/endpoints"
+DAY = {"from": "2026-11-21T00:00:00Z", "to": "2026-11-22T00:00:00Z"}
+NOTHING = {
+    "skipped_delivered": 0,
+    "skipped_in_flight": 0,
+    "skipped_failed": 0,
+    "skipped_not_claimed": 0,
+    "skipped_reversed": 0,
+    "skipped_historical": 0,
+    "already_delivered_elsewhere": 0,
+}
+
+
+async def pay(api: FakeApi, number: int, sent_at: datetime = STARTED) -> None:
+    receipt = mtn(
+        2500, "KOFI ANTWI BADU", 90_000 + number * 2500, "food", f"93214500{number:03}",
+        concatenation=number % 256, sent_at=sent_at,
+    )  # fmt: skip
+    await api.shop.read(receipt)
+
+
+async def replay(client: httpx.AsyncClient, target: str, **more: Any) -> httpx.Response:
+    headers = more.pop("headers", None)
+    return await client.post(PATH, json={"endpoint_id": target, **DAY, **more}, headers=headers)
+
+
+async def counted(client: httpx.AsyncClient, target: str, **more: Any) -> dict[str, Any]:
+    """Replay and return what is not as usual in the answer."""
+    answer = await replay(client, target, **more)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    usual: dict[str, Any] = {
+        **NOTHING,
+        "success": True,
+        "has_more": False,
+        "next_cursor": None,
+        "dry_run": False,
+    }
+    del body["meta"]["request_id"]
+    usual["meta"] = {}
+    return {name: value for name, value in body.items() if value != usual.get(name, "absent")}
+
+
+async def log(api: FakeApi) -> list[tuple[str, str, int]]:
+    entries = (await api.live.get(LOG)).json()["data"]
+    return [(entry["endpoint_id"], entry["status"], entry["run"]) for entry in reversed(entries)]
+
+
+async def test_a_new_endpoint_gets_what_it_never_had_in_payment_order(api: FakeApi) -> None:
+    for number in range(3):
+        await pay(api, number)
+    target = await endpoint(api.live)
+    assert await counted(api.live, target) == {"enqueued": 3}
+    entries = (await api.live.get(LOG)).json()["data"]
+    paid = await api.shop.values("SELECT t.id FROM transactions t ORDER BY t.seq")
+    assert [entry["transaction_id"] for entry in reversed(entries)] == paid
+    assert {entry["status"] for entry in entries} == {"pending"}
+
+
+async def test_the_answer_has_every_field(api: FakeApi) -> None:
+    await pay(api, 1)
+    answer = await replay(api.live, await endpoint(api.live))
+    body = answer.json()
+    meta = body.pop("meta")
+    assert (answer.status_code, body) == (
+        200,
+        {
+            "success": True, "enqueued": 1, "skipped_delivered": 0, "skipped_in_flight": 0, "skipped_failed": 0,
+            "skipped_not_claimed": 0, "skipped_reversed": 0, "skipped_historical": 0,
+            "already_delivered_elsewhere": 0, "has_more": False, "next_cursor": None, "dry_run": False,
+        },
+    )  # fmt: skip
+    assert meta == {"request_id": answer.headers["x-request-id"]}
+
+
+async def test_it_skips_what_the_endpoint_has_or_is_getting(api: FakeApi) -> None:
+    target = await endpoint(api.live)
+    for number in range(2):
+        await pay(api, number)
+    await attempt(api, answered(200))
+    assert await counted(api.live, target) == {
+        "enqueued": 0,
+        "skipped_delivered": 1,
+        "skipped_in_flight": 1,
+    }
+    assert [entry[1:] for entry in await log(api)] == [("delivered", 1), ("pending", 1)]
+
+
+async def test_what_was_given_up_begins_a_new_run_under_its_id(api: FakeApi) -> None:
+    target = await endpoint(api.live)
+    await pay(api, 1)
+    await attempt(api, answered(410))
+    before = (await api.live.get(LOG)).json()["data"][0]
+    assert await counted(api.live, target) == {"enqueued": 1}
+    after = (await api.live.get(LOG)).json()["data"][0]
+    assert (after["id"], after["webhook_id"]) == (before["id"], before["webhook_id"])
+    assert (after["status"], after["run"], after["failed_at"]) == ("pending", 2, None)
+    assert await api.shop.values("SELECT replay_count FROM dead_letters") == [1]
+
+
+async def test_include_failed_false_leaves_them(api: FakeApi) -> None:
+    target = await endpoint(api.live)
+    await pay(api, 1)
+    await attempt(api, answered(410))
+    assert await counted(api.live, target, include_failed=False) == {
+        "enqueued": 0,
+        "skipped_failed": 1,
+    }
+    assert [entry[1] for entry in await log(api)] == ["failed"]
+
+
+async def test_a_dry_run_counts_and_queues_nothing(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live)
+    assert await counted(api.live, target, dry_run=True) == {"enqueued": 1, "dry_run": True}
+    assert await log(api) == []
+    assert await api.shop.values("SELECT 1 FROM events WHERE type = 'endpoint.replayed'") == []
+
+
+async def test_a_second_replay_queues_nothing_twice(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live)
+    await replay(api.live, target)
+    assert await counted(api.live, target) == {"enqueued": 0, "skipped_in_flight": 1}
+    told = await api.shop.values("SELECT data FROM events WHERE type = 'endpoint.replayed'")
+    assert told[0] == (
+        '{"from":"2026-11-21T00:00:00.000Z","to":"2026-11-22T00:00:00.000Z","enqueued":1}'
+    )
+
+
+async def test_what_no_rule_of_the_endpoint_claims_is_not_sent(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live, catch_all=False)
+    assert await counted(api.live, target) == {"enqueued": 0, "skipped_not_claimed": 1}
+
+
+async def test_a_reversed_payment_is_not_sent(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live)
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET reversed_at = 1"))
+    skipped = {"enqueued": 0, "skipped_reversed": 1}
+    assert await counted(api.live, target, dry_run=True) == {**skipped, "dry_run": True}
+    assert await counted(api.live, target) == skipped
+
+
+async def test_a_rejected_payment_is_not_looked_at(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live)
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE transactions SET rejected = 1"))
+    assert await counted(api.live, target) == {"enqueued": 0}
+
+
+async def test_history_is_sent_only_when_it_is_asked_for(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live)
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET historical = 1"))
+    assert await counted(api.live, target) == {"enqueued": 0, "skipped_historical": 1}
+    assert await counted(api.live, target, include_historical=True) == {"enqueued": 1}
+
+
+async def test_what_another_endpoint_has_had_is_counted(api: FakeApi) -> None:
+    first = await endpoint(api.live)
+    await pay(api, 1)
+    await attempt(api, answered(200))
+    await api.live.delete(f"{ENDPOINTS}/{first}")
+    await pay(api, 2)
+    again = await endpoint(api.live)
+    had = (await api.live.get(LOG)).json()["data"][0]["webhook_id"]
+    assert await counted(api.live, again) == {"enqueued": 2, "already_delivered_elsewhere": 1}
+    entries = (await api.live.get(f"{LOG}?endpoint_id={again}")).json()["data"]
+    # The same payment to the same address has the same id for ever, also through an endpoint made anew.
+    assert entries[-1]["webhook_id"] == had
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"from": None}, "from"),
+        ({"to": None}, "to"),
+        ({"from": "2026-11-21T00:00:00"}, "from"),
+        ({"to": "tomorrow"}, "to"),
+        ({"to": DAY["from"]}, "to"),
+        ({"from": DAY["to"], "to": DAY["from"]}, "to"),
+        ({"endpoint_id": "1"}, "endpoint_id"),
+        ({"endpoint_id": None}, "endpoint_id"),
+        ({"dry_run": "yes"}, "dry_run"),
+        ({"include_failed": 1}, "include_failed"),
+        ({"include_historical": "no"}, "include_historical"),
+    ],
+)
+async def test_each_wrong_field_is_refused_by_name(
+    api: FakeApi, changes: dict[str, Any], named: str
+) -> None:
+    target = await endpoint(api.live)
+    answer = await api.live.post(PATH, json={"endpoint_id": target, **DAY, **changes})
+    assert code(answer) == (422, "VALIDATION_ERROR")
+    assert wrong_fields(answer) == [named]
+
+
+async def test_31_days_are_taken_and_a_moment_more_is_not(api: FakeApi) -> None:
+    target = await endpoint(api.live)
+    window = {"from": "2026-11-01T00:00:00Z", "to": "2026-12-02T00:00:00Z"}
+    assert (await replay(api.live, target, **window)).status_code == 200
+    longer = {**window, "to": "2026-12-02T00:00:00.001Z"}
+    assert code(await replay(api.live, target, **longer)) == (422, "REPLAY_WINDOW_TOO_LARGE")
+
+
+async def test_a_paused_endpoint_takes_it_and_it_waits(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live)
+    await api.live.put(f"{ENDPOINTS}/{target}", json={"is_active": False})
+    assert await counted(api.live, target) == {
+        "enqueued": 1,
+        "meta": {
+            "warnings": ["The endpoint is paused: queued deliveries wait until it is resumed."]
+        },
+    }
+    due = await deliver.lease(api.shop.env, limit=5, per_endpoint=5, running={})
+    assert due.leased == ()
+
+
+async def test_an_unknown_or_deleted_endpoint(api: FakeApi) -> None:
+    target = await endpoint(api.live)
+    await api.live.delete(f"{ENDPOINTS}/{target}")
+    for wrong in (NOBODY, target):
+        assert code(await replay(api.live, wrong)) == (404, "ENDPOINT_NOT_FOUND")
+
+
+async def test_a_sandbox_endpoint_gets_no_live_payment_and_a_test_key_no_live_endpoint(
+    api: FakeApi,
+) -> None:
+    await pay(api, 1)
+    sandbox = await endpoint(api.test, is_sandbox=True)
+    assert await counted(api.test, sandbox) == {"enqueued": 0}
+    live = await endpoint(api.live)
+    assert code(await replay(api.test, live)) == (403, "LIVE_KEY_REQUIRED")
+
+
+async def test_the_same_key_answers_the_same(api: FakeApi) -> None:
+    await pay(api, 1)
+    target = await endpoint(api.live)
+    headers = {"Idempotency-Key": "k1"}
+    first = await replay(api.live, target, headers=headers)
+    second = await replay(api.live, target, headers=headers)
+    assert first.json()["enqueued"] == 1
+    assert (second.content, second.headers["Idempotency-Replayed"]) == (first.content, "true")
+    other = await replay(api.live, target, headers=headers, include_failed=False)
+    assert code(other) == (422, "IDEMPOTENCY_KEY_REUSED")
+
+
+async def test_a_replay_is_written_in_pieces_and_counted_as_one(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from daemon.flows.webhooks import replay as replay_module
+
+    monkeypatch.setattr(replay_module, "PAYMENTS_BATCH", 2)
+    for number in range(5):
+        await pay(api, number)
+    target = await endpoint(api.live)
+    headers = {"Idempotency-Key": "k1"}
+    first = await replay(api.live, target, headers=headers)
+    assert first.json()["enqueued"] == 5
+    assert len(await log(api)) == 5
+    assert (await replay(api.live, target, headers=headers)).content == first.content
+    assert await counted(api.live, target) == {"enqueued": 0, "skipped_in_flight": 5}
+
+
+async def test_an_unknown_field_is_warned_of(api: FakeApi) -> None:
+    target = await endpoint(api.live)
+    body = (await replay(api.live, target, colour="red")).json()
+    assert body["meta"]["warnings"] == ["Unknown field `colour` was ignored."]
+
+
+async def test_it_needs_its_scope_and_open_collections(api: FakeApi, tmp_path: Path) -> None:
+    client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_WRITE))
+    assert code(await replay(client, NOBODY)) == (403, "INSUFFICIENT_SCOPE")
+    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    other = tmp_path / "off"
+    other.mkdir()
+    async with running(other, config) as off:
+        assert code(await replay(off.live, NOBODY)) == (403, "OPEN_COLLECTIONS_DISABLED")

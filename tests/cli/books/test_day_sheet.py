@@ -1,0 +1,300 @@
+"""`momo today`, `momo report` and `momo export`: the books of the shop, on a screen and in a file."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from momo_cli.commands.books.export import COLUMNS
+from momo_cli.show.spreadsheet import csv_cell
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
+
+PAYMENTS = "/local/v1/export/payments"
+WRONG = {**samples.REPORT["sheets"][0]["all"]["wallet"], "agrees": False, "says": "3351.50"}
+
+
+def report(api: FakeApi, data: Any = samples.REPORT, **top: Any) -> None:
+    api.on("GET", wire.Path.LOCAL_REPORT, ok(data, **top))
+    api.on("GET", wire.Path.REVIEWS, ok([samples.REVIEW]))
+
+
+def test_the_sheet_fits_eighty_columns(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    assert momo("today", "-o", "table", COLUMNS="80").out.splitlines() == [
+        "Fri 20 Nov · Ama Provisions                MTN      Telecel          All",
+        "Paid                           42     2,804.50       314.00     3,118.50",
+        "Short (still owed 6.00)         2        76.00            —        76.00",
+        "Over (to give back 4.00)        1        54.00            —        54.00",
+        "Matched to no transaction       3        96.00            —        96.00",
+        "────────────────────────────────────────────────────────────────────────",
+        "Money in GHS                   48     3,030.50       314.00     3,344.50",
+        "                                                  wallet says 3,344.50 ✓",
+    ]
+
+
+def test_on_a_wide_screen_the_wallet_has_its_say_on_the_same_line(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    last = momo("today", "-o", "table", COLUMNS="200").out.splitlines()[-1]
+    assert last.endswith("3,344.50   wallet says 3,344.50 ✓")
+
+
+def test_a_narrow_screen_puts_the_lines_below_each_other(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    shown = momo("today", "-o", "table", COLUMNS="50").out.splitlines()
+    assert max(map(len, shown)) <= 50
+    assert shown[-2:] == [
+        "MTN 024 412 4567               46     3,030.50",
+        "Telecel no number               2       314.00",
+    ]
+
+
+def test_an_upright_phone_has_the_sheet_without_the_counts(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    shown = momo("today", "-o", "table", COLUMNS="40").out.splitlines()
+    assert max(map(len, shown)) <= 40
+    assert shown[-2:] == [
+        "MTN 024 412 4567                3,030.50",
+        "Telecel no number                 314.00",
+    ]
+
+
+def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(
+    api: FakeApi, momo: Momo
+) -> None:
+    sheet = samples.REPORT["sheets"][0]
+    first = {
+        **sheet["lines"][0],
+        "wallet": {**WRONG, "says": "3037.50", "difference": "-7.00", "untold_in": "7.00"},
+    }
+    told = {
+        **sheet,
+        "lines": [first],
+        "all": {**sheet["all"], "wallet": WRONG | {"difference": "-7.00"}},
+    }
+    report(api, {**samples.REPORT, "sheets": [told]})
+    ran = momo("today", "-o", "table", COLUMNS="80")
+    assert "wallet says 3,351.50 ✗ (-7.00 GHS)" in ran.out
+    assert (
+        "! MTN 024 412 4567: GHS 7.00 less in the payments than in the wallet; "
+        "GHS 7.00 came in without a message." in ran.err
+    )
+    assert ran.err.endswith("next:  momo review list\n       momo lines\n")
+
+
+def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    waits = momo("today", "-o", "table").err
+    assert waits.endswith("next:  momo review list\n")
+    api.on("GET", wire.Path.REVIEWS, ok([]))
+    walk_in = momo("today", "-o", "table").err
+    first, last = samples.REPORT["from"], samples.REPORT["to"]
+    assert walk_in.endswith(f"next:  momo tx list --origin open --from {first} --to {last}\n")
+    asked = len(api.asked)
+    momo("today", "--json")
+    assert len(api.asked) == asked + 1
+
+
+def test_a_day_that_all_matched_names_no_list(api: FakeApi, momo: Momo) -> None:
+    sheet = samples.REPORT["sheets"][0]
+    none = {**sheet["all"], "unmatched": {"count": 0, "amount": "0.00"}}
+    report(api, {**samples.REPORT, "sheets": [{**sheet, "all": none}]})
+    assert "momo review list" not in momo("today", "-o", "table").err
+
+
+def test_a_day_without_money_is_no_failure(api: FakeApi, momo: Momo) -> None:
+    report(api, {**samples.REPORT, "sheets": []})
+    ran = momo("today")
+    assert (ran.code, ran.out, ran.err) == (
+        0,
+        "",
+        "Nothing came in: Fri 20 Nov · Ama Provisions.\n",
+    )
+
+
+def test_yesterday_is_the_day_before_in_the_shops_zone(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    momo("today", "--date", "yesterday")
+    momo("today")
+    momo("report", "--from", "2026-11-01", "--to", "2026-11-19")
+    asked = [call.query for call in api.asked]
+    assert asked[0] == {"date": "2026-11-19"}
+    assert asked[1] == {}
+    assert asked[2] == {"from": "2026-11-01T00:00:00.000Z", "to": "2026-11-20T00:00:00.000Z"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "--from", "today", "--to", "yesterday"),
+        ("report", "--from", "2027-01-01"),
+        ("export", "payments", "--from", "2026-11-03", "--to", "2026-11-02"),
+    ],
+)
+def test_a_time_that_ends_before_it_begins_is_a_usage_error(
+    command: tuple[str, ...], api: FakeApi, momo: Momo
+) -> None:
+    ran = momo(*command)
+    assert (ran.code, ran.out, api.asked) == (2, "", [])
+    assert "is not after --from" in ran.err
+
+
+def test_rows_by_payer_are_a_table_and_say_how_many_are_left_out(api: FakeApi, momo: Momo) -> None:
+    row = {
+        "payer_phone": None,
+        "payer_name": "=KOFI",
+        "currency": "GHS",
+        "count": 2,
+        "amount": "5.00",
+    }
+    report(api, {**samples.REPORT, "rows": [row]}, meta={"total": 7})
+    ran = momo("report", "--yesterday", "--by", "payer", "--format", "csv")
+    assert ran.out == "payer_name,payer_phone,currency,count,amount\r\n'=KOFI,,GHS,2,5.00\r\n"
+    shown = momo("today", "--by", "payer", "-o", "table", COLUMNS="80")
+    assert "the first 1 of 7" in shown.out
+
+
+def test_the_page_of_a_report_is_whole_and_escapes_what_strangers_wrote(
+    api: FakeApi, momo: Momo
+) -> None:
+    report(api, {**samples.REPORT, "shop": {"name": "<b>Ama</b>", "timezone": "Africa/Accra"}})
+    page = momo("report", "--yesterday", "--format", "html").out
+    assert page.startswith("<!doctype html>")
+    assert "<b>" not in page
+    assert "3,344.50 ✓" in page
+
+
+def test_a_report_is_mailed_as_plain_text_and_says_nothing_when_quiet(
+    api: FakeApi, momo: Momo
+) -> None:
+    report(api)
+    api.on("POST", wire.Path.LOCAL_REPORT_MAIL, ok({"queued": ["email"]}))
+    ran = momo("report", "--yesterday", "--mail", "ama@shop.example", "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    sent = api.asked[-1].body
+    assert (sent["to"], sent["subject"]) == ("ama@shop.example", "Fri 20 Nov · Ama Provisions")
+    assert "wallet says 3,344.50 ✓" in sent["text"]
+    assert "\x1b" not in sent["text"]
+
+
+def test_mail_that_no_server_sends_says_what_to_set(api: FakeApi, momo: Momo) -> None:
+    report(api)
+    detail = {"field": "to", "code": "not_configured", "message": "the settings name no server"}
+    no = refusal(422, "VALIDATION_ERROR", details=[detail])
+    api.on("POST", wire.Path.LOCAL_REPORT_MAIL, no)
+    ran = momo("report", "--yesterday", "--mail", "ama@shop.example")
+    assert ran.code == 2
+    assert "the settings name no server" in ran.err
+    assert "momo config set smtp.host mail.example.com" in ran.err
+    assert "momo config set smtp.to ama@shop.example" in ran.err
+
+
+def test_mail_is_text_and_says_so_when_another_form_is_wanted(momo: Momo) -> None:
+    ran = momo("report", "--yesterday", "--mail", "ama@shop.example", "--format", "html")
+    assert (ran.code, "leave out --format html" in ran.err) == (2, True)
+
+
+# export ------------------------------------------------------------------------------------------------
+
+
+def pages(count: int) -> tuple[Says, ...]:
+    """Make so many pages of two payments."""
+    row = dict.fromkeys(COLUMNS["payments"], "x")
+    return tuple(
+        ok([{**row, "id": f"{page}-{place}"} for place in range(2)], meta={"next": page + 1})
+        if page + 1 < count
+        else ok([{**row, "id": f"{page}-0"}], meta={"next": None})
+        for page in range(count)
+    )
+
+
+def test_an_export_goes_on_where_each_page_ended(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", PAYMENTS, *pages(3))
+    ran = momo("export", "payments")
+    table = list(csv.reader(io.StringIO(ran.out, newline="")))
+    assert table[0] == list(COLUMNS["payments"])
+    assert [line[0] for line in table[1:]] == ["0-0", "0-1", "1-0", "1-1", "2-0"]
+    assert [call.query["after"] for call in api.asked] == ["0", "1", "2"]
+    assert ran.out.count("\r\n") == 6
+
+
+def test_ten_thousand_rows_are_never_held_at_once(
+    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a page is asked for, every row of those before it is written already."""
+    sink = io.BytesIO()
+    written: list[int] = []
+    row = dict.fromkeys(COLUMNS["payments"])
+
+    def answer(asked: Asked) -> Says:
+        written.append(sink.getvalue().count(b"\r\n"))
+        after = int(asked.query["after"])
+        return ok([row] * 500, meta={"next": after + 500 if after < 9500 else None})
+
+    api.on("GET", PAYMENTS, answer)
+    out = io.TextIOWrapper(sink, encoding="utf-8", write_through=True)
+    monkeypatch.setattr("sys.stdout", out)
+    assert momo("export", "payments").code == 0
+    # The header, and every row of the pages before.
+    assert written == [0, *range(501, 9502, 500)]
+    assert sink.getvalue().count(b"\r\n") == 10_001
+
+
+def test_a_file_is_private_whole_and_never_replaced_by_accident(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    file = tmp_path / "payments.csv"
+    api.on("GET", PAYMENTS, *pages(1))
+    assert momo("export", "payments", "-O", str(file), "--bom").code == 0
+    assert file.read_bytes().startswith(b"\xef\xbb\xbfid,network")
+    assert file.stat().st_mode & 0o777 == 0o600
+    ran = momo("export", "payments", "-O", str(file))
+    assert ran.code == 2
+    assert "--force replaces it" in ran.err
+    assert (
+        momo("export", "payments", "-O", str(file), "--force", "--json").json["data"]["rows"] == 1
+    )
+    api.on("GET", PAYMENTS, pages(2)[0], refusal(503, "UNAVAILABLE"))
+    before = file.read_bytes()
+    assert momo("export", "payments", "-O", str(file), "--force").code == 7
+    assert (file.read_bytes(), list(tmp_path.glob(".momo*"))) == (before, [])
+
+
+def test_ndjson_ends_with_a_summary_and_fields_choose_the_columns(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", PAYMENTS, *pages(1))
+    for argv in (("--format", "ndjson"), ("--json",)):
+        lines = momo("export", "payments", *argv).out.splitlines()
+        assert [json.loads(line)["type"] for line in lines] == ["item", "summary"]
+    assert momo("export", "payments", "--fields", "id,fee").out == "id,fee\r\n0-0,x\r\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain", "excel"),
+    [
+        ("=1+1", "'=1+1", "'=1+1"),
+        ("  =1+1", "'  =1+1", "'  =1+1"),
+        ("@SUM(A1)", "'@SUM(A1)", "'@SUM(A1)"),
+        ("-2+3", "'-2+3", "'-2+3"),
+        ("\uff1d1", "'\uff1d1", "'\uff1d1"),
+        ("+233244124567", "'+233244124567", '="+233244124567"'),
+        ("0000012345", "0000012345", '="0000012345"'),
+        ("-2.00", "-2.00", "-2.00"),
+        ("12.50", "12.50", "12.50"),
+        (None, "", ""),
+        (True, "true", "true"),
+    ],
+)
+def test_no_cell_is_a_formula_that_a_stranger_wrote(value: object, plain: str, excel: str) -> None:
+    assert (csv_cell(value), csv_cell(value, excel=True)) == (plain, excel)
+
+
+def test_only_messages_have_a_text_to_show(api: FakeApi, momo: Momo) -> None:
+    assert momo("export", "payments", "--show-body").code == 2
+    api.on("GET", "/local/v1/export/messages", ok([], meta={"next": None}))
+    assert momo("export", "messages", "--show-body").code == 0
+    assert api.asked[-1].query["show_body"] == "1"

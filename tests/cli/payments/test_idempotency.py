@@ -1,0 +1,60 @@
+"""The key of a call is on the disk before the call, so that it can be repeated whatever happened to it."""
+
+import json
+from typing import Any
+
+from daemon.wire import Path
+from momo_cli.commands.payments.init import FILE, KEPT
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import Asked, FakeApi, Says
+
+INIT = ("init", "12.50", "--phone", "0244124567")
+MADE = Says({"success": True, "data": samples.CREATED, "meta": {}}, 201)
+
+
+def kept(shop: Shop) -> list[Any]:
+    path = shop.home / "state" / FILE
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_the_key_is_kept_before_the_call_is_made(api: FakeApi, shop: Shop, momo: Momo) -> None:
+    seen: list[Any] = []
+
+    def answer(asked: Asked) -> Says:
+        seen.append((kept(shop)[-1], asked.headers["idempotency-key"]))
+        return MADE
+
+    api.on("POST", Path.INITIALIZE, answer)
+    assert momo(*INIT).code == 0
+    row, sent = seen[0]
+    assert row == {"at": "2026-11-20T09:18:00Z", "command": "init", "key": sent}
+    assert (shop.home / "state" / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_that_was_given_is_the_callers_to_keep(api: FakeApi, shop: Shop, momo: Momo) -> None:
+    api.on("POST", Path.INITIALIZE, MADE)
+    assert momo(*INIT, "--idempotency-key", "mine").code == 0
+    assert not (shop.home / "state" / FILE).exists()
+
+
+def test_only_the_last_keys_are_kept(api: FakeApi, shop: Shop, momo: Momo) -> None:
+    api.on("POST", Path.INITIALIZE, MADE)
+    (shop.home / "state").mkdir()
+    old = "".join(f'{{"key": "{i}"}}\n' for i in range(2 * KEPT - 1))
+    (shop.home / "state" / FILE).write_text(old)
+    assert momo(*INIT).code == 0
+    rows = kept(shop)
+    assert len(rows) == KEPT
+    assert rows[0] == {"key": str(KEPT)}
+    assert rows[-1]["command"] == "init"
+
+
+def test_a_place_that_cannot_be_written_stops_no_payment(
+    api: FakeApi, shop: Shop, momo: Momo
+) -> None:
+    api.on("POST", Path.INITIALIZE, MADE)
+    (shop.home / "state").write_text("")
+    ran = momo(*INIT, "-o", "id")
+    assert (ran.code, ran.out) == (0, f"{samples.REF}\n")
+    assert ran.err.startswith("! The key of this call could not be kept: ")

@@ -1,0 +1,185 @@
+"""Orders: what happened to them, and giving them up."""
+
+import shlex
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok, refusal
+
+TX = f"/v1/transactions/{samples.REF}"
+BY_CODE = f"/v1/transactions/by-svc/{samples.CODE}"
+
+
+@pytest.fixture(autouse=True)
+def _no_webhooks(api: FakeApi) -> None:
+    api.on("GET", wire.Path.DELIVERIES, ok([]))
+
+
+def entry(number: int, text: str) -> dict[str, Any]:
+    return {"id": str(number), "at": "2026-11-20T09:14:00.000Z", "text": text}
+
+
+def test_show_with_events_tells_them_below_the_order(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", BY_CODE, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked for\tGHS 12.50."), entry(2, "Cancelled.")]))
+    ran = momo("tx", "show", samples.CODE, "--events", "-o", "table", "--utc")
+    assert ran.code == 0
+    assert ran.out.splitlines()[-3:] == [
+        "",
+        "  today 09:14   Asked for GHS 12.50.",
+        "  today 09:14   Cancelled.",
+    ]
+
+
+def test_show_with_events_is_one_document(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked for GHS 12.50.")]))
+    ran = momo("tx", "show", samples.REF, "--events", "--json")
+    assert ran.json["data"]["reference"] == samples.REF
+    assert ran.json["events"] == [entry(1, "Asked for GHS 12.50.")]
+    assert momo("tx", "show", samples.REF, "--events", "--get", "events.0.id").out == "1\n"
+
+
+def test_a_program_gets_the_events_one_a_line(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked for GHS 12.50."), entry(2, "Cancelled.")]))
+    ran = momo("tx", "show", samples.REF, "--events")
+    rows = [line.split("\t") for line in ran.out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert [row[4] for row in rows] == ["Asked for GHS 12.50.", "Cancelled."]
+    assert momo("tx", "show", samples.REF, "--events", "--fields", "text").out == (
+        "Asked for GHS 12.50.\nCancelled.\n"
+    )
+
+
+def test_show_reads_every_page_of_the_events(api: FakeApi, momo: Momo) -> None:
+    page = [entry(number, "x") for number in range(500)]
+    api.on("GET", TX, samples.one("PENDING"))
+    api.on("GET", f"{TX}/events", ok(page), ok([entry(500, "last")]))
+    ran = momo("tx", "show", samples.REF, "--events", "--json")
+    assert len(ran.json["events"]) == 501
+    assert [asked.query for asked in api.asked[1:3]] == [
+        {"limit": "500", "offset": "0"},
+        {"limit": "500", "offset": "500"},
+    ]
+
+
+def test_show_with_events_names_the_sms_and_the_webhooks(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, ok({**samples.ONE, "status": "SUCCESS", "matched_by": "code"}))
+    paid = {**entry(2, "Paid."), "message_id": samples.MESSAGE}
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked."), paid]))
+    api.on("GET", wire.Path.DELIVERIES, ok([samples.DELIVERY]))
+    ran = momo("tx", "show", samples.REF, "--events", "-o", "table")
+    assert ran.out.splitlines()[-3:] == [
+        "",
+        f"  sms       {samples.MESSAGE}",
+        f"  webhook   ✓ DELIVERED  transaction.forwarded  200  {samples.DELIVERY['id']}",
+    ]
+    assert momo("tx", "show", samples.REF, "--events", "--json").json["local"] == {
+        "message_id": samples.MESSAGE,
+        "matched_by": "code",
+        "review": None,
+        "deliveries": [samples.DELIVERY],
+    }
+    assert api.asked[-1].query == {"transaction_id": samples.REF, "kind": "all", "limit": "200"}
+
+
+def test_show_with_events_names_the_review_that_holds_the_order(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("MANUAL_REVIEW"))
+    api.on("GET", f"{TX}/events", ok([entry(1, "Asked.")]))
+    held = {**samples.REVIEW, "request": {"reference": samples.REF}}
+    other = {**samples.REVIEW, "id": "other", "request": None}
+    api.on("GET", wire.Path.REVIEWS, ok([other, held]))
+    ran = momo("tx", "show", samples.REF, "--events", "--get", "local.review")
+    assert ran.out == f"{samples.REVIEW['id']}\n"
+
+
+def test_show_without_events_does_not_ask_for_them(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    assert "events" not in momo("tx", "show", samples.REF, "--json").json
+    assert [asked.path for asked in api.asked] == [TX]
+
+
+def test_cancel_sends_the_reason_under_an_idempotency_key(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", BY_CODE, samples.one("PENDING"))
+    api.on("POST", f"{TX}/cancel", samples.one("CANCELLED"))
+    ran = momo("tx", "cancel", samples.CODE, "--reason", "sold out", "-o", "table")
+    assert (ran.code, ran.out.splitlines()[0]) == (
+        0,
+        "✗ CANCELLED  GHS 12.50 · Kofi · 024 412 4567",
+    )
+    assert api.asked[-1].body == {"reason": "sold out"}
+    assert len(api.asked[-1].headers["idempotency-key"]) == 32
+
+
+def test_cancel_of_a_paid_order_is_5_and_names_it(api: FakeApi, momo: Momo) -> None:
+    api.on(
+        "POST",
+        f"{TX}/cancel",
+        refusal(409, "TRANSACTION_NOT_CANCELLABLE", transaction_status="SUCCESS"),
+    )
+    ran = momo("tx", "cancel", samples.REF)
+    assert ran.code == 5
+    assert ran.err.splitlines()[-1] == f"  next:  momo tx show {samples.REF}"
+
+
+def test_an_order_that_is_held_leads_to_the_reviews(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", TX, samples.one("MANUAL_REVIEW"))
+    ran = momo("tx", "show", samples.REF, "-o", "table")
+    assert ran.err.splitlines()[0] == "next:  momo review list"
+
+
+def test_status_leads_to_the_reviews_when_one_waits(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
+    assert momo("status", "-o", "table").err.splitlines()[-1].strip() == "momo review list"
+    quiet = {**samples.STATUS, "today": {"review": 0}}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(quiet))
+    assert "review" not in momo("status", "-o", "table").err
+
+
+def test_the_next_page_keeps_every_filter(api: FakeApi, momo: Momo) -> None:
+    api.on(
+        "GET",
+        wire.Path.TRANSACTIONS,
+        ok([samples.PAID], pagination={**samples.PAGE, "has_next": True}),
+    )
+    argv = (
+        "tx", "list", "--status", "paid", "--origin", "all", "--since", "7d", "--until", "today", "--phone",
+        "0244124567", "--search", "o'neil b", "--sort", "largest", "--limit", "1",
+    )  # fmt: skip
+    told = momo(*argv, "-o", "table").err
+    typed = (
+        "momo tx list --status SUCCESS --origin all --from 7d --to today --phone 0244124567 --search 'o'\"'\"'neil b' "
+        "--sort largest --per-page 1 --page 2"
+    )
+    assert told == f"next:  {typed}\n"
+    first = api.asked[-1].query
+    assert momo(*shlex.split(typed)[1:]).code == 0
+    assert {**first, "page": "2"} == api.asked[-1].query
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ((), "No transactions.\n"),
+        (("--status", "short"), "No short transactions.\n"),
+        (("--status", "EXPIRED"), "No expired transactions.\n"),
+        (("--origin", "open"), "No payments without a transaction.\n"),
+    ],
+)
+def test_an_empty_list_says_what_there_is_none_of(
+    argv: tuple[str, ...], said: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
+    assert momo("tx", "list", *argv).err == said
+
+
+def test_money_without_an_order_is_asked_for(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination=samples.PAGE))
+    ran = momo("tx", "list", "--origin", "open", "-o", "table")
+    assert ran.out.startswith("Showing 1 of 2 payments without a transaction, page 1\n")
+    assert api.asked[-1].query["origin"] == "open"

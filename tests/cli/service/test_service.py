@@ -1,0 +1,330 @@
+"""`momo service`: real files, checked by systemd's own tools; the programs that act on them are stand-ins."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daemon import wire
+from momo_cli.service import unit_files
+from momo_cli.service.unit_files import JOBS, SYSTEM_ENVIRONMENT, SYSTEM_HOME, UnitFile
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import FakeApi, ok
+
+EXPOSURE_MAX = 2.0
+"""Of 10; the same unit without a sandbox has 9.6."""
+USER_EXPOSURE_MAX = 6.5
+"""What is left without PrivateUsers=, which would lose the modem's group."""
+CONTROL = """#!{python}
+import json, os, pathlib, sys
+here = pathlib.Path({folder!r})
+with (here / "asked").open("a") as asked:
+    asked.write(json.dumps([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]) + "\\n")
+says = here / "says"
+if says.exists() and "show" in sys.argv:
+    print(says.read_text())
+refuses = here / "refuses"
+if refuses.exists() and refuses.read_text() in sys.argv:
+    sys.exit("Failed to connect to bus")
+"""
+analyze = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not on this machine"
+)
+
+
+class Machine:
+    """The programs of a machine's systemd, which only write down what they are told."""
+
+    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+        self._folder = folder
+        for name in ("systemctl", "loginctl", "journalctl", "systemd-sysusers"):
+            (folder / name).write_text(CONTROL.format(python=sys.executable, folder=str(folder)))
+            (folder / name).chmod(0o755)
+        environ["PATH"] = f"{folder}:{environ['PATH']}"
+        environ["HOME"] = str(folder)
+        self.units = folder / ".config" / "systemd" / "user"
+
+    @property
+    def asked(self) -> list[list[str]]:
+        path = self._folder / "asked"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [json.loads(line) for line in lines]
+
+    def says(self, text: str) -> None:
+        (self._folder / "says").write_text(text)
+
+    def refuses(self, word: str) -> None:
+        (self._folder / "refuses").write_text(word)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    monkeypatch.setattr("sys.platform", "linux")
+    return Machine(folder, shop.environ)
+
+
+def written(folder: Path, files: list[UnitFile]) -> list[str]:
+    """Write units where systemd-analyze can read them; returns their paths."""
+    paths = []
+    for file in files:
+        path = folder / Path(file.path).name
+        path.write_text(file.text)
+        paths.append(str(path))
+    return paths
+
+
+def run(*words: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def system_shop() -> unit_files.Shop:
+    return unit_files.Shop(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT, sys.executable)
+
+
+@analyze
+def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
+    odd = '/var/ama b/50% "off"/$shop'
+    user = unit_files.Shop(odd, {"MOMO_HOME": odd}, sys.executable, "momo-odd")
+    files = [
+        unit_files.user_service(user, ""),
+        *unit_files.timers(user, "", system=False),
+        unit_files.system_files(system_shop())[0],
+        *unit_files.timers(system_shop(), "", system=True),
+    ]
+    said = run("systemd-analyze", "verify", "--man=no", *written(tmp_path, files))
+    assert str(tmp_path) not in said, said
+
+
+@analyze
+def test_units_are_as_confined_as_they_can_be(tmp_path: Path) -> None:
+    system = unit_files.system_files(system_shop())[0]
+    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, sys.executable, "momo-ama"), "")
+    for file, most in ((system, EXPOSURE_MAX), (user, USER_EXPOSURE_MAX)):
+        unit = written(tmp_path, [file])[0]
+        threshold = f"--threshold={most * 10:.0f}"
+        run("systemd-analyze", "security", "--offline=true", "--no-pager", threshold, unit)
+
+
+def test_the_system_service_starts_with_and_without_the_key_among_its_credentials() -> None:
+    unit = unit_files.system_files(system_shop())[0].text.splitlines()
+    # By its name alone: a path that is not there would keep the service from starting (systemd.exec(5)).
+    assert "LoadCredentialEncrypted=momo-master-key" in unit
+    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, sys.executable), "").text
+    assert "LoadCredential" not in user  # the user's systemd cannot open sealed ones
+
+
+@analyze
+def test_every_timer_has_a_time_that_comes_again() -> None:
+    assert "Next elapse" in run("systemd-analyze", "calendar", *[job.when for job in JOBS])
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_every_job_is_a_command_that_momo_takes(job: unit_files.Job, momo: Momo) -> None:
+    for words in job.commands:
+        ran = momo(*[word.replace("%i", samples.ENDPOINT["id"]) for word in words])
+        assert ran.code != 2, ran.err  # the daemon is down, or the shop is empty: not the words
+
+
+def test_install_writes_the_unit_and_switches_it_on(
+    machine: Machine, shop: Shop, momo: Momo
+) -> None:
+    ran = momo("service", "install", "--linger", "--yes", "--json")
+    assert (ran.code, ran.json["data"]["status"]) == (0, "installed")
+    unit = machine.units / "momo.service"
+    assert ran.json["data"]["path"] == str(unit)
+    text = unit.read_text()
+    assert f"ExecStart={sys.executable} -P -m daemon run --supervised\n" in text
+    assert f"Environment=MOMO_HOME={shop.home}\n" in text
+    assert unit.stat().st_mode & 0o777 == 0o644
+    assert machine.asked == [
+        ["systemctl", "--user", "daemon-reload"],
+        ["loginctl", "enable-linger"],
+        ["systemctl", "--user", "enable", "--now", "momo.service"],
+    ]
+    assert momo("service", "install", "--yes", "--json").json["data"]["status"] == (
+        "already_installed"
+    )
+    unit.write_text(text + "# changed\n")
+    assert momo("service", "install", "--yes", "--json").json["data"]["status"] == "updated"
+    assert unit.read_text() == text
+
+
+def test_timers_come_with_one_instance_for_each_endpoint(
+    machine: Machine, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.ENDPOINTS, ok([samples.ENDPOINT]))
+    assert momo("service", "install", "--timers", "--yes").code == 0
+    assert len(list(machine.units.iterdir())) == 1 + 2 * len(JOBS)
+    units = machine.asked[-1][4:]
+    assert units[0] == "momo.service"
+    assert f"momo-replay@{samples.ENDPOINT['id']}.timer" in units
+    assert "momo-backup.timer" in units
+
+
+@pytest.mark.parametrize("flag", ["--print", "--dry-run"])
+def test_a_dry_run_and_a_print_write_nothing(flag: str, machine: Machine, momo: Momo) -> None:
+    ran = momo("service", "install", "--timers", flag)
+    assert ran.code == 0
+    assert ran.out
+    assert not machine.units.exists()
+    assert machine.asked == []
+
+
+def test_print_of_one_file_is_the_file(machine: Machine, momo: Momo) -> None:
+    out = momo("service", "install", "--print").out
+    assert out.startswith("# Written by `momo service install`")
+    assert momo("service", "install", "--print", "--system").out.count("\n[Service]\n") == 1
+
+
+def test_nobody_to_ask_is_2_and_writes_nothing(machine: Machine, momo: Momo) -> None:
+    ran = momo("service", "install", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (2, "USAGE")
+    assert not machine.units.exists()
+
+
+def test_machine_without_a_running_systemd_keeps_the_files_and_says_so(
+    machine: Machine, momo: Momo
+) -> None:
+    machine.refuses("daemon-reload")
+    ran = momo("service", "install", "--yes", "--json")
+    assert ran.code == 6
+    assert ran.json["data"]["problems"] == [
+        "systemctl --user daemon-reload: Failed to connect to bus"
+    ]
+    assert (machine.units / "momo.service").exists()
+
+
+def test_uninstall_removes_what_is_this_shop_s_and_nothing_else(
+    machine: Machine, momo: Momo
+) -> None:
+    momo("service", "install", "--timers", "--yes")
+    other = machine.units / "momo-second.service"
+    other.write_text("# Shop: /another/shop\n")
+    machine.asked  # noqa: B018 -- forgets what was asked so far
+    ran = momo("service", "uninstall", "--json")
+    assert (ran.code, ran.json["data"]["status"]) == (0, "uninstalled")
+    assert [path.name for path in machine.units.iterdir()] == [other.name]
+    assert machine.asked[0][:4] == ["systemctl", "--user", "disable", "--now"]
+    assert momo("service", "uninstall", "--json").json["data"]["status"] == "already_uninstalled"
+
+
+@pytest.mark.parametrize(
+    ("verb", "status"), [("start", "started"), ("stop", "stopped"), ("restart", "restarted")]
+)
+def test_verbs_are_said_to_systemd(verb: str, status: str, machine: Machine, momo: Momo) -> None:
+    assert momo("service", verb, "--json").code == 3
+    momo("service", "install", "--yes")
+    machine.asked  # noqa: B018 -- as above
+    assert momo("service", verb, "--get", "data.status").out == f"{status}\n"
+    assert machine.asked == [["systemctl", "--user", verb, "momo.service"]]
+
+
+@pytest.mark.parametrize(
+    ("verb", "word", "code"),
+    [
+        ("start", "start", 1), ("stop", "stop", 1), ("restart", "restart", 1),
+        ("status", "show", 1), ("uninstall", "disable", 0),
+    ],
+)  # fmt: skip
+def test_what_the_keeper_of_the_service_refuses_is_told(
+    verb: str, word: str, code: int, machine: Machine, momo: Momo
+) -> None:
+    momo("service", "install", "--yes")
+    machine.refuses(word)
+    ran = momo("service", verb)
+    assert ran.code == code
+    assert "Failed to connect to bus" in ran.err
+    assert bool(ran.out) is (code == 0)
+
+
+def test_a_machine_without_a_journal_says_where_the_same_lines_are(
+    machine: Machine, momo: Momo, shop: Shop
+) -> None:
+    momo("service", "install", "--yes")
+    ran = momo("service", "logs", "--json", PATH="/nonexistent")
+    assert (ran.code, ran.json["error"]["next"]) == (1, ["momo logs"])
+
+
+def test_status_says_what_systemd_knows(machine: Machine, momo: Momo) -> None:
+    assert momo("service", "status", "--json").json["error"]["code"] == "SERVICE_NOT_INSTALLED"
+    momo("service", "install", "--yes")
+    machine.says(
+        "ActiveState=active\nSubState=running\nMainPID=4121\nUnitFileState=enabled\n"
+        "StatusText=serving, 1 of 1 phones ready\nNRestarts=2"
+    )
+    ran = momo("service", "status", "-o", "table")
+    assert ran.code == 0
+    assert ran.out.splitlines()[:4] == [
+        "✓ momo.service: active (running), pid 4121",
+        "  says      serving, 1 of 1 phones ready",
+        "  at start  enabled",
+        "  restarts  2",
+    ]
+    machine.says("ActiveState=failed\nSubState=failed\nMainPID=0\nUnitFileState=enabled")
+    assert momo("service", "status", "--json").code == 7
+
+
+def test_logs_become_the_journal_s_program(
+    machine: Machine, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+
+    def became(_program: str, words: list[str], _environ: dict[str, str]) -> None:
+        seen.append(words)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "execvpe", became)
+    momo("service", "install", "--yes")
+    assert momo("service", "logs", "-f", "--lines", "20").code == 130
+    assert seen == [
+        ["journalctl", "--user", "--unit=momo.service", "--no-pager", "-n20", "-f"],
+    ]
+
+
+def test_mac_gets_an_agent_that_says_it_is_untried(
+    machine: Machine, shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    import plistlib
+
+    text = momo("service", "install", "--print").out
+    agent = plistlib.loads(text.encode())
+    assert agent["ProgramArguments"] == [sys.executable, "-P", "-m", "daemon", "run"]
+    assert agent["EnvironmentVariables"] == {"MOMO_HOME": str(shop.home)}
+    assert "Untested" in text
+    launchctl = tmp_path / "machine" / "launchctl"
+    launchctl.write_text("#!/bin/sh\n")
+    launchctl.chmod(0o755)
+    ran = momo("service", "install", "--yes", "--json")
+    assert ran.code == 0, ran.err
+    (written,) = (tmp_path / "machine").rglob("*.plist")
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+
+
+def test_system_service_that_could_not_see_its_program_is_refused(
+    machine: Machine, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", str(Path("/home") / "ama" / "python"))
+    ran = momo("service", "install", "--system", "--yes", "--json")
+    assert ran.code == 2
+    assert "install momo for all users" in ran.json["error"]["message"]
+
+
+def test_templates_are_in_the_package() -> None:
+    from importlib import resources
+
+    here = Path(unit_files.__file__).parent / "units"
+    named = {entry.name for entry in resources.files("momo_cli.service.units").iterdir()}
+    assert {path.name for path in here.iterdir() if path.suffix != ".py"} <= named
+    assert 'momo_cli = ["service/units/*"]' in (here.parents[2] / "pyproject.toml").read_text()

@@ -1,0 +1,344 @@
+"""The steps of `momo setup` after the shop itself: against the fake daemon, with settings of their own."""
+
+import os
+import pty
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from momo_cli.service.daemon_program import VerbResult
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.cli.setup.test_setup import DONE, statuses
+from tests.fakes.fake_api import FakeApi, ok, refusal
+
+SETTINGS = {
+    "http.bind": "127.0.0.1:8420",
+    "http.public_base_url": "",
+    "backup.also_to": "",
+    "power.keep_awake": "off",
+    "modems.ports": [],
+}
+COPIED = {"status": "copied", "path": "/media/stick/momo-20261120T091800Z.db", "why": ""}
+PRACTICE = {"reference": "svc_trx_practice", "svc_code": "7KQ2MX"}
+
+
+@pytest.fixture
+def settled(api: FakeApi, momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A daemon that runs with a phone, and what `config set` was told."""
+    told: list[Any] = []
+    settings = dict(SETTINGS)
+
+    def program(_terminal: Any, verb: str, *words: str) -> VerbResult:
+        if verb == "backup":
+            told.append(("backup", *words[:1]))
+            return VerbResult(0, "", {"data": {"also": COPIED}})
+        if "set" in words:
+            told.append(words[-2:])
+            settings[words[-2]] = words[-1]
+        rows = [{"key": key, "value": value} for key, value in settings.items()]
+        return VerbResult(0, "", {"data": rows})
+
+    monkeypatch.setattr("momo_cli.setup.step.run_verb", program)
+    monkeypatch.setattr("momo_cli.setup.machine.run_verb", program)
+    monkeypatch.setattr("momo_cli.setup.phone.LOOK_S", 0.01)
+    shop.environ["HOME"] = str(shop.home)
+    api.on("POST", wire.Path.LOCAL_SETUP, ok(DONE["data"]))
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
+    api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
+    api.on("GET", wire.Path.LOCAL_MESSAGES, ok([]))
+    api.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
+    api.on("POST", wire.Path.PAYMENT_METHODS, ok(samples.METHOD_ROW))
+    api.on("GET", wire.Path.ENDPOINTS, ok([]))
+    api.on("POST", wire.Path.ENDPOINTS, ok(samples.ENDPOINT, secret="whsec_x"))
+    api.on("POST", wire.Path.INITIALIZE, ok(PRACTICE))
+    api.on("POST", wire.Path.TEST_PAYMENTS, ok({"transaction": {"status": "SUCCESS"}}))
+    return told
+
+
+def test_flags_alone_lead_to_the_first_practice_payment(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    ran = momo(
+        "setup", "--no-input", "--method", "mtn:0244124567:Ama Mensah",
+        "--sim", "zte-front:0=0244124567", "--http", "off", "--endpoint", "https://a.example/hook",
+        "--service", "none", "--practice", "--json",
+    )  # fmt: skip
+    assert statuses(ran) == {
+        "shop": "done", "http": "done", "service": "skipped", "daemon": "needs_action",
+        "modem": "done", "number": "done", "endpoint": "done", "practice": "done",
+        "first_payment": "skipped", "backup": "skipped", "awake": "skipped",
+    }  # fmt: skip
+    assert settled == [("http.bind", "off")]
+    asked = [(one.method, one.path, one.body) for one in api.asked if one.method == "POST"]
+    assert asked[1][2]["sim"] == {"device_id": samples.DEVICE, "slot_index": 0}
+    assert asked[-2] == ("POST", wire.Path.TEST_PAYMENTS, {"reference": "svc_trx_practice"})
+    assert asked[-1] == ("POST", wire.Path.ENDPOINTS, {"url": "https://a.example/hook"})
+    # The daemon runs with the old address: that needs a person.
+    assert ran.code == 6
+    assert ran.json["data"]["api_key"] == "svc_live_sk_canary"
+
+
+def test_a_modem_that_was_named_is_served_from_then_on(
+    settled: list[Any], momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/dev")
+    words = ("setup", "--no-input", "--modem", "ttyUSB1", "--modem", "/dev/tty,2", "--json")
+    # The daemon that runs found its modems itself.
+    assert statuses(momo(*words))["daemon"] == "needs_action"
+    assert settled == [("modems.ports", '["/dev/ttyUSB1","/dev/tty,2"]')]
+    again = momo(*words)
+    assert statuses(again)["daemon"] == "done"
+    (told,) = [one["detail"] for one in again.json["data"]["steps"] if one["id"] == "daemon"]
+    assert told.endswith(", only for /dev/ttyUSB1 and /dev/tty,2")
+    assert len(settled) == 1
+
+
+def test_file_says_what_the_flags_would_and_flags_win(
+    settled: list[Any], api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text('service = "user"\npractice = true\nhttp = "loopback"\nshop = "Ama"\n')
+    ran = momo("setup", "--from", str(file), "--service", "none", "--no-input", "--json")
+    assert (ran.code, statuses(ran)["service"]) == (0, "skipped")
+    assert statuses(ran)["practice"] == "done"
+    assert api.asked[0].body["shop"] == "Ama"
+    assert settled == []
+
+
+def test_check_of_a_shop_that_sells_is_0_and_says_what_a_wish_still_needs(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    ran = momo("setup", "--check", "--json")
+    assert ran.code == 0, ran.out
+    assert (statuses(ran)["modem"], statuses(ran)["number"]) == ("done", "done")
+    wished = momo(
+        "setup", "--check", "--json", "--http", "off", "--endpoint", "https://a.example/hook",
+        "--service", "user", "--backup-to", "/media/stick/momo", "--method", "mtn:0244124567:A",
+        "--method", "mtn:0244124568:B",
+    )  # fmt: skip
+    needed = {name for name, status in statuses(wished).items() if status == "needs_action"}
+    assert (wished.code, needed) == (6, {"http", "service", "number", "endpoint", "backup"})
+    assert settled == []
+    assert [one.path for one in api.asked if one.method == "POST"] == [wire.Path.LOCAL_SETUP] * 2
+
+
+LOCKED = {
+    **samples.HUNG,
+    "device_id": samples.DEVICE,
+    "state": "pin_needed",
+    "detail": "the SIM asks for its PIN",
+    "next": "momo sims pin zte-front:0",
+}
+
+
+def test_pin_file_opens_the_one_locked_sim_and_nobody_is_asked(
+    settled: list[Any], api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    pin = tmp_path / "pin"
+    pin.write_text("4711\n")
+    api.on("GET", wire.Path.SIMS, ok([]), ok([]), ok(samples.SIMS))
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([LOCKED]))
+    api.on("POST", wire.Path.LOCAL_SIM_PIN, ok({}))
+    ran = momo("setup", "--no-input", "--pin-file", str(pin), "--json")
+    assert statuses(ran)["modem"] == "done"
+    kept = [one.body for one in api.asked if one.path == wire.Path.LOCAL_SIM_PIN]
+    assert kept == [{"device": "zte-front", "slot_index": 0, "pin": "4711"}]
+    assert "4711" not in ran.out + ran.err
+
+
+def test_phone_that_was_here_once_is_not_taken_for_one_that_is_here(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    away = {**samples.MODEM, "state": "away", "detail": "it is not plugged in", "port": ""}
+    api.on("GET", wire.Path.LOCAL_MODEMS, ok([away]))
+    ran = momo("setup", "--check", "--json")
+    modem = next(step for step in ran.json["data"]["steps"] if step["id"] == "modem")
+    assert (ran.code, modem["status"]) == (6, "needs_action")
+    assert modem["detail"] == "zte-front is not plugged in"
+
+
+@pytest.mark.parametrize("others", [(LOCKED,), ()])
+def test_pin_that_is_wrong_or_nobodys_for_sure_is_not_tried_again(
+    others: tuple[Any, ...], settled: list[Any], api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    pin = tmp_path / "pin"
+    pin.write_text("4711")
+    wrong = {**LOCKED, "state": "pin_wrong", "detail": "the PIN that is stored is wrong"}
+    api.on("GET", wire.Path.SIMS, ok([]))
+    first, then = ok([LOCKED, *others]), [] if others else [ok([wrong])]
+    api.on("GET", wire.Path.LOCAL_MODEMS, first, first, *then)
+    api.on("POST", wire.Path.LOCAL_SIM_PIN, ok({}))
+    ran = momo("setup", "--no-input", "--pin-file", str(pin), "--json")
+    assert ran.code == 6
+    modem = next(step for step in ran.json["data"]["steps"] if step["id"] == "modem")
+    assert (modem["status"], modem["fix"]) == ("needs_action", "momo sims pin zte-front:0")
+    tried = [one for one in api.asked if one.path == wire.Path.LOCAL_SIM_PIN]
+    assert len(tried) == (0 if others else 1)
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "fix"),
+    [
+        ("payment", "done", None),
+        ("historical", "done", None),
+        ("unparsed", "needs_action", "momo messages sample m1"),
+        ("held", "needs_action", "momo review list"),
+    ],
+)
+def test_first_payment_says_whether_this_sim_is_read(
+    state: str, status: str, fix: str | None, settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    new = {"id": "m1", "state": state, "sender": "MobileMoney", "fields": {"amount": "0.10"}}
+    made_up = {**new, "id": "m0", "state": "payment", "test": True}
+    other = {**new, "id": "m2", "state": "not_payment"}
+    api.on(
+        "GET", wire.Path.LOCAL_MESSAGES, ok([made_up]), ok([made_up]), ok([other, made_up]),
+        ok([new, other, made_up]),
+    )  # fmt: skip
+    ran = momo("setup", "--no-input", "--first-payment", "--json")
+    told = next(step for step in ran.json["data"]["steps"] if step["id"] == "first_payment")
+    assert (told["status"], told["fix"]) == (status, fix)
+    assert "send GHS 0.10 to 024 412 4567" in ran.err
+
+
+def test_a_first_payment_that_is_there_before_anybody_looked_again_counts(
+    settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("momo_cli.setup.phone.PERSON_S", 0.5)
+    old = {"id": "m1", "state": "unparsed", "sender": "MobileMoney", "fields": {}}
+    new = {**old, "id": "m2", "state": "payment", "fields": {"amount": "0.10"}}
+    api.on("GET", wire.Path.LOCAL_MESSAGES, ok([old]), ok([new, old]))
+    ran = momo("setup", "--no-input", "--first-payment", "--json")
+    assert statuses(ran)["first_payment"] == "done"
+
+
+def test_place_for_backups_is_set_and_gets_a_copy_at_once(
+    settled: list[Any], momo: Momo, tmp_path: Path
+) -> None:
+    ran = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")
+    assert statuses(ran)["backup"] == "done"
+    assert settled == [("backup.also_to", str(tmp_path / "stick")), ("backup", "create")]
+    # It is on our own disk: nothing is made there, and the person is told.
+    assert not (tmp_path / "stick").exists()
+    assert "the same disk" in ran.json["data"]["steps"][-1]["detail"]
+    again = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")
+    assert (statuses(again)["backup"], len(settled)) == ("done", 2)
+
+
+def test_a_machine_is_kept_awake_where_that_is_wished_and_the_lid_is_told_of(
+    settled: list[Any], shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = momo("setup", "--check", "--keep-awake", "always", "--json")
+    assert (statuses(wanted)["awake"], settled) == ("needs_action", [])
+    flagged = momo("setup", "--no-input", "--keep-awake", "always", "--json")
+    # The daemon runs with the old setting.
+    assert (statuses(flagged)["awake"], statuses(flagged)["daemon"]) == ("done", "needs_action")
+    assert settled == [("power.keep_awake", "always")]
+    assert momo("setup", "--no-input", "--keep-awake", "off", "--json").code == 6
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        hand.write(b"\nn\n\n\n\n\n\n\n")  # Enter at the third question: yes
+        asked = momo("setup", "-o", "table")
+    assert "HandleLidSwitch=ignore" in asked.err
+    assert settled[-1] == ("power.keep_awake", "plugged")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("keep_awake = 'yes'", "--keep-awake: 'yes' is not one of off, plugged, always"),
+        ("shp = 'A'", "did you mean shop?"),
+        ("methods = 'mtn'", "methods takes a list of texts"),
+        ("practice = 'yes'", "practice takes true or false"),
+        ("service = 'root'", "not one of user, system, none"),
+        ("shop = ", "--from:"),
+    ],
+)
+def test_file_that_is_wrong_is_2_and_names_the_key(
+    text: str, why: str, momo: Momo, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text(text)
+    ran = momo("setup", "--from", str(file), "--json")
+    assert ran.code == 2
+    assert why in ran.json["error"]["message"]
+
+
+def test_step_that_fails_is_told_and_the_next_one_goes_on(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", wire.Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED"))
+    ran = momo("setup", "--no-input", "--endpoint", "https://10.0.0.1/", "--practice", "--json")
+    assert ran.code == 6
+    assert (statuses(ran)["endpoint"], statuses(ran)["practice"]) == ("failed", "done")
+
+
+def test_person_is_asked_once_and_what_was_put_off_is_named_again(
+    settled: list[Any], api: FakeApi, shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        api.on("GET", wire.Path.PAYMENT_METHODS, ok([]), ok([samples.METHOD_ROW]))
+        # No public address, no service, it may sleep, the number and the name of the SIM, no payment, no endpoint, no stick.
+        hand.write(b"\nn\nn\n0244124567\nAma Mensah\n\n\n\n")
+        first = momo("setup", "-o", "table")
+        assert first.code == 0, first.err
+        assert "Its number, such as 0244124567" in first.err
+        assert "created, paid and matched" in first.err
+        assert first.out.splitlines()[-1] == "✓ momo is ready."
+        placed = {**samples.SIMS[0]["sims"][0], "phone_number": "+233244124567"}
+        api.on("GET", wire.Path.SIMS, ok([{**samples.SIMS[0], "sims": [placed]}]))
+        again = momo("setup", "-o", "table")
+    assert "public https address" not in again.err
+    assert "From another phone" not in again.err
+    assert "A folder on a stick" not in again.err
+    assert "Keep it awake" not in again.err
+    assert "momo config set power.keep_awake plugged" in again.err
+    assert "Address that is told" not in again.err
+    assert "momo endpoints add" in again.err
+    number = [one.body for one in api.asked if one.path == wire.Path.PAYMENT_METHODS and one.body]
+    assert number[0] == {
+        "provider": "momo_mtn", "phone_number": "0244124567", "account_name": "Ama Mensah",
+        "sim": {"device_id": samples.DEVICE, "slot_index": 0},
+    }  # fmt: skip
+
+
+def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(
+    settled: list[Any], shop: Shop, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        # No public address; yes, a service; no, do not write that after all; and so on.
+        hand.write(b"\ny\nn\nn\n\n\n\n\n\n")
+        ran = momo("setup", "-o", "table")
+    assert "ExecStart=" in ran.err
+    assert "momo-backup.timer" in ran.err
+    assert "*-*-* 02:00:00: make a backup" in ran.err
+    assert "OnCalendar" not in ran.err
+    assert not (shop.home / ".config").exists()
+
+
+def test_stopped_half_way_still_shows_what_is_shown_once(
+    settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ctrl_c(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    api.on("GET", wire.Path.SIMS, ok([]))
+    monkeypatch.setattr("momo_cli.setup.phone.select.select", ctrl_c)
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        hand.write(b"\nn\nn\n")
+        ran = momo("setup", "-o", "table")
+    assert ran.code == 130
+    assert "svc_live_sk_canary" in ran.out
+    assert "momo setup continues from here" in ran.out

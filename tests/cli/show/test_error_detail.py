@@ -1,0 +1,114 @@
+"""The line below what happened: the fact that proves it, and never the same sentence again."""
+
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok, refusal
+
+TX = f"/v1/transactions/{samples.REF}"
+OTHER = samples.REF[:-1] + "0"
+USED = {
+    **samples.ONE,
+    "reference": OTHER,
+    "status": "SUCCESS",
+    "actual_amount": "40.00",
+    "telco": {"provider": "mtn", "transaction_id": "40412345678", "timestamp": None},
+    "timeline": {**samples.ONE["timeline"], "completed_at": "2026-11-20T09:14:00.000Z"},
+}
+
+
+def used(api: FakeApi) -> None:
+    answer = refusal(409, "TRANSACTION_ID_ALREADY_USED", used_by_reference=OTHER)
+    api.on("POST", f"{TX}/reconcile", answer)
+
+
+def test_a_payment_that_was_used_is_shown_with_what_it_paid(api: FakeApi, momo: Momo) -> None:
+    used(api)
+    api.on("GET", f"/v1/transactions/{OTHER}", ok(USED))
+    ran = momo("reconcile", samples.REF, "40412345678", "--utc")
+    assert ran.code == 5
+    assert ran.err == (
+        "error: the payment with that transaction ID already paid another transaction: do not hand over goods"
+        "  [TRANSACTION_ID_ALREADY_USED]\n"
+        f"    40412345678 (MTN, GHS 40.00, from Kofi 024…4567) paid {OTHER} today at 09:14.\n"
+        f"  next:  momo tx show {OTHER}\n"
+    )
+
+
+def test_the_refusal_stands_where_what_it_paid_cannot_be_looked_up(
+    api: FakeApi, momo: Momo
+) -> None:
+    used(api)
+    ran = momo("reconcile", samples.REF, "40412345678", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (5, "TRANSACTION_ID_ALREADY_USED")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "extras", "line"),
+    [
+        (409, "ALREADY_VERIFIED",
+         {"transaction_status": "PARTIAL", "verified_by_transaction_id": "0012"}, "It is SHORT, by the payment 0012."),
+        (422, "AMOUNT_MISMATCH", {"claimed_amount": "40.00", "matched_amount": "4.00"},
+         "You gave 40.00, but 4.00 was paid."),
+        (409, "LINES_NOT_READY",
+         {"sims_without_number": [{"name": "zte-back", "slot_index": 0}, {"device_id": "d", "slot_index": 1}]},
+         "2 SIMs have no number: zte-back:0, d:1."),
+        (409, "SIM_ALREADY_ASSIGNED", {"phone_number": "+233244124567"}, "It holds 024 412 4567."),
+        (403, "INVALID_PASSWORD", {"attempts_remaining": 1}, "1 try is left in the next 15 minutes."),
+        (403, "INVALID_PASSWORD", {"attempts_remaining": 2}, "2 tries are left in the next 15 minutes."),
+        (429, "TOO_MANY_ATTEMPTS", {"retry_after": 90}, "It is locked until 09:19:30, for 90 s."),
+        (409, "DELIVERY_NOT_REDELIVERABLE", {"delivery_status": "retrying"}, "It is retrying."),
+        (403, "INSUFFICIENT_SCOPE", {"required_scopes": ["a:read", "b:manage"]}, "It needs a:read or b:manage."),
+        (422, "AMBIGUOUS_TRANSACTION_ID", {"providers": ["momo_mtn", "momo_at"]}, "They are momo_mtn and momo_at."),
+        (409, "TRANSACTION_NOT_CANCELLABLE", {"transaction_status": "SUCCESS"}, "It is PAID."),
+        (409, "REVIEW_ALREADY_DECIDED",
+         {"review_state": "approved", "decided_at": "2026-11-20T09:14:00.000Z"}, "It was approved today 09:14."),
+    ],
+)  # fmt: skip
+def test_what_an_answer_carries_besides_its_code_is_told(
+    status: int, code: str, extras: dict[str, Any], line: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LINES, refusal(status, code, "said by the daemon", **extras))
+    assert momo("lines", "--utc").err.splitlines()[1] == f"    {line}"
+    api.on("GET", wire.Path.LINES, refusal(status, code, "said by the daemon"))
+    happened, below = momo("lines", "--utc").err.splitlines()[:2]
+    assert happened == f"error: said by the daemon  [{code}]"
+    assert below.startswith("  next:")
+
+
+def test_of_an_id_that_two_networks_carry_each_is_typed_out(api: FakeApi, momo: Momo) -> None:
+    answer = refusal(422, "AMBIGUOUS_TRANSACTION_ID", providers=["momo_mtn", "momo_at"])
+    api.on("POST", f"{TX}/reconcile", answer)
+    assert momo("reconcile", samples.REF, "0012", "--json").json["error"]["next"] == [
+        f"momo reconcile {samples.REF} 0012 --provider momo_mtn",
+        f"momo reconcile {samples.REF} 0012 --provider momo_at",
+    ]
+
+
+def test_a_sim_that_is_taken_leads_to_both_ways_out(api: FakeApi, momo: Momo) -> None:
+    holder = samples.MESSAGE
+    api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
+    answer = refusal(
+        409, "SIM_ALREADY_ASSIGNED", payment_method_id=holder, phone_number="+233200000011"
+    )
+    api.on("PATCH", f"/v1/payment-methods/{samples.METHOD}", answer)
+    ran = momo("sims", "assign", "zte-front:0", "--method", samples.METHOD, "--json")
+    assert ran.json["error"]["next"] == [
+        f"momo sims assign zte-front:0 --method {samples.METHOD} --move",
+        f"momo methods update {holder} --sim none",
+    ]
+
+
+def test_too_many_of_something_is_told_in_the_daemons_words(api: FakeApi, momo: Momo) -> None:
+    many = refusal(429, "RATE_LIMITED", "This SIM has sent as many SMS as it may.", retry_after=90)
+    api.on("GET", wire.Path.LINES, many)
+    ran = momo("lines", "--utc")
+    assert ran.code == 4
+    assert ran.err.splitlines()[:2] == [
+        "error: this SIM has sent as many SMS as it may  [RATE_LIMITED]",
+        "    Try again after 09:19:30.",
+    ]

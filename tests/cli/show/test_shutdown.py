@@ -1,0 +1,74 @@
+"""After Ctrl-C a command that has something to clear up says so, if that takes long; and can be forced."""
+
+import signal
+import subprocess
+import threading
+from dataclasses import replace
+
+from daemon import wire
+from momo_cli.commands.webhooks.listen import ending
+from momo_cli.flags import lift
+from momo_cli.show.terminal import open_terminal
+from tests.cli import samples
+from tests.cli.conftest import Shop
+from tests.cli.show.test_terminal import MOMO, ROOT
+from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
+
+
+class Notes:
+    """Takes what is said, and can be waited for."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.came = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.text += text
+        self.came.set()
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+def test_what_ends_at_once_says_nothing_and_what_does_not_says_how_to_force_it(shop: Shop) -> None:
+    notes = Notes()
+    terminal = replace(open_terminal(lift([], {})[0], shop.environ), stderr=notes)  # type: ignore[arg-type]  # two methods are enough
+    with ending(terminal):
+        pass
+    assert notes.text == ""
+    with ending(terminal, note_after_s=0):
+        assert notes.came.wait(10)
+    assert notes.text == "\nStopping… (Ctrl-C again to force)\n"
+
+
+def test_a_listener_whose_daemon_hangs_can_be_forced(shop: Shop) -> None:
+    api, asked, free = FakeApi(), threading.Event(), threading.Event()
+
+    def hang(_: Asked) -> Says:
+        asked.set()
+        free.wait(30)
+        return ok(None, deleted=True)
+
+    made = {**samples.ENDPOINT, "is_sandbox": True}
+    api.on("POST", wire.Path.LOCAL_LISTEN, ok(made, secret="whsec_x"))
+    api.on("POST", f"/local/v1/listen/{made['id']}", Says(stream=": hello\n\n"))
+    api.on("DELETE", f"/v1/open-collections/endpoints/{made['id']}", hang)
+    with serving(api, shop.socket), subprocess.Popen(
+        [*MOMO, "listen", "--print"], env=shop.environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as momo:  # fmt: skip
+        assert momo.stderr is not None
+        for line in momo.stderr:
+            if line.startswith("Listening"):
+                break
+        momo.send_signal(signal.SIGINT)
+        assert asked.wait(30)
+        for line in momo.stderr:
+            if line.startswith("Stopping"):
+                break
+        momo.send_signal(signal.SIGINT)
+        rest = momo.communicate(timeout=30)[1]
+        free.set()
+    assert momo.returncode == 130
+    assert rest.strip().endswith("Stopped.")
+    assert "Traceback" not in rest

@@ -1,0 +1,75 @@
+"""`momo forget` and `momo export --payer`: what a person may ask of the shop."""
+
+import json
+import stat
+from pathlib import Path
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok, refusal
+
+FORGET = ("POST", wire.Path.LOCAL_PAYER_FORGET)
+PAYER = ("forget", "--payer", "0244124567")
+
+
+def asked(api: FakeApi) -> list[object]:
+    return [one.body for one in api.asked if one.path == FORGET[1]]
+
+
+def test_a_dry_run_counts_and_changes_nothing(api: FakeApi, momo: Momo) -> None:
+    api.on(*FORGET, ok(samples.FORGETTABLE))
+    ran = momo(*PAYER, "--dry-run", "-o", "table")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "        3  payments to forget",
+        "        2  transactions to forget",
+        "        3  texts of SMS that came in to forget",
+        "        4  SMS that the shop sent to forget",
+        "        5  webhooks to forget",
+        "        1  approved names to forget",
+    ]
+    assert asked(api) == [{"number": "0244124567", "dry_run": True}]
+
+
+def test_it_looks_first_and_forgets_after_a_yes(api: FakeApi, momo: Momo) -> None:
+    api.on(*FORGET, ok(samples.FORGETTABLE), ok({**samples.FORGETTABLE, "dry_run": False}))
+    ran = momo(*PAYER)
+    assert (ran.code, len(asked(api))) == (2, 1)  # nobody to ask
+    assert "--yes" in ran.err
+    assert momo(*PAYER, "--yes", "--json").code == 0
+    assert asked(api)[-1] == {"number": "0244124567", "dry_run": False}
+
+
+def test_what_is_open_is_5_names_it_and_forgets_nothing(api: FakeApi, momo: Momo) -> None:
+    waits = {**samples.FORGETTABLE, "open": {"orders": 1, "webhooks": 2}}
+    api.on(*FORGET, ok(waits))
+    ran = momo(*PAYER, "--yes", "-o", "table")
+    assert ran.code == 5
+    assert "not finished yet: 1 transaction, 2 webhooks; nothing was forgotten" in ran.err
+    assert "momo deliveries list --status pending" in ran.err
+    assert asked(api) == [{"number": "0244124567", "dry_run": True}]
+    # It may have become open between the look and the deed.
+    api.on(*FORGET, ok(samples.FORGETTABLE), refusal(409, "PAYER_STILL_OPEN"))
+    assert momo(*PAYER, "--yes").code == 5
+
+
+def test_all_about_a_payer_is_json_on_stdout_or_in_a_file_of_the_owner(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    api.on("POST", wire.Path.LOCAL_PAYER, ok(samples.PAYER_DATA))
+    ran = momo("export", "--payer", "0244124567")
+    assert (ran.code, json.loads(ran.out)) == (0, samples.PAYER_DATA)
+    file = tmp_path / "payer.json"
+    ran = momo("export", "--payer", "0244124567", "-O", str(file))
+    assert (ran.code, json.loads(file.read_text())) == (0, samples.PAYER_DATA)
+    assert (ran.out, ran.err.count(str(file))) == ("", 1)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert momo("export", "--payer", "0244124567", "-O", str(file)).code == 2
+    assert momo("export", "--payer", "0244124567", "-O", str(file), "--force").code == 0
+
+
+def test_a_payer_and_a_table_are_two_things(api: FakeApi, momo: Momo) -> None:
+    for words in (("payments", "--payer", "1"), ("--payer", "1", "--bom"), ()):
+        ran = momo("export", *words)
+        assert (ran.code, api.asked) == (2, [])

@@ -1,0 +1,35 @@
+"""`momo notices list`: what a person reads of a notice, and can copy."""
+
+from daemon.wire import Path
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+RESUME = "momo endpoints resume b91f0c1e-7d2b-4c3d-9e4f-0123456789ab"
+PAUSED = {
+    **samples.NOTICE,
+    "text": "The endpoint shop.example failed 20 times and is paused.",
+    "next": RESUME,
+    "count": 1,
+}
+
+
+def test_a_notice_has_its_command_on_a_line_of_its_own(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LOCAL_NOTICES, ok([samples.NOTICE, {**samples.NOTICE, "next": None}]))
+    assert momo("notices", "list", "-o", "table", COLUMNS="100").out.splitlines() == [
+        f"! now  18m ago  2 times  {samples.NOTICE['id']}",
+        "       A SIM that is usually busy has had no message for a long time. Is the network down?",
+        "       momo modems list",
+        f"! now  18m ago  2 times  {samples.NOTICE['id']}",
+        "       A SIM that is usually busy has had no message for a long time. Is the network down?",
+    ]
+
+
+def test_a_command_is_whole_however_narrow_the_terminal_is(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LOCAL_NOTICES, ok([PAUSED]))
+    assert f"       {RESUME}" in momo("notices", "list", "-o", "table", COLUMNS="80").out.split(
+        "\n"
+    )
+    narrow = momo("notices", "list", "-o", "table", COLUMNS="40").out
+    assert RESUME in " ".join(narrow.split())
+    assert "…" not in narrow

@@ -1,0 +1,58 @@
+"""What `momo restore` says of what came after the copy, and is not in it."""
+
+from typing import Any
+
+import pytest
+
+from momo_cli.service.daemon_program import VerbResult
+from tests.cli.conftest import Momo
+
+
+def put_back(monkeypatch: pytest.MonkeyPatch, **since: int) -> None:
+    """Have the daemon's program put a copy back that is so far behind."""
+    data: dict[str, Any] = {
+        "id": "20261120T020000Z", "path": "/c.db", "bytes": 1, "shop": "Ama", "rows": {},
+        "newest_at": "2026-11-20T02:00:00.000Z", "findings": [], "kept": "/momo.db.before", **since,
+    }  # fmt: skip
+    monkeypatch.setattr(
+        "momo_cli.commands.upkeep.backup.run_verb",
+        lambda *_args, **_named: VerbResult(0, "{}", {"data": data}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        ({"payments_since": 1}, "1 payment came after the backup (7h ago)"),
+        ({"payments_since": 2}, "2 payments came after the backup (7h ago)"),
+        ({"webhooks_repeated": 1}, "1 webhook delivered since goes out once more"),
+        ({"webhooks_repeated": 3}, "3 webhooks delivered since go out once more"),
+        ({"webhooks_that_may_repeat": 1}, "1 webhook may be sent again, with the same id."),
+    ],
+)
+def test_what_came_after_the_copy_is_counted(
+    since: dict[str, int], said: str, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_back(monkeypatch, **since)
+    ran = momo("restore", "--confirm", "Ama", "-o", "table")
+    assert ran.code == 0, ran.err
+    assert said in " ".join(ran.err.split())
+    assert "/momo.db.before" in ran.out
+
+
+def test_nothing_is_changed_unless_the_shop_is_named(
+    momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_back(monkeypatch, payments_since=1)
+    ran = momo("restore", "--confirm", "Esi", "-o", "table")
+    assert (ran.code, ran.out) == (10, "Nothing was changed.\n")
+    assert "The shop is called Ama, not Esi." in ran.err
+
+
+def test_yes_to_everything_is_not_the_name_of_the_shop(
+    momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_back(monkeypatch, payments_since=1)
+    ran = momo("restore", "--yes", "--json")
+    assert ran.code == 2
+    assert "--confirm is missing" in ran.json["error"]["message"]

@@ -1,0 +1,87 @@
+"""`momo status` says how old the newest backup is, and what the daily look through the database found."""
+
+import pytest
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "command"),
+    [
+        ("damaged", "! the database is damaged", "momo restore"),
+        ("findings", "! the ledger check has findings", "momo doctor ledger"),
+    ],
+)
+def test_a_database_that_is_not_sound_needs_a_person(
+    found: str, said: str, command: str, api: FakeApi, momo: Momo
+) -> None:
+    db = {**samples.STATUS["db"], "last_check": found}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "db": db}))
+    ran = momo("status", "--fail-if-unhealthy", "-o", "table")
+    assert ran.code == 6
+    assert said in ran.err
+    assert command in ran.err
+
+
+@pytest.mark.parametrize("found", ["ok", "damaged"])
+def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_not(
+    found: str, api: FakeApi, momo: Momo
+) -> None:
+    well = {
+        **samples.STATUS, "db": {**samples.STATUS["db"], "last_check": found}, "endpoints": [],
+        "phones": [], "queue": {}, "notices": {}, "lines": {"ready": True, "phones": []},
+        "clock": {"state": "ok"}, "secrets": "unlocked", "http_security": "loopback",
+    }  # fmt: skip
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(well))
+    ran = momo("status", "--fail-if-unhealthy", "--quiet")
+    said = (
+        ""
+        if found == "ok"
+        else (
+            "error: the database is damaged: no payment is recorded until a backup is restored\n"
+            "next:  momo restore --stop\n"
+        )
+    )
+    assert (ran.code, ran.out, ran.err) == (0 if found == "ok" else 6, "", said)
+    # Who asks for a form gets it.
+    assert momo("status", "--fail-if-unhealthy", "--quiet", "--json").out != ""
+
+
+@pytest.mark.parametrize("hold", ["refused", "idle_only"])
+def test_a_machine_that_cannot_be_kept_awake_needs_attention(
+    hold: str, api: FakeApi, momo: Momo
+) -> None:
+    awake = {"hold": hold, "why": "Access denied"}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "awake": awake}))
+    ran = momo("status", "-o", "table")
+    assert "! the machine may fall asleep" in ran.err
+    assert "momo doctor service" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("clock", "said"),
+    [
+        ({"state": "ok", "skew_s": 1}, " · clock ok (modem +1 s)"),
+        ({"state": "ok", "skew_s": 0}, " · clock ok (modem +0 s)"),
+        ({"state": "suspect", "skew_s": -7200}, " · clock suspect (modem -7200 s)"),
+        ({"state": "ok", "skew_s": None}, " · clock ok"),
+    ],
+)
+def test_the_first_line_says_how_far_the_networks_time_is_from_the_clock(
+    clock: dict[str, object], said: str, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "clock": clock}))
+    assert momo("status", "-o", "table", COLUMNS="200").out.splitlines()[0].endswith(said)
+    told = momo("status", "--fields", "clock,clock_skew_s").out
+    skew = "" if clock["skew_s"] is None else clock["skew_s"]
+    assert told == f"{clock['state']}\t{skew}\n"
+
+
+def test_the_age_of_the_newest_backup_is_in_the_first_line(api: FakeApi, momo: Momo) -> None:
+    db = {**samples.STATUS["db"], "backed_up_at": "2026-11-20T02:00:00.000Z"}
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "db": db}))
+    first = momo("status", "-o", "table").out.splitlines()[0]
+    assert " · backup 7h ago · " in first

@@ -1,0 +1,115 @@
+"""The line status object, and what holds the lines up (interface.md, Line status; decisions.md section 3)."""
+
+import pytest
+
+from daemon.core.lines.readiness import line_status, sims_without_number
+from daemon.core.messages.balance import Unaccounted
+from daemon.core.model import Device, Sim
+from tests.fakes import rows
+from tests.fakes.rows import AT, DAY
+
+NOW = AT + DAY
+
+
+def test_a_phone_with_a_number_on_its_sim_is_ready() -> None:
+    status = line_status(
+        [rows.device()], [rows.sim()], [rows.method()], {rows.sim().sim_key: 2, "gone": 1}, NOW
+    )
+    assert status == {
+        "ready": True,
+        "unplaced_payments": 3,
+        "phones": [
+            {
+                "device_id": rows.DEVICE_ID,
+                "name": "zte-front",
+                "reads_payments": True,
+                "sims": [
+                    {
+                        "slot_index": 0,
+                        "network": "MTN",
+                        "unplaced_payments": 2,
+                        "line": {
+                            "payment_method_id": rows.METHOD_ID,
+                            "phone_number": "+233244124567",
+                            "provider": "MTN MoMo",
+                            "account_name": "Ama Mensah",
+                            "merchant_code": "",
+                        },
+                        "unaccounted": None,
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_a_sim_without_a_number_is_named_and_its_line_is_null() -> None:
+    status = line_status([rows.device()], [rows.sim(network=None)], [], {}, NOW)
+    assert status["ready"] is False
+    assert status["phones"][0]["sims"] == [
+        {
+            "slot_index": 0,
+            "network": "",
+            "unplaced_payments": 0,
+            "line": None,
+            "unaccounted": None,
+        }
+    ]
+    assert sims_without_number([rows.device()], [rows.sim()], [], NOW) == [
+        {
+            "device_id": rows.DEVICE_ID,
+            "name": "zte-front",
+            "slot_index": 0,
+            "network": "MTN",
+        }
+    ]
+
+
+def test_what_no_message_told_of_is_said_with_the_moment_it_showed() -> None:
+    untold = {rows.sim().sim_key: Unaccounted(3000, 500, AT)}
+    status = line_status([rows.device()], [rows.sim()], [rows.method()], {}, NOW, untold)
+    assert status["phones"][0]["sims"][0]["unaccounted"] == {
+        "came_in": "30.00",
+        "went_out": "5.00",
+        "currency": "GHS",
+        "since": "2026-11-21T08:01:00.123Z",
+    }
+
+
+def test_no_phone_at_all_is_ready() -> None:
+    assert line_status([], [], [], {}, NOW) == {"ready": True, "unplaced_payments": 0, "phones": []}
+
+
+@pytest.mark.parametrize(
+    ("device", "sim", "held_up"),
+    [
+        (rows.device(), rows.sim(), True),
+        (rows.device(), rows.sim(read_payment_at=None), False),
+        (rows.device(present=False, last_seen_at=NOW - 7 * DAY + 1), rows.sim(), True),
+        (rows.device(present=False, last_seen_at=NOW - 7 * DAY), rows.sim(), False),
+        (rows.device(present=True, last_seen_at=NOW - 8 * DAY), rows.sim(), True),
+        (rows.device(forgotten_at=AT), rows.sim(), False),
+        (rows.device(), rows.sim(present=False), False),
+    ],
+    ids=[
+        "plain",
+        "never read",
+        "6 days away",
+        "7 days away",
+        "here all along",
+        "forgotten",
+        "no SIM",
+    ],
+)
+def test_what_holds_the_lines_up(device: Device, sim: Sim, *, held_up: bool) -> None:
+    assert bool(sims_without_number([device], [sim], [], NOW)) is held_up
+
+
+def test_a_second_sim_of_a_phone_that_reads_payments_needs_a_number_too() -> None:
+    other = rows.sim(seq=2, sim_key="b", slot_index=1, read_payment_at=None)
+    missing = sims_without_number([rows.device()], [rows.sim(), other], [rows.method()], NOW)
+    assert [entry["slot_index"] for entry in missing] == [1]
+
+
+def test_a_deleted_number_is_on_no_sim() -> None:
+    assert sims_without_number([rows.device()], [rows.sim()], [rows.method(deleted_at=AT)], NOW)

@@ -1,0 +1,315 @@
+"""What speaks against a message of the right sender (decisions.md section 4, sms-formats (d))."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
+from daemon.core.messages.balance import judge
+from daemon.core.messages.balance_chain import Entry, Standing
+from daemon.core.messages.trust import (
+    PRINTED_APART_US_MAX,
+    REFERENCE_CHARACTERS_MAX,
+    Claim,
+    Doubt,
+    Facts,
+    IdReuse,
+    classify_id_reuse,
+    concerns_route,
+    doubts_about,
+    holding_doubts,
+    id_doubt,
+    printed_time_doubt,
+    proves_smsc,
+    smsc_doubt,
+    text_doubt,
+)
+from daemon.core.payments.reviews import explain, explain_message
+from daemon.wire import ReviewReason
+from parsers.read import read
+from parsers.reading import Payment
+from parsers.times import to_us
+from tests.fakes.rows import AT
+
+CORPUS = Path(__file__).parents[2] / "corpus" / "sms_corpus.jsonl"
+SMSC = "+233240000099"
+NOW_ID = 93_000_000_000
+
+
+def seen(days_ago: int, telco_id: int | str, **changes: object) -> Entry:
+    at = AT - days_ago * DAY_US
+    plain = Entry(
+        key=f"{telco_id}", seq=1, at=at, stored_at=at, telco_id=f"{telco_id}", pays=True,
+        effects=(500,), after=10_000, standing=Standing.ACCEPTED,
+    )  # fmt: skip
+    return replace(plain, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+WEEK = [seen(days, NOW_ID - 67_000_000 * days) for days in range(1, 8)]
+PLAIN = Facts(
+    provider="momo_mtn",
+    telco_id=f"{NOW_ID}",
+    sent_at=AT,
+    printed_at=AT - 58 * SECOND_US,
+    reference="K7M2QX",
+    payer_name="KOFI ANTWI BADU",
+    smsc=SMSC,
+    smscs_known={SMSC},
+)
+
+
+def test_an_ordinary_receipt_raises_no_doubt() -> None:
+    assert doubts_about(PLAIN, WEEK) == []
+
+
+def test_every_doubt_is_named_once() -> None:
+    bad = replace(
+        PLAIN,
+        smsc="+447000000001",
+        telco_id="1" * 9,
+        printed_at=AT - HOUR_US,
+        reference="x" * 61,
+        payer_name="y" * 61,
+    )
+    assert doubts_about(bad, WEEK) == [
+        Doubt.SMSC_NEW,
+        Doubt.ID_TOO_LOW,
+        Doubt.PRINTED_TIME,
+        Doubt.REFERENCE_TOO_LONG,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("smsc", "known", "doubt"),
+    [
+        (SMSC, set(), None),
+        (None, set(), None),
+        (SMSC, {SMSC, "+233240000098"}, None),
+        ("+447000000001", {SMSC}, Doubt.SMSC_NEW),
+        (None, {SMSC}, Doubt.SMSC_NEW),
+    ],
+)
+def test_a_service_centre_is_new_once_another_is_known(
+    smsc: str | None, known: set[str], doubt: Doubt | None
+) -> None:
+    assert smsc_doubt(smsc, known) is doubt
+
+
+FITTING = judge([], seen(0, NOW_ID, standing=Standing.NEW))
+BREAKING = judge(
+    [seen(1, NOW_ID - 1)], seen(0, NOW_ID, standing=Standing.NEW, after=90_000, doubted=True)
+)
+
+
+def test_a_new_service_centre_counts_only_together_with_another_doubt() -> None:
+    assert holding_doubts([Doubt.SMSC_NEW], FITTING) == []
+    assert holding_doubts([Doubt.SMSC_NEW]) == []
+    assert holding_doubts([Doubt.SMSC_NEW], BREAKING) == [Doubt.SMSC_NEW]
+    both = [Doubt.SMSC_NEW, Doubt.PRINTED_TIME]
+    assert holding_doubts(both, FITTING) == both
+    assert holding_doubts([Doubt.REFERENCE_TOO_LONG], FITTING) == [Doubt.REFERENCE_TOO_LONG]
+
+
+def test_a_service_centre_is_learned_from_receipts_that_fit() -> None:
+    assert proves_smsc(FITTING, [])
+    assert proves_smsc(FITTING, [Doubt.SMSC_NEW])
+    assert not proves_smsc(FITTING, [Doubt.SMSC_NEW, Doubt.PRINTED_TIME])
+    assert not proves_smsc(BREAKING, [])
+    debit = judge([], seen(0, NOW_ID, standing=Standing.NEW, pays=False, effects=(-1,)))
+    assert not proves_smsc(debit, [])
+
+
+def test_only_doubts_of_the_route_reach_the_balance_chain() -> None:
+    assert concerns_route([Doubt.REFERENCE_TOO_LONG, Doubt.SMSC_NEW])
+    assert not concerns_route([Doubt.REFERENCE_TOO_LONG, Doubt.REFERENCE_LIKE_A_RECEIPT])
+
+
+@pytest.mark.parametrize(
+    ("apart", "doubt"),
+    [
+        (0, None),
+        (PRINTED_APART_US_MAX, None),
+        (PRINTED_APART_US_MAX + 1, Doubt.PRINTED_TIME),
+        (-PRINTED_APART_US_MAX - 1, Doubt.PRINTED_TIME),
+    ],
+)
+def test_the_printed_time_is_that_of_the_network(apart: int, doubt: Doubt | None) -> None:
+    assert printed_time_doubt(AT + apart, AT) is doubt
+
+
+def test_a_time_that_is_not_known_raises_no_doubt() -> None:
+    assert printed_time_doubt(None, AT) is None
+    assert printed_time_doubt(AT, None) is None
+    assert id_doubt("momo_mtn", "1" * 9, None, WEEK) is None
+    assert id_doubt("momo_mtn", None, AT, WEEK) is None
+
+
+@pytest.mark.parametrize(
+    ("telco_id", "doubt"),
+    [
+        (NOW_ID, None),
+        (NOW_ID - 67_000_000 * 3, None),
+        (NOW_ID - 67_000_000 * 30, Doubt.ID_TOO_LOW),
+        (85_614_800_061, Doubt.ID_TOO_LOW),
+        (NOW_ID + 67_000_000 * 2, None),
+        (NOW_ID + 67_000_000 * 60, Doubt.ID_TOO_HIGH),
+        (930_000_000_000, Doubt.ID_TOO_HIGH),
+    ],
+)
+def test_an_id_far_from_those_of_its_time_is_doubted(telco_id: int, doubt: Doubt | None) -> None:
+    assert id_doubt("momo_mtn", f"{telco_id}", AT, WEEK) is doubt
+
+
+def test_the_clock_goes_on_to_twelve_digits() -> None:
+    week = [seen(days, 100_000_100_000 - 67_000_000 * days) for days in range(1, 8)]
+    assert id_doubt("momo_mtn", "100000100000", AT, week) is None
+    assert id_doubt("momo_mtn", "099999999999", AT, week) is None
+
+
+def test_an_old_message_is_compared_with_the_later_ones() -> None:
+    old = AT - 90 * DAY_US
+    assert id_doubt("momo_mtn", f"{NOW_ID - 67_000_000 * 90}", old, WEEK) is None
+    assert id_doubt("momo_mtn", f"{NOW_ID + 67_000_000 * 9}", old, WEEK) is Doubt.ID_TOO_HIGH
+    assert id_doubt("momo_mtn", f"{NOW_ID - 67_000_000 * 400}", old, WEEK) is Doubt.ID_TOO_LOW
+
+
+def test_one_false_id_in_the_line_does_not_stop_the_clock() -> None:
+    line = [*WEEK, seen(0, 99_999_999_999)]
+    assert id_doubt("momo_mtn", f"{NOW_ID}", AT, line) is None
+
+
+def test_few_or_held_messages_are_no_clock() -> None:
+    assert id_doubt("momo_mtn", "111111111", AT, WEEK[:2]) is None
+    held = [replace(entry, standing=Standing.HELD) for entry in WEEK]
+    assert id_doubt("momo_mtn", "111111111", AT, held) is None
+    odd = [replace(entry, telco_id="TJK2P9QA53") for entry in WEEK]
+    assert id_doubt("momo_mtn", "111111111", AT, odd) is None
+
+
+def test_a_network_whose_pace_is_not_known_has_no_clock() -> None:
+    assert id_doubt("momo_other", "111111111", AT, WEEK) is None
+    assert id_doubt("momo_mtn", "TJK2P9QA53", AT, WEEK) is None
+
+
+@pytest.mark.parametrize(
+    ("minute", "second", "doubt"),
+    [
+        (8, 0, None),
+        (8, 59, None),
+        (10, 59, None),
+        (11, 1, Doubt.ID_OF_ANOTHER_TIME),
+        (5, 59, Doubt.ID_OF_ANOTHER_TIME),
+    ],
+)
+def test_a_time_inside_an_id_is_that_of_the_message(
+    minute: int, second: int, doubt: Doubt | None
+) -> None:
+    sent = to_us(datetime(2026, 11, 21, 8, minute, second, tzinfo=UTC))
+    assert id_doubt("momo_at", "PP261121.0808.A12345", sent, []) is doubt
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "K7M2QX. Transaction ID: 86100777731. TRANSACTION FEE: 0.00",
+        "K7M2QX transaction  id 86100777731",
+        "Payment received for GHS 900.00",
+        "Current Balance: GHS 9.00",
+        "balance: 900",
+        "Your Telecel Cash balance is GHS991.25",
+        "0000014630029999 Confirmed. X",
+        "You have received GHS900.00",
+    ],
+)
+def test_a_reference_that_speaks_as_a_receipt_does_is_doubted(text: str) -> None:
+    assert text_doubt(text) is Doubt.REFERENCE_LIKE_A_RECEIPT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        ".",
+        "k7m 2qx thanks",
+        "balance for the shoes",
+        "payment for order 12",
+        "TransactionId - 11aa22bb-3c4d-4e5f-8a9b-0c1d2e3f4a5b",
+        "x" * REFERENCE_CHARACTERS_MAX,
+    ],
+)
+def test_what_people_and_gateways_type_is_not_doubted(text: str | None) -> None:
+    assert text_doubt(text) is None
+
+
+def test_a_reference_longer_than_anybody_types_is_doubted() -> None:
+    assert text_doubt("x" * (REFERENCE_CHARACTERS_MAX + 1)) is Doubt.REFERENCE_TOO_LONG
+
+
+def payments() -> dict[str, Payment]:
+    """Every payment of Ghana's networks in the corpus that can be read."""
+    found = {}
+    for line in CORPUS.read_text().splitlines():
+        row = json.loads(line)
+        reading = read(row["sender"], row["text"])
+        if row["id"].startswith(("gh-mtn", "gh-telecel", "gh-adv")) and isinstance(
+            reading, Payment
+        ):
+            found[row["id"]] = reading
+    return found
+
+
+def test_of_the_corpus_only_injections_and_one_long_narration_are_doubted() -> None:
+    doubted = {name for name, read_as in payments().items() if text_doubt(read_as.reference)}
+    assert {name for name in doubted if not name.startswith("gh-adv")} == {
+        "gh-mtn-recv-bank-etranzact"
+    }
+
+
+@given(st.text(max_size=200))
+def test_any_text_gets_an_answer(text: str) -> None:
+    assert text_doubt(text) in {None, Doubt.REFERENCE_TOO_LONG, Doubt.REFERENCE_LIKE_A_RECEIPT}
+    assert id_doubt("momo_mtn", text, AT, WEEK) in {None, *Doubt}
+
+
+FIRST = Claim(pays=True, amount_minor=500, currency="GHS", line="a")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (FIRST, FIRST, IdReuse.DUPLICATE),
+        (FIRST, replace(FIRST, amount_minor=501), IdReuse.CONFLICT),
+        (FIRST, replace(FIRST, currency="UGX"), IdReuse.CONFLICT),
+        (FIRST, replace(FIRST, line="b"), IdReuse.CONFLICT),
+        (replace(FIRST, pays=False), FIRST, IdReuse.CONFLICT),
+        (FIRST, replace(FIRST, pays=False, amount_minor=1), IdReuse.DUPLICATE),
+    ],
+)
+def test_a_second_message_with_one_id(first: Claim, second: Claim, expected: IdReuse) -> None:
+    assert classify_id_reuse(first, second) is expected
+
+
+def test_a_minute_is_what_an_id_cannot_say() -> None:
+    assert id_doubt("momo_at", "PP260231.0808.A12345", AT + MINUTE_US, []) is None
+
+
+def test_a_person_is_told_each_doubt_in_words() -> None:
+    for doubt in [*Doubt, "wording_unverified"]:
+        told = explain_message(ReviewReason.UNTRUSTED_SENDER, [doubt])
+        assert told.why.startswith("The message comes from the network's own sender, but ")
+        assert str(doubt) not in told.why
+    stranger = explain_message(ReviewReason.UNTRUSTED_SENDER, ["sender_is_a_number"])
+    assert stranger == explain(ReviewReason.UNTRUSTED_SENDER)
+
+
+def test_a_forgery_and_a_reversal_are_explained_as_what_they_are() -> None:
+    forged = explain_message(ReviewReason.BALANCE_BREAK, (), forged=True)
+    assert "do not contain its money" in forged.why
+    assert "adds no money" in explain_message("balance_break", (), is_reversal=True).todo
+    assert explain_message("late", (), forged=True) == explain("late")

@@ -1,0 +1,81 @@
+"""The words of SMS to payers: what a template may say, and that the usual ones fit one SMS."""
+
+import pytest
+
+from daemon.core.names import network_of_number
+from daemon.core.payments.matching import compare_amounts
+from daemon.core.payments.payer_texts import (
+    CODE_TEXT,
+    RECEIPT_TEXT,
+    Texting,
+    TextKind,
+    TextLine,
+    code_text,
+    receipt_text,
+    template_error,
+)
+from daemon.modem.codec import gsm7
+from daemon.runtime.config import Config, ConfigError, parse_config
+
+LINE = TextLine(1, "mtn", "+233244124567", "Ama Provisions and Daughters")
+SEPTETS_IN_ONE = 160
+
+
+def test_the_usual_words_fit_one_sms_in_the_gsm_alphabet() -> None:
+    texting = Texting()
+    widest = 100_000_000
+    paid = compare_amounts(widest, 1)
+    both = (
+        code_text(
+            texting, LINE, number="+233241234567", minor=widest, currency="GHS", code="7KQ2MX"
+        ),
+        receipt_text(texting, LINE, paid, minor=widest, currency="GHS", code="7KQ2MX"),
+    )
+    for text in both:
+        septets = gsm7.encode(text)
+        assert septets is not None, text
+        assert len(septets) <= SEPTETS_IN_ONE, text
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{amount} {number}", "must contain {code}"),
+        ("pay", "must contain {amount} and {number} and {code}"),
+        (CODE_TEXT + "{cod}", "has an unknown field {cod}"),
+        (CODE_TEXT + "{}", "has an unknown field {}"),
+        (CODE_TEXT + "{code!r}", "has an unknown field {code}"),
+        (CODE_TEXT + "{code:>99999999}", "has an unknown field {code}"),
+        (CODE_TEXT + "{code.__class__}", "has an unknown field {code.__class__}"),
+        (CODE_TEXT + "{", "has an unmatched brace"),
+        (CODE_TEXT + "}", "has an unmatched brace"),
+        (CODE_TEXT + "\n", "takes one line"),
+        (CODE_TEXT + "x" * 480, "takes at most 480 characters"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_in_is_refused_with_the_reason(
+    text: str, why: str
+) -> None:
+    assert template_error(TextKind.CODE, text).startswith(why)
+
+
+def test_the_usual_templates_and_doubled_braces_are_good() -> None:
+    assert template_error(TextKind.CODE, CODE_TEXT) == ""
+    assert template_error(TextKind.RECEIPT, RECEIPT_TEXT) == ""
+    assert template_error(TextKind.RECEIPT, "{{{code}}} {amount}") == ""
+    assert parse_config("") == Config()
+
+
+def test_the_settings_name_the_line_of_a_bad_template() -> None:
+    with pytest.raises(ConfigError, match=r"line 3: receipt_text must contain \{code\}"):
+        parse_config('[sms]\ncode_text = "{amount} {number} {code}"\nreceipt_text = "{amount}"')
+    with pytest.raises(ConfigError, match="steps_mtn takes 1 to 120 plain characters"):
+        parse_config('[sms]\nsteps_mtn = "{code}"')
+
+
+def test_a_number_tells_the_network_that_gave_it_out() -> None:
+    assert network_of_number("+233591234567") == "mtn"
+    assert network_of_number("+233501234567") == "telecel"
+    assert network_of_number("+233571234567") == "at"
+    assert network_of_number("+233301234567") is None
+    assert network_of_number("+2348012345678") is None

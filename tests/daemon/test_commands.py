@@ -1,0 +1,62 @@
+"""`python -m daemon COMMAND`: each command loads only what it needs."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daemon import __main__ as program
+
+ROOT = Path(__file__).parents[2]
+NOT_WHEN_IDLE = {
+    "aiosmtplib", "argon2", "cryptography", "daemon.flows.upkeep.backups", "daemon.demo", "daemon.doctor.run", "greenlet", "httpx",
+    "httpcore", "jinja2", "jwt", "keyring", "phonenumbers", "prometheus_client", "rich", "segno", "tarfile", "typer",
+}  # fmt: skip
+"""Loaded with the first webhook, e-mail, login, page or metrics request, or never."""
+OF_THE_SERVICE = {"daemon.app", "httpx", "rich", "starlette", "uvicorn"}
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Run a statement in a new interpreter and return the names of the loaded modules."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {statement}; print(*sys.modules)"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_every_command_has_its_function_in_a_module(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        program.main(["--help"])
+    offered = capsys.readouterr().out.partition("{")[2].partition("}")[0].split(",")
+    assert set(offered) == set(program.COMMANDS)
+    modules = {path.stem for path in (ROOT / "daemon" / "commands").glob("*.py")}
+    assert set(program.COMMANDS.values()) == modules - {"__init__", "output"}
+    functions = {
+        name
+        for module in set(program.COMMANDS.values())
+        for name in vars(importlib.import_module(f"daemon.commands.{module}"))
+        if name.endswith("_command")
+    }
+    assert functions == {f"{name.replace('-', '_')}_command" for name in program.COMMANDS}
+
+
+@pytest.mark.parametrize("command", ["backup", "config", "logs", "decode", "setup"])
+def test_a_command_that_serves_nothing_does_not_load_the_service(command: str) -> None:
+    loaded = loaded_by(f"import daemon.commands.{program.COMMANDS[command]}")
+    assert not OF_THE_SERVICE & loaded
+
+
+def test_an_idle_daemon_does_not_load_what_it_may_never_need() -> None:
+    loaded = loaded_by(
+        "import daemon.commands.run; from daemon.runtime.log import Log;"
+        "Log(sys.stderr).info('daemon.ready')"
+    )
+    assert "uvicorn" in loaded
+    assert "structlog" in loaded
+    assert not loaded & NOT_WHEN_IDLE

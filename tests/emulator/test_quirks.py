@@ -1,0 +1,281 @@
+"""The emulated phone as the makes that shops have: each quirk as the sources tell it."""
+
+import contextlib
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.emulator.faults import EVENTS, PRESETS
+from daemon.emulator.network import advertisement
+from daemon.emulator.phone import Phone
+from daemon.emulator.quirks import FAMILIES
+from daemon.emulator.sim import Sim
+from daemon.modem.codec.pdu import decode
+from daemon.modem.codec.pdu_encode import encode_submit
+from daemon.modem.codec.pdu_fields import StatusReport
+from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
+
+ICCID = "8923301000000000019"
+SECOND_NS = 1_000_000_000
+
+
+def make(name: str, storages: Mapping[str, int] | None = None, spare: Sim | None = None) -> Phone:
+    """Return a phone that is past its start: awake, its SIM ready, echo off."""
+    phone = Phone(storages=storages, family=FAMILIES[name], spare=spare)
+    for _ in range(8):
+        said(phone, "ATE0;+CIMI")
+    phone._answers = 0
+    return phone
+
+
+def calm(name: str, storages: Mapping[str, int] | None = None) -> Phone:
+    """Return one that says nothing unasked between a command and its answer."""
+    phone = make(name, storages)
+    phone._handset.noisy = False
+    return phone
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_says_who_it_is_and_holds_messages(name: str) -> None:
+    phone = calm(name)
+    family = FAMILIES[name]
+    assert said(phone, "AT+CGMI") == f"\r\n{family.manufacturer}\r\n{OK}"
+    assert said(phone, "AT+CGMM") == f"\r\n{family.model}\r\n{OK}"
+    assert said(phone, "AT+CGMR") == f"\r\n{family.revision}\r\n{OK}"
+    assert said(phone, "AT+CIMI") == f"\r\n620010000000001\r\n{OK}"
+    assert phone.preload([PDU_A]) == [family.first_index]
+    said(phone, 'AT+CPMS="SM"')
+    listed = f"\r\n+CMGL: {family.first_index},0,,{LENGTH}\r\n{PDU_A}\r\n"
+    assert said(phone, "AT+CMGL=4") == listed + OK
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "line"),
+    [
+        ("huawei", "AT^ICCID?", "^ICCID: 983203010000000010F9"),
+        ("zte", "AT+ZGETICCID", f"+ZGETICCID: {ICCID}"),
+        ("sim800", "AT+CCID", f"{ICCID}f"),
+        ("quectel", "AT+QCCID", f"+QCCID: {ICCID}"),
+        ("wavecom", "AT+CCID", f'+CCID: "{ICCID}"'),
+        ("zte", "AT+CFUN?", "+CFUN: (0-1,4-7),(0-1)"),
+        ("zte", "AT+CVHU=0", "+CVHU: (0-1),(0-1)"),
+        ("zte", "AT+CNMI=?", "+CNMI: (0,1,2),(0,1,2,3),(0,2,3),(0,1,2),(0,1)"),
+        ("wavecom", "AT+CPMS=?", '+CPMS: (("SM","BM","SR"),("SM"))'),
+        ("wavecom", "AT+CPMS?", '+CPMS: "SM",0,20,"SM",0,20'),
+        ("hilink", "AT+CPMS?", '+CPMS: "SM",0,20,"SM",0,20,"SM",0,20'),
+        ("hilink", "AT^VERSION?", "^VERSION:EXTS:HUAWEI_MOBILE HiLink"),
+        ("huawei", "AT^CPIN?", "^CPIN: READY,3,10,3,10,3"),
+        ("quectel", "AT+QPINC?", '+QPINC: "SC",3,10\r\n+QPINC: "P2",3,10'),
+        ("sim800", "AT+SPIC", "+SPIC: 3,10,3,10"),
+        ("sim800", "AT+CPMS=?", '+CPMS: ("SM"),("SM"),("SM")'),
+        ("huawei", "AT^PORTSEL?", "^PORTSEL: 1"),
+        ("huawei", "AT^CURC?", "^CURC: 0"),
+    ],
+)
+def test_family_answers_in_its_own_way(name: str, command: str, line: str) -> None:
+    assert said(calm(name), command) == f"\r\n{line}\r\n{OK}"
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "result"),
+    [
+        ("huawei", "AT+CCID", "ERROR"),
+        ("huawei", "AT+CMGR=5", "OK"),
+        ("huawei", 'AT+CPMS="MT"', "+CMS ERROR: 302"),
+        ("zte", "AT+CNMI=2,1,0,1,0", "+CMS ERROR: 302"),
+        ("zte", "AT+CNMI=2,1,0,2,0", "OK"),
+        ("sim800", 'AT+CPMS="ME"', "+CMS ERROR: 302"),
+        ("sim800", "AT+CNMI=2,1,0,2", "+CMS ERROR: 302"),
+        ("wavecom", 'AT+CPMS="SM","SM","SR"', "+CMS ERROR: 302"),
+        ("wavecom", "AT+CMGR=2", "+CMS ERROR: 321"),
+        ("hilink", 'AT+CPMS="ME"', "+CMS ERROR: 302"),
+        ("hilink", 'AT+CPMS="MT"', "+CMS ERROR: 302"),
+        ("hilink", "AT+CMGL=4", "OK"),
+        ("generic", "AT+CMGF=1", "ERROR"),
+        ("quectel", "AT+CMGF=1;+CMGL=4", "+CMS ERROR: 302"),
+        ("quectel", "AT+CMGF=1;+CMGS=20", "+CMS ERROR: 302"),
+        ("quectel", "AT+QDSIM=1", "ERROR"),
+    ],
+)
+def test_family_refuses_in_its_own_way(name: str, command: str, result: str) -> None:
+    assert said(calm(name), command) == f"\r\n{result}\r\n"
+
+
+def test_wavecom_ends_the_question_for_the_pin_without_ok() -> None:
+    phone = make("wavecom")
+    assert said(phone, "AT+CPIN?") == "\r\n+CPIN: READY\r\n"
+    assert said(phone, "AT") == OK
+
+
+def test_huawei_talks_between_a_command_and_its_answer_until_told_not_to() -> None:
+    phone = make("huawei")
+    answers = [said(phone, "AT+CSQ") for _ in range(10)]
+    plain = f"\r\n+CSQ: 20,99\r\n{OK}"
+    assert [answer == plain for answer in answers] == [True] * 4 + [False] + [True] * 4 + [False]
+    assert answers[4].endswith(plain)
+    assert answers[4][2] in "^+"
+    said(phone, "AT^CURC=0")
+    assert {said(phone, "AT+CSQ") for _ in range(10)} == {plain}
+
+
+def test_noise_comes_by_the_clock_too_and_waits_for_a_reader() -> None:
+    phone = make("zte")
+    assert phone.due_ns() is None
+    phone.tick(0)
+    assert phone.due_ns() == 2 * SECOND_NS
+    phone.tick(SECOND_NS)
+    assert drain(phone) == ""
+    phone.tick(2 * SECOND_NS)
+    first = phone._line.unread()
+    phone.tick(4 * SECOND_NS)
+    assert phone._line.unread() == first > 0
+    assert drain(phone).startswith("\r\n+Z")
+    phone.faults.storm_ms = 10
+    phone.tick(6 * SECOND_NS)
+    assert phone.due_ns() == 6 * SECOND_NS + 10_000_000
+    phone.faults.silent = True
+    phone.tick(7 * SECOND_NS)
+    assert phone.due_ns() is None
+
+
+def test_full_huawei_says_so_once_and_announces_nothing_more() -> None:
+    phone = calm("huawei", {"SM": 2})
+    said(phone, "AT+CNMI=2,1,0,2,0")
+    assert [phone.deliver(pdu) for pdu in (PDU_A, PDU_B, PDU_A)] == [True, True, False]
+    notices = '\r\n+CMTI: "SM",0\r\n\r\n+CMTI: "SM",1\r\n'
+    assert drain(phone) == f'{notices}\r\n^SMMEMFULL: "SM"\r\n'
+    assert said(phone, "AT+CMGD=0") == OK
+    assert phone.stored() == {("SM", 0): PDU_A, ("SM", 1): PDU_B}
+    assert said(phone, "AT+CMGD=1") == OK
+    assert said(phone, "AT+CNMI=2,1,0,2,0") == OK
+    phone.deliver(PDU_B)
+    assert drain(phone) == '\r\n+CMTI: "SM",1\r\n'
+
+
+def test_huawei_announces_on_the_other_port_until_this_one_is_chosen() -> None:
+    phone = calm("huawei")
+    said(phone, "AT+CNMI=2,1,0,2,0")
+    phone.play("other-port")
+    phone.deliver(PDU_A)
+    assert drain(phone) == ""
+    assert said(phone, "AT^PORTSEL=1") == OK
+    phone.deliver(PDU_B)
+    assert drain(phone) == '\r\n+CMTI: "SM",1\r\n'
+
+
+def test_zte_forgets_its_service_centre_when_text_parameters_are_set() -> None:
+    phone = calm("zte")
+    assert said(phone, "AT+CSMP=17,167,0,0") == OK
+    assert said(phone, "AT+CSCA?") == f'\r\n+CSCA: "",129\r\n{OK}'
+    said(phone, f"AT+CMGS={LENGTH}")
+    phone.receive_data(PDU_A.encode() + b"\x1a")
+    assert drain(phone) == "\r\n+CMS ERROR: 330\r\n"
+    said(phone, 'AT+CSCA="+233240000099"')
+    said(phone, f"AT+CMGS={LENGTH}")
+    phone.receive_data(PDU_A.encode() + b"\x1a")
+    assert drain(phone) == f"\r\n+CMGS: 0\r\n{OK}"
+
+
+def test_sim800_is_silent_until_it_knows_the_speed_and_says_when_it_is_ready() -> None:
+    phone = Phone(family=FAMILIES["sim800"])
+    phone.power_off()
+    phone.power_on()
+    assert said(phone, "AT") == ""
+    assert said(phone, "AT") == f"AT\r{OK}"
+    said(phone, "ATE0")
+    assert said(phone, "AT+CMGF=0") == "\r\nERROR\r\n"
+    assert said(phone, "AT+CIMI") == "\r\nERROR\r\n"
+    ready = "\r\nCall Ready\r\n\r\nSMS Ready\r\n"
+    assert said(phone, "AT+CMGF=0") == f"\r\nERROR\r\n{ready}"
+    assert said(phone, "AT+CMGF=0") == OK
+
+
+def test_wavecom_is_busy_for_a_while_in_its_own_words() -> None:
+    phone = Phone(family=FAMILIES["wavecom"])
+    said(phone, "ATE0")
+    assert said(phone, "AT+CMGL=4") == "\r\n+CME ERROR: 515\r\n"
+    assert said(phone, "AT+CSQ") == f"\r\n+CSQ: 20,99\r\n{OK}"
+
+
+def test_quectel_stores_in_me_whatever_is_selected() -> None:
+    phone = calm("quectel")
+    said(phone, 'AT+CNMI=2,1,0,1,0;+CPMS="SM","SM","SM"')
+    phone.deliver(PDU_A)
+    assert drain(phone) == '\r\n+CMTI: "ME",0\r\n'
+    assert said(phone, "AT+CMGL=4") == OK
+
+
+def test_quectel_announces_a_report_in_sm_and_keeps_it_in_sr() -> None:
+    phone = calm("quectel")
+    said(phone, "AT+CNMI=2,1,0,2,0")
+    [submit] = encode_submit("+233241234567", "hello", status_report=True)
+    said(phone, f"AT+CMGS={submit.tpdu_length}")
+    phone.receive_data(submit.hex.encode() + b"\x1a")
+    assert drain(phone) == f'\r\n+CMGS: 0\r\n{OK}\r\n+CDSI: "SM",0\r\n'
+    [((storage, index), pdu)] = phone.stored().items()
+    assert (storage, index) == ("SR", 0)
+    read = decode(pdu)
+    assert isinstance(read, StatusReport)
+    assert said(phone, 'AT+CPMS="SM";+CMGR=0').endswith("+CMS ERROR: 321\r\n")
+
+
+TYPED = st.sampled_from(
+    ["AT", "ATE0", "AT+CMEE=2", "AT+CPIN?", 'AT+CPIN="1234"', 'AT+CPIN="0000"', "AT+CFUN=1,1",
+     'AT+CPIN="12345678","1234"', "AT+CFUN=4", "AT+CFUN=1", "AT+CSMS=1", "AT+CNMI=2,2,0,1,0",
+     "AT+CNMI=2,1,0,2,0", "AT+CNMI=2,1", "AT+CNMA", "AT+CNMA=2", "AT+CMGL=4", "AT+CMGF=1",
+     "AT+CMGF=0", "AT+CMGR=0", "AT+CMGR=1", "AT+CMGD=0", "AT+CMGD=1", "AT+CMGD=1,4", "AT+CMGS=20",
+     PDU_A + "\x1a", "\x1b", 'AT+CPMS="ME","ME","ME"', 'AT+CPMS="SM"', "AT+CPMS=?", "AT+CSMP=1",
+     "AT+QDSIM=1", "AT+QDSIM=0", "AT^PORTSEL=0", "AT^CURC=0", "AT+CCID", "AT+CSCA?"]
+)  # fmt: skip
+HAPPENS = st.sampled_from([*EVENTS, *PRESETS, "none"]).map(lambda name: f"play {name}")
+PASSES = st.sampled_from(["tick", "power", "deliver", "deliver", "deliver", "sim-in"])
+STARTS = st.sampled_from(["AT", "AT+CNMI=2,1,0,1,0", "AT+CSMS=1;+CNMI=2,2,0,0,0"])
+
+
+@given(st.sampled_from(sorted(FAMILIES)), STARTS, st.lists(TYPED | HAPPENS | PASSES, max_size=40))
+def test_whatever_happens_to_any_family_no_message_is_lost_or_doubled(
+    name: str, start: str, story: list[str]
+) -> None:
+    spare = Sim.from_data({"iccid": "89233020000000000016"}) if name == "quectel" else None
+    phone = Phone(storages={"SM": 2, "ME": 2, "SR": 1}, family=FAMILIES[name], spare=spare)
+    phone.play("calm")
+    said(phone, start)
+    drawer: list[Sim] = []
+    delivered = []
+    for at, what in enumerate(story):
+        now_ns = at * 8 * SECOND_NS
+        if what == "tick":
+            phone.tick(now_ns)
+        elif what == "power":
+            phone.power_off()
+            phone.power_on()
+        elif what == "deliver" and phone.sim is not None:
+            delivered.append(advertisement(1000 + at))
+            phone.deliver(delivered[-1])
+        elif what == "sim-in" and drawer and phone.sim is None:
+            phone.insert_sim(drawer.pop())
+        elif what == "play sim-out" and phone.sim is not None:
+            drawer.append(phone.take_sim())
+        elif what.startswith("play ") and (phone.sim is not None or what == "play none"):
+            # Some have one port, and say so.
+            with contextlib.suppress(ValueError):
+                phone.play(what.removeprefix("play "))
+        elif not what.startswith("play "):
+            phone.receive_data(what.encode() + b"\r", now_ns)
+        drain(phone)
+    sims = [sim for sim in (phone.sim, phone._handset.card.spare, *drawer) if sim is not None]
+    passing = phone._handset.messages.unacknowledged
+    known = [
+        *phone.stored().values(),
+        *(gone.pdu for gone in phone.deleted),
+        *phone.passed_on,
+        *([] if passing is None else [passing]),
+        *phone._handset.messages.refused,
+        *(pdu for sim in sims for pdu, _ in sim.waiting),
+        *(slot.pdu for sim in sims for slot in sim.records.values()),
+        *(pdu for _, _, pdu in phone.displaced),
+    ]
+    assert sorted(set(known) & set(delivered)) == sorted(delivered)
+    assert sum(pdu in set(delivered) for pdu in known) == len(delivered)

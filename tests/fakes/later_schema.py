@@ -1,0 +1,88 @@
+"""A small shop with the base schema, and made-up later migrations, for tests of upgrades."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from daemon.store import migrate
+from daemon.store.migrate import Migration
+
+BASE = migrate.migrations()[0]
+_DEVICE = (
+    "device_id TEXT PRIMARY KEY, imei TEXT, name TEXT NOT NULL, manufacturer TEXT, model TEXT, port TEXT, "
+    "present INTEGER NOT NULL, first_seen_at INTEGER NOT NULL, last_seen_at INTEGER NOT NULL, forgotten_at INTEGER"
+)
+LATER = (
+    Migration(
+        2,
+        "labels",
+        "ALTER TABLE payments ADD COLUMN label TEXT;\n"
+        "CREATE TABLE labels (seq INTEGER PRIMARY KEY, payment_id TEXT NOT NULL REFERENCES payments (id)) STRICT;\n"
+        "INSERT INTO labels (payment_id) SELECT id FROM payments;\n",
+    ),
+    Migration(
+        3,
+        "devices_anew",  # a table with foreign keys to it
+        f"CREATE TABLE devices_anew ({_DEVICE}, shelf TEXT) STRICT;\n"
+        "INSERT INTO devices_anew SELECT *, NULL FROM devices;\n"
+        "DROP TABLE devices;\n"
+        "ALTER TABLE devices_anew RENAME TO devices;\n",
+    ),
+)
+STEPS = [BASE, *LATER]
+SMALL_SHOP = (
+    "INSERT INTO shop (id, name, timezone, password_hash, account_key, created_at) VALUES (1, 'Ama', 'UTC', 'x', 'ab', 1)",
+    "INSERT INTO devices (device_id, imei, name, present, first_seen_at, last_seen_at) VALUES ('d', '1', 'zte', 1, 1, 1)",
+    ("INSERT INTO sims (sim_key, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
+    "VALUES ('s', 'mtn', 'd', 0, 1, 1, 1)"),
+    ("INSERT INTO payment_methods (id, provider, phone_number, account_name, sim_seq, is_active, line_created_at, created_at, "
+    "updated_at) VALUES ('pm', 'momo_mtn', '+233244124567', 'Ama', 1, 1, 1, 1, 1)"),
+    ("INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, sender, sent_at, parts_total, parts_seen, body, state, "
+    "fields, reasons, payment_id, received_at, created_at) VALUES ('m1', 'live', 0, 's', 'd', 0, 'MobileMoney', 2, 1, 1, 'text', "
+    "'payment', '{}', '[]', 'p1', 2, 2)"),
+    ("INSERT INTO sms_parts (sim_key, sha256, pdu, message_id, position, storage, slot, received_at) "
+    "VALUES ('s', 'ff', '00', 'm1', 1, 'SM', 1, 2)"),
+    ("INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, sim_key, "
+    "device_id, slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p1', 'live', "
+    "'momo_mtn', '0012', '0012', 'm1', 'pm', 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),
+    ("INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
+    "send_sms_to_payer, created_with, created_at, expires_at, payment_id, matched_by, completed_at, late, rejected) VALUES ('t1', 'live', "
+    "'request', 'SUCCESS', 'K7M2QX', 'slug1', 2500, 'GHS', '{}', 1, 'secret', 1, 9, 'p1', 'code', 2, 0, 0)"),
+    ("INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
+    "send_sms_to_payer, created_with, created_at, expires_at, late, rejected) VALUES ('t2', 'live', 'request', 'PENDING', "
+    "'ABCDEF', 'slug2', 100, 'GHS', '{\"a\":1}', 1, 'secret', 1, 9, 0, 0)"),
+    "INSERT INTO svc_codes (mode, code, transaction_id, free_at) VALUES ('live', 'K7M2QX', 't1', 99)",
+    ("INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, is_active, "
+    "consecutive_failures, created_at, updated_at) VALUES ('e1', 'endpoint', 'live', 'https://a.example/', "
+    "'https://a.example/', '', '[]', 1, 0, 1, 0, 1, 1)"),
+    "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES ('e1', 'v1.x', 1)",
+    ("INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, test, body, status, "
+    "attempt_count, run, created_at, delivered_at) VALUES ('dl1', 'w1', 'e1', 'transaction.forwarded', 'p1', 0, 't1', 0, '{}', "
+    "'delivered', 1, 1, 3, 4)"),
+    ("INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, test, body, status, "
+    "attempt_count, run, created_at, failed_at) VALUES ('dl2', 'w2', 'e1', 'transaction.completed', 'p1', 0, 't1', 0, '{}', "
+    "'failed', 1, 1, 3, 5)"),
+    "INSERT INTO attempts (delivery_id, run, number, started_at, finished_at, status_code) VALUES ('dl2', 1, 1, 4, 5, 500)",
+    "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at, attempt_count) VALUES ('x1', 'dl2', 'exhausted', 5, 0, 5, 1)",
+    "INSERT INTO events (type, mode, at, actor, transaction_id, data) VALUES ('transaction.created', 'live', 1, 'momo', 't1', '{}')",
+    (
+        "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, data) VALUES ('transaction.verified', 'live', 2, "
+        "'momo', 't1', 'p1', '{}')"
+    ),
+)  # fmt: skip
+
+
+def make_small_shop(path: str | Path) -> None:
+    """Make a shop with the base schema, with payments, webhooks and a dead letter."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as base:
+        base.execute("PRAGMA journal_mode = WAL")
+        migrate.migrate(base, 1, [BASE])
+        for statement in SMALL_SHOP:
+            base.execute(statement)
+
+
+def know_later_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add the made-up migrations to the program's list."""
+    monkeypatch.setattr(migrate, "migrations", lambda: STEPS)

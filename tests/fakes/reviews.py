@@ -1,0 +1,74 @@
+"""Doubtful payments and an operator's decisions on their reviews."""
+
+import json
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Answer, CallMeta
+from daemon.core.model import Review
+from daemon.flows.payments import review
+from daemon.modem.codec.pdu_encode import encode_deliver
+from tests.fakes.receipts import MTN_SMSC, STARTED, mtn, mtn_receipt
+from tests.fakes.shop import OWNER, FakeShop
+
+ID = "93214500001"
+PAYER = "+233241234567"
+STRANGER = "+233541234567"
+META = CallMeta("r")
+
+
+async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID, **more: Any) -> None:
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), typed or "", telco_id, **more))
+
+
+async def forge(shop: FakeShop, typed: str = "food", telco_id: str = "93214500009") -> None:
+    """Send a forged receipt from an ordinary number."""
+    text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, typed, telco_id)
+    await shop.read_pdus(encode_deliver(STRANGER, text, STARTED, smsc=MTN_SMSC, reference=9))
+
+
+async def endpoint(shop: FakeShop) -> None:
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
+            "is_active, consecutive_failures, created_at, updated_at) VALUES ('e', 'endpoint', 'live', "
+            "'https://shop.example/hook', 'https://shop.example/hook', '', '[\"transaction.forwarded\"]', 1, 0, 1, 0, "
+            "0, 0)"
+        )
+    )
+
+
+async def only(shop: FakeShop) -> Review:
+    [found] = await shop.rows(Review, "reviews", "state = 'open'")
+    assert isinstance(found, Review)
+    return found
+
+
+async def approve(
+    shop: FakeShop, review_id: str | None = None, *, meta: CallMeta = META, **said: Any
+) -> dict[str, Any]:
+    review_id = review_id or (await only(shop)).id
+    return body(
+        await review.approve(shop.env, OWNER, review_id, review.Approval(**said), meta=meta)
+    )
+
+
+async def reject(shop: FakeShop, review_id: str | None = None) -> dict[str, Any]:
+    review_id = review_id or (await only(shop)).id
+    return body(await review.reject(shop.env, OWNER, review_id, "not ours", meta=META))
+
+
+def body(answer: Answer) -> dict[str, Any]:
+    assert answer.status == 200
+    found: dict[str, Any] = json.loads(answer.body)
+    return found
+
+
+async def refusal(shop: FakeShop, review_id: str | None = None, **said: Any) -> Refusal:
+    before = await shop.values("SELECT COUNT(*) FROM events")
+    with pytest.raises(Refusal) as caught:
+        await approve(shop, review_id, **said)
+    assert await shop.values("SELECT COUNT(*) FROM events") == before, "a refusal changes nothing"
+    return caught.value

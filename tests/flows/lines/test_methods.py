@@ -1,0 +1,71 @@
+"""Registering numbers and moving them: what is written down (the refusals are in tests/api)."""
+
+import json
+
+import pytest
+
+from daemon.core.errors import Refusal
+from daemon.core.model import Event, PaymentMethod
+from daemon.flows.lines.payment_methods import NewMethod, Slot, create, move
+from daemon.wire import ErrorCode
+from tests.fakes.shop import METHOD_ID, OWNER, FakeShop
+
+NEW = NewMethod("momo_mtn", "+233554567890", "Ama Mensah")
+
+
+async def moved(shop: FakeShop) -> list[Event]:
+    return await shop.rows(Event, "events", "type LIKE 'payment_method.%'")
+
+
+async def test_a_new_number_is_told_in_the_journal(shop: FakeShop) -> None:
+    answer = await create(shop.env, OWNER, NEW, claim=None, warnings=[])
+    made = json.loads(answer.body)["data"]["id"]
+    [event] = await moved(shop)
+    assert (event.type, event.actor, json.loads(event.data)) == (
+        "payment_method.created",
+        "socket:0",
+        {"payment_method_id": made, "provider": "momo_mtn", "sim": None},
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "warned"),
+    [
+        ("+233204567890", ["0204567890 is in Telecel's number range, not in MTN's"]),
+        ("+233274567890", ["0274567890 is in AT's number range, not in MTN's"]),
+        ("+233554567890", []),
+        ("+233234567890", []),
+    ],
+)
+async def test_a_number_of_another_networks_range_is_taken_with_a_warning(
+    number: str, warned: list[str], shop: FakeShop
+) -> None:
+    new = NewMethod("momo_mtn", number, "Ama Mensah")
+    body = json.loads((await create(shop.env, OWNER, new, claim=None, warnings=[])).body)
+    told = body.get("meta", {}).get("warnings", [])
+    assert (body["success"], [one.partition(": unless")[0] for one in told]) == (True, warned)
+
+
+async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None:
+    record = await move(shop.env, OWNER, METHOD_ID, None)
+    assert record["sim"] is None
+    [method] = await shop.rows(PaymentMethod, "payment_methods")
+    assert (method.sim_seq, method.line_created_at) == (None, None)
+    assert [event.type for event in await moved(shop)] == ["payment_method.moved"]
+
+
+async def test_moving_to_where_it_is_writes_nothing(shop: FakeShop) -> None:
+    before = await shop.rows(PaymentMethod, "payment_methods")
+    shop.clock.advance(60)
+    await move(shop.env, OWNER, METHOD_ID, Slot(shop.source.device_id, 0))
+    assert await shop.rows(PaymentMethod, "payment_methods") == before
+    assert await moved(shop) == []
+
+
+async def test_a_refused_number_leaves_no_trace(shop: FakeShop) -> None:
+    new = NewMethod("momo_mtn", "+233554567890", "Ama", slot=Slot(shop.source.device_id, 0))
+    with pytest.raises(Refusal) as caught:
+        await create(shop.env, OWNER, new, claim=None, warnings=[])
+    assert caught.value.code is ErrorCode.SIM_ALREADY_ASSIGNED
+    assert len(await shop.rows(PaymentMethod, "payment_methods")) == 1
+    assert await moved(shop) == []

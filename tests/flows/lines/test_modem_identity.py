@@ -1,0 +1,56 @@
+"""Who a SIM is does not change because a phone failed to say part of it once."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.core.inputs import PhoneIdentity
+from daemon.flows.lines import modems
+from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, FakeShop
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    made = await FakeShop.make(tmp_path)
+    yield made
+    made.close()
+
+
+def phone(iccid: str | None, imsi: str | None) -> PhoneIdentity:
+    return PhoneIdentity("/dev/ttyUSB0", IMEI, iccid, imsi, "huawei", "E3131")
+
+
+async def test_a_phone_that_fails_to_tell_the_iccid_has_the_sim_of_that_imsi(
+    shop: FakeShop,
+) -> None:
+    source = await modems.identify(shop.env, phone(None, MTN_IMSI))
+    assert source.sim_key == ICCID
+    assert await shop.values("SELECT sim_key FROM sims") == [ICCID]
+
+
+async def test_a_phone_that_fails_to_tell_the_imsi_leaves_it_as_it_was(shop: FakeShop) -> None:
+    await modems.identify(shop.env, phone(ICCID, None))
+    assert await shop.values("SELECT imsi, network FROM sims") == [(MTN_IMSI, "mtn")]
+
+
+async def test_an_imsi_that_was_never_seen_is_a_sim_of_its_own(shop: FakeShop) -> None:
+    source = await modems.identify(shop.env, phone(None, "620010000000099"))
+    assert source.sim_key == "imsi:620010000000099"
+
+
+async def test_a_sim_that_was_known_by_its_imsi_stays_one_when_its_iccid_is_heard(
+    shop: FakeShop,
+) -> None:
+    iccid, imsi = "8923301000000000993", "620010000000099"
+    first = await modems.identify(shop.env, phone(None, imsi))
+    for who in (phone(iccid, imsi), phone(iccid, None), phone(None, imsi)):
+        assert await modems.identify(shop.env, who) == first
+    sims = await shop.values("SELECT sim_key, iccid, present FROM sims ORDER BY seq")
+    assert sims[1:] == [(f"imsi:{imsi}", iccid, 1)]
+
+
+async def test_a_new_card_with_the_imsi_of_another_is_a_sim_of_its_own(shop: FakeShop) -> None:
+    """A card that replaces a lost one has another ICCID and another IMSI; were it the same one, it is still not this card."""
+    source = await modems.identify(shop.env, phone("8923301000000000993", MTN_IMSI))
+    assert source.sim_key == "8923301000000000993"

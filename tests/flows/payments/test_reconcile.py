@@ -1,0 +1,323 @@
+"""Every row of interface.md's reconcile table and of decisions.md's order of refusals."""
+
+import asyncio
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Idempotency, ReconcileRequest
+from daemon.flows.payments import reconcile
+from daemon.wire import ErrorCode, TransactionStatus
+from tests.fakes.receipts import STARTED, mtn
+from tests.fakes.shop import OWNER, FakeShop
+
+ID = "93214500001"
+
+
+async def pay(
+    shop: FakeShop, reference: str = "food", amount: int = 2500, telco_id: str = ID
+) -> None:
+    await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), reference, telco_id))
+
+
+async def refusal(shop: FakeShop, reference: str, telco_id: str, **more: Any) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        await shop.reconcile(reference, telco_id, **more)
+    return caught.value
+
+
+async def test_an_exact_payment_is_success(shop: FakeShop) -> None:
+    request = await shop.request(2500)
+    await pay(shop)
+    answer = await shop.reconcile(request.reference, ID)
+    body = json.loads(answer.body)
+    data = body["data"]
+    assert answer.status == 200
+    assert data.pop("reconciliation_id").startswith("rec_")
+    assert isinstance(data.pop("message"), str)
+    assert data == {
+        "status": "VERIFIED",
+        "transaction_id": ID,
+        "transaction_updated": True,
+        "new_transaction_status": "SUCCESS",
+        "matched_amount": "25.00",
+        "expected_amount": "25.00",
+        "difference": "0.00",
+        "difference_type": "exact",
+    }
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("paid", "status", "difference", "word"),
+    [(2400, "PARTIAL", "-1.00", "underpaid"), (2650, "OVERPAID", "1.50", "overpaid")],
+)
+async def test_short_and_over_are_still_200(
+    shop: FakeShop, paid: int, status: str, difference: str, word: str
+) -> None:
+    request = await shop.request(2500)
+    await pay(shop, amount=paid)
+    data = json.loads((await shop.reconcile(request.reference, ID)).body)["data"]
+    assert (data["new_transaction_status"], data["difference"], data["difference_type"]) == (
+        status,
+        difference,
+        word,
+    )
+    assert (await shop.transaction(request.reference)).status == status
+
+
+async def test_an_unknown_reference_is_not_found(shop: FakeShop) -> None:
+    for reference in ("svc_trx_" + "0" * 32, "nonsense", "svc_trx_XYZ"):
+        assert (await refusal(shop, reference, ID)).code is ErrorCode.TRANSACTION_NOT_FOUND
+
+
+async def test_a_paid_order_is_already_verified(shop: FakeShop) -> None:
+    request = await shop.request()
+    await pay(shop)
+    await shop.reconcile(request.reference, ID)
+    before = await shop.transaction(request.reference)
+    await pay(shop, amount=2600, telco_id="93214500002")
+    for telco_id in ("another", "93214500002", ID):
+        refused = await refusal(shop, request.reference, telco_id)
+        assert refused.code is ErrorCode.ALREADY_VERIFIED
+    assert await shop.transaction(request.reference) == before
+    assert refused.extras == {
+        "transaction_status": TransactionStatus.SUCCESS,
+        "verified_by_transaction_id": ID,
+    }
+
+
+async def test_a_holder_is_already_verified(shop: FakeShop) -> None:
+    await pay(shop)
+    (holder,) = await shop.values("SELECT id FROM transactions")
+    refused = await refusal(shop, "svc_trx_" + holder.replace("-", ""), ID)
+    assert refused.code is ErrorCode.ALREADY_VERIFIED
+
+
+async def test_an_id_that_no_payment_carries_may_be_tried_again(shop: FakeShop) -> None:
+    request = await shop.request()
+    assert (await refusal(shop, request.reference, ID)).code is ErrorCode.NO_MATCHING_TRANSACTION
+    await pay(shop)
+    assert (await shop.reconcile(request.reference, ID)).status == 200
+
+
+async def test_a_used_id_is_refused_for_ever(shop: FakeShop) -> None:
+    first, second = await shop.request(), await shop.request(9900)
+    await pay(shop)
+    await shop.reconcile(first.reference, ID)
+    for _again in range(2):
+        refused = await refusal(shop, second.reference, ID)
+        assert refused.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
+        assert refused.extras["expected_amount"] == "99.00"
+        assert refused.extras["used_by_reference"] == first.reference
+
+
+async def test_another_amount_than_claimed_changes_nothing(shop: FakeShop) -> None:
+    request = await shop.request(2500)
+    await pay(shop, amount=2400)
+    refused = await refusal(shop, request.reference, ID, amount_minor=2500)
+    assert refused.code is ErrorCode.AMOUNT_MISMATCH
+    assert refused.extras == {"claimed_amount": "25.00", "matched_amount": "24.00"}
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+    assert (await shop.payments())[0].standing == "open"
+
+
+async def test_the_claimed_amount_may_be_below_the_expected_one(shop: FakeShop) -> None:
+    request = await shop.request(2500)
+    await pay(shop, amount=2400)
+    answer = await shop.reconcile(request.reference, ID, amount_minor=2400)
+    assert json.loads(answer.body)["data"]["new_transaction_status"] == "PARTIAL"
+
+
+async def test_the_holder_of_a_reconciled_payment_is_merged(shop: FakeShop) -> None:
+    request = await shop.request()
+    await pay(shop)
+    (holder,) = await shop.values("SELECT id FROM transactions WHERE origin = 'open'")
+    await shop.reconcile(request.reference, ID)
+    assert await shop.values(
+        "SELECT payment_id, merged_into FROM transactions WHERE origin = 'open'"
+    ) == [(None, request.id)]
+    assert (await shop.transaction(request.reference)).supersedes == holder
+
+
+async def test_ids_compare_trimmed_and_without_case(shop: FakeShop) -> None:
+    request = await shop.request()
+    await pay(shop)
+    assert (await shop.reconcile(request.reference, f"  {ID} ")).status == 200
+
+
+@pytest.mark.parametrize("hours", [30, 200])
+async def test_a_person_may_vouch_for_an_expired_order(shop: FakeShop, hours: int) -> None:
+    request = await shop.request(2500)
+    shop.clock.advance(hours * 3600)
+    await shop.read(
+        mtn(
+            2500,
+            "KOFI ANTWI BADU",
+            shop.wallet(2500),
+            "food",
+            ID,
+            sent_at=STARTED + timedelta(hours=hours),
+        )
+    )
+    await shop.reconcile(request.reference, ID)
+    paid = await shop.transaction(request.reference)
+    assert (paid.status, paid.late) == (TransactionStatus.SUCCESS, True)
+
+
+async def test_a_payment_held_for_another_order_is_released_to_this_one(shop: FakeShop) -> None:
+    held = await shop.request(expected_payer_phone="+233241234567")
+    other = await shop.request()
+    await pay(shop, reference=held.svc_code or "")
+    assert (await shop.transaction(held.reference)).status is TransactionStatus.MANUAL_REVIEW
+    await shop.reconcile(other.reference, ID)
+    assert (await shop.transaction(held.reference)).status is TransactionStatus.PENDING
+    assert await shop.values("SELECT state FROM reviews") == ["used_elsewhere"]
+
+
+async def test_a_payment_that_held_the_order_becomes_an_extra_one(shop: FakeShop) -> None:
+    held = await shop.request(expected_payer_phone="+233241234567")
+    await pay(shop, reference=held.svc_code or "")
+    await shop.read(
+        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), "x", "93214500009", concatenation=4)
+    )
+    await shop.reconcile(held.reference, "93214500009")
+    assert await shop.values("SELECT reason, state FROM reviews") == [("extra_payment", "open")]
+
+
+async def test_reconciling_the_held_payment_to_its_own_order_approves_it(shop: FakeShop) -> None:
+    held = await shop.request(expected_payer_phone="+233241234567")
+    await pay(shop, reference=held.svc_code or "")
+    await shop.reconcile(held.reference, ID)
+    assert await shop.values("SELECT state FROM reviews") == ["approved"]
+    assert await shop.values("SELECT state FROM messages") == ["payment"]
+
+
+async def test_guessing_is_stopped_but_a_tried_id_is_still_looked_up(shop: FakeShop) -> None:
+    request = await shop.request()
+    for number in range(10):
+        refused = await refusal(shop, request.reference, f"9000000000{number}")
+        assert refused.code is ErrorCode.NO_MATCHING_TRANSACTION
+    stopped = await refusal(shop, request.reference, ID)
+    assert stopped.code is ErrorCode.TOO_MANY_ATTEMPTS
+    assert stopped.extras["retry_after"] == 900
+    again = await refusal(shop, request.reference, "90000000003")
+    assert again.code is ErrorCode.NO_MATCHING_TRANSACTION
+    await pay(shop, telco_id="90000000003")
+    assert (await shop.reconcile(request.reference, "90000000003")).status == 200
+
+
+async def test_the_guess_guard_forgets_after_15_minutes(shop: FakeShop) -> None:
+    request = await shop.request()
+    for number in range(10):
+        await refusal(shop, request.reference, f"9000000000{number}")
+    shop.clock.advance(15 * 60 + 1)
+    assert (await refusal(shop, request.reference, ID)).code is ErrorCode.NO_MATCHING_TRANSACTION
+
+
+@pytest.mark.tampers
+async def test_two_networks_with_one_id_need_a_provider(shop: FakeShop) -> None:
+    request = await shop.request()
+    await pay(shop)
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO payments SELECT NULL, 'other', mode, 'momo_telecel', telco_transaction_id, telco_id_as_read, "
+            "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, "
+            "balance_minor, payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, "
+            "reversed_at, payer_proven FROM payments"
+        )
+    )
+    refused = await refusal(shop, request.reference, ID)
+    assert refused.code is ErrorCode.AMBIGUOUS_TRANSACTION_ID
+    assert refused.extras == {"providers": ["momo_mtn", "momo_telecel"]}
+    assert (await shop.reconcile(request.reference, ID, provider="momo_mtn")).status == 200
+
+
+async def test_a_reversed_payment_matches_nothing(shop: FakeShop) -> None:
+    request = await shop.request()
+    await pay(shop)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE payments SET reversed_at = 1"))
+    refused = await refusal(shop, request.reference, ID)
+    assert (refused.code, refused.extras) == (
+        ErrorCode.NO_MATCHING_TRANSACTION,
+        {"reason": "reversed"},
+    )
+
+
+async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) -> None:
+    request = await shop.request()
+    await pay(shop)
+    claim = Idempotency("scope", "key", "fingerprint")
+
+    async def call(claim: Idempotency) -> Any:
+        return await reconcile.reconcile(
+            shop.env,
+            OWNER,
+            request.reference,
+            ReconcileRequest(ID),
+            request_id="r",
+            idempotency=claim,
+        )
+
+    first, second = await call(claim), await call(claim)
+    assert (second.body, second.replayed) == (first.body, True)
+    with pytest.raises(Refusal) as caught:
+        await call(Idempotency("scope", "key", "other"))
+    assert caught.value.code is ErrorCode.IDEMPOTENCY_KEY_REUSED
+
+
+async def race(shop: FakeShop, callers: int, number: int) -> None:
+    """Let callers race for one telco ID, each for an order of its own."""
+    telco_id = f"9400000{number:04d}"
+    requests = [await shop.request() for _caller in range(callers)]
+    await shop.read(
+        mtn(
+            2500, "KOFI ANTWI BADU", shop.wallet(2500), "food", telco_id, concatenation=number % 256
+        )
+    )
+    results = await asyncio.gather(
+        *(shop.reconcile(request.reference, telco_id) for request in requests),
+        return_exceptions=True,
+    )
+    won = [result for result in results if not isinstance(result, BaseException)]
+    assert len(won) == 1
+    assert all(
+        isinstance(result, Refusal) and result.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
+        for result in results
+        if isinstance(result, BaseException)
+    )
+    verified = [
+        request for request in requests if (await shop.transaction(request.reference)).payment_id
+    ]
+    assert len(verified) == 1
+
+
+async def test_of_eight_callers_racing_for_one_id_exactly_one_wins(shop: FakeShop) -> None:
+    for number in range(50):
+        await race(shop, 8, number)
+
+
+async def test_of_eight_callers_racing_for_one_order_exactly_one_wins(shop: FakeShop) -> None:
+    for number in range(20):
+        request = await shop.request()
+        ids = [f"9500{number:03d}{caller:04d}" for caller in range(8)]
+        for index, telco_id in enumerate(ids):
+            await shop.read(
+                mtn(
+                    2500,
+                    "KOFI ANTWI BADU",
+                    shop.wallet(2500),
+                    "food",
+                    telco_id,
+                    concatenation=number * 8 + index,
+                )
+            )
+        results = await asyncio.gather(
+            *(shop.reconcile(request.reference, telco_id) for telco_id in ids),
+            return_exceptions=True,
+        )
+        codes = [result.code for result in results if isinstance(result, Refusal)]
+        assert codes == [ErrorCode.ALREADY_VERIFIED] * 7

@@ -1,0 +1,266 @@
+"""The network takes a payment back: it is said everywhere and changes nothing silently (decisions.md section 2)."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import Refusal
+from daemon.core.inputs import CallMeta, Source
+from daemon.core.model import Delivery, Event, Review, Transaction
+from daemon.flows.payments import review
+from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.store.journal import Notice
+from daemon.wire import ErrorCode, MessageState, Mode, TransactionStatus
+from tests.fakes.receipts import (
+    MTN_SENDER,
+    MTN_SMSC,
+    STARTED,
+    TELECEL_SENDER,
+    TELECEL_SMSC,
+    mtn,
+    telecel,
+)
+from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
+
+NAME = "KOFI ANTWI BADU"
+ID = "93214500001"
+META = CallMeta("r")
+
+
+async def pay(
+    shop: FakeShop, typed: str, telco_id: str = ID, balance_minor: int = 90_000
+) -> list[MessageState]:
+    number = int(telco_id) % 256
+    taken = await shop.read(mtn(2500, NAME, balance_minor, typed, telco_id, concatenation=number))
+    return [state for _id, state in taken.concluded]
+
+
+async def take_back(
+    shop: FakeShop, telco_id: str = ID, balance_minor: int = 87_500, *, sender: str = MTN_SENDER
+) -> list[MessageState]:
+    text = (
+        f"Transaction {telco_id} of GHS 25.00 from {NAME} has been reversed. "
+        f"Current Balance: GHS {balance_minor // 100}.{balance_minor % 100:02d}."
+    )
+    taken = await shop.read_pdus(
+        encode_deliver(sender, text, STARTED, smsc=MTN_SMSC, reference=200)
+    )
+    assert taken.faults == ()
+    return [state for _id, state in taken.concluded]
+
+
+async def listen(shop: FakeShop, *kinds: str, mode: str = "live") -> None:
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, "
+            "is_active, consecutive_failures, created_at, updated_at) VALUES (:id, 'endpoint', :mode, "
+            "'https://shop.example/hook', 'https://shop.example/hook', '', :events, 1, 0, 1, 0, 0, 0)",
+            {"id": f"e{len(kinds)}", "mode": mode, "events": json.dumps(kinds)},
+        )
+    )
+
+
+async def sent(shop: FakeShop, kind: str = "transaction.reversed") -> list[Any]:
+    rows = await shop.rows(Delivery, "deliveries", f"event = '{kind}'")
+    return [json.loads(row.body) for row in rows]
+
+
+async def notices(shop: FakeShop) -> list[str]:
+    told = await shop.rows(Event, "events", "type LIKE 'notice.%'")
+    return [event.type.removeprefix("notice.") for event in told]
+
+
+async def holder(shop: FakeShop) -> Transaction:
+    [found] = await shop.rows(Transaction, "transactions", "origin = 'open'")
+    assert isinstance(found, Transaction)
+    return found
+
+
+async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(
+    shop: FakeShop,
+) -> None:
+    await listen(shop, "transaction.forwarded", "transaction.reversed")
+    await listen(shop, "transaction.forwarded")
+    request = await shop.request(2500)
+    await pay(shop, request.svc_code or "")
+    before = await shop.transaction(request.reference)
+    assert await take_back(shop) == [MessageState.NOT_PAYMENT]
+    after = await shop.transaction(request.reference)
+    [payment] = await shop.payments()
+    at = after.reversed_at
+    assert at is not None
+    assert (after.status, before.reversed_at) == (TransactionStatus.SUCCESS, None)
+    assert payment.reversed_at == at
+    assert await notices(shop) == [Notice.PAYMENT_REVERSED]
+    # Only the one that asked for it hears of it, and once.
+    [body] = await sent(shop)
+    assert body["type"] == "transaction.reversed"
+    assert body["data"]["transaction_id"] == request.id
+    assert body["data"]["status"] == "SUCCESS"
+    assert body["data"]["reversed_at"] == "2026-11-21T08:00:00.000Z"
+    assert body["data"]["reversal"] == {
+        "amount": "25.00",
+        "currency": "GHS",
+        "timestamp": "2026-11-21T08:00:00.000Z",
+    }
+    [told] = await shop.values("SELECT transaction_id FROM events WHERE type = 'payment.reversed'")
+    assert told == request.id
+
+
+async def test_the_same_reversal_again_says_nothing_new(shop: FakeShop) -> None:
+    await listen(shop, "transaction.forwarded", "transaction.reversed")
+    await pay(shop, "food")
+    await take_back(shop)
+    first = (await holder(shop)).reversed_at
+    await shop.read_pdus(
+        encode_deliver(MTN_SENDER, f"Transaction {ID} has been reversed.", STARTED, smsc=MTN_SMSC)
+    )
+    assert (await holder(shop)).reversed_at == first
+    assert len(await sent(shop)) == 1
+    assert await notices(shop) == [Notice.PAYMENT_REVERSED]
+
+
+async def test_a_payment_without_an_order_can_no_longer_be_reconciled(shop: FakeShop) -> None:
+    request = await shop.request(2500)
+    await pay(shop, "food")
+    await take_back(shop)
+    assert (await holder(shop)).reversed_at is not None
+    with pytest.raises(Refusal) as refused:
+        await shop.reconcile(request.reference, ID)
+    assert (refused.value.code, refused.value.extras) == (
+        ErrorCode.NO_MATCHING_TRANSACTION,
+        {"reason": "reversed"},
+    )
+
+
+async def test_a_payment_in_review_can_no_longer_be_approved(shop: FakeShop) -> None:
+    request = await shop.request(2500, expected_payer_phone="+233209999999")
+    await pay(shop, request.svc_code or "")
+    [row] = await shop.rows(Review, "reviews")
+    await take_back(shop)
+    with pytest.raises(Refusal) as refused:
+        await review.approve(shop.env, OWNER, row.id, review.Approval(), meta=META)
+    assert refused.value.code is ErrorCode.PAYMENT_REVERSED
+    # Nothing was ever verified, so nobody is told of a reversal.
+    assert await sent(shop) == []
+    await review.reject(shop.env, OWNER, row.id, "taken back", meta=META)
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+
+
+async def test_a_payment_that_is_not_here_yet_is_reversed_when_it_comes(shop: FakeShop) -> None:
+    await listen(shop, "transaction.forwarded", "transaction.reversed")
+    request = await shop.request(2500)
+    await pay(shop, "food", "93214500000", balance_minor=87_500)
+    await take_back(shop, ID, balance_minor=87_500)
+    assert await notices(shop) == [Notice.REVERSAL_UNMATCHED]
+    assert await pay(shop, request.svc_code or "", ID) == [MessageState.PAYMENT]
+    late = (await shop.payments())[1]
+    assert late.reversed_at is not None
+    # It pays nothing and is not forwarded.
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+    assert len(await sent(shop, "transaction.forwarded")) == 1
+    assert (await notices(shop))[-1] == Notice.PAYMENT_REVERSED
+
+
+async def test_a_held_receipt_that_was_taken_back_cannot_be_approved(shop: FakeShop) -> None:
+    await pay(shop, "food", "93214500000", balance_minor=50_000)
+    assert await pay(shop, "food", ID, balance_minor=70_000) == [MessageState.HELD]
+    await take_back(shop, ID, balance_minor=50_000)
+    [held, *_] = await shop.rows(Review, "reviews", "state = 'open'")
+    with pytest.raises(Refusal) as refused:
+        await review.approve(shop.env, OWNER, held.id, review.Approval(confirmed=True), meta=META)
+    assert refused.value.code is ErrorCode.PAYMENT_REVERSED
+    assert len(await shop.payments()) == 1
+
+
+@pytest.mark.parametrize("sender", ["+233244000811", "MobileMony", "T-CASH"])
+async def test_a_reversal_from_any_other_sender_takes_nothing_back(
+    shop: FakeShop, sender: str
+) -> None:
+    await pay(shop, "food")
+    assert await take_back(shop, sender=sender) == [MessageState.NOT_PAYMENT]
+    assert (await holder(shop)).reversed_at is None
+    assert await shop.values("SELECT COUNT(*) FROM reversals") == [0]
+
+
+@pytest.fixture
+async def telecel_shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    made = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
+    yield made
+    made.close()
+
+
+async def pay_telecel(shop: FakeShop, number: int, balance_minor: int) -> None:
+    await shop.read(
+        telecel(2500, NAME, balance_minor, "food", f"{number:016d}", concatenation=number)
+    )
+
+
+async def take_back_telecel(shop: FakeShop, number: int, balance_minor: int) -> list[MessageState]:
+    text = (
+        f"{number:016d} Confirmed. Transaction {1:016d} of GHS25.00 from 233209000543 - {NAME} has been reversed on "
+        f"{STARTED:%Y-%m-%d} at {STARTED:%H:%M:%S}. Your Telecel Cash balance is "
+        f"GHS{balance_minor // 100}.{balance_minor % 100:02d}."
+    )
+    pdus = encode_deliver(TELECEL_SENDER, text, STARTED, smsc=TELECEL_SMSC, reference=200)
+    return [state for _id, state in (await shop.read_pdus(pdus)).concluded]
+
+
+async def test_a_reversal_whose_balance_fits_nothing_waits_for_a_person(
+    telecel_shop: FakeShop,
+) -> None:
+    shop = telecel_shop
+    await pay_telecel(shop, 1, 90_000)
+    assert await take_back_telecel(shop, 2, 11_100) == [MessageState.HELD]
+    assert (await holder(shop)).reversed_at is None
+    [row] = await shop.rows(Review, "reviews")
+    assert row.reason == "balance_break"
+    said = review.Approval(reference=(await holder(shop)).reference, confirmed=True)
+    with pytest.raises(Refusal) as refused:
+        await review.approve(shop.env, OWNER, row.id, said, meta=META)
+    assert refused.value.code is ErrorCode.VALIDATION_ERROR
+    answer = await review.approve(
+        shop.env, OWNER, row.id, review.Approval(confirmed=True), meta=META
+    )
+    assert json.loads(answer.body)["transaction"]["reversed_at"] is not None
+    # It takes money back and makes none.
+    assert len(await shop.payments()) == 1
+    assert await shop.values("SELECT state FROM messages WHERE kind = 'reversal'") == [
+        "not_payment"
+    ]
+
+
+async def test_a_reversal_is_believed_when_the_next_receipt_goes_on_from_it(
+    telecel_shop: FakeShop,
+) -> None:
+    shop = telecel_shop
+    await pay_telecel(shop, 1, 90_000)
+    # A receipt of GHS 10.00 got lost in front of it.
+    assert await take_back_telecel(shop, 3, 88_500) == [MessageState.HELD]
+    await pay_telecel(shop, 4, 91_000)
+    [row] = await shop.rows(Review, "reviews")
+    assert row.state == "superseded"
+    [first, _] = await shop.payments()
+    assert first.reversed_at is not None
+
+
+async def test_test_money_is_taken_back_in_test_mode_alone(shop: FakeShop) -> None:
+    await pay(shop, "food")
+    live = shop.source
+    shop.source = Source(live.sim_key + "9", live.device_id, 0, test=True)
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO sims (sim_key, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
+            "VALUES (:key, 'mtn', :device, 1, 1, 0, 0)",
+            {"key": shop.source.sim_key, "device": live.device_id},
+        )
+    )
+    await take_back(shop)
+    assert (await holder(shop)).reversed_at is None
+    await pay(shop, "food")
+    by_mode = {payment.mode: payment.reversed_at for payment in await shop.payments()}
+    assert by_mode[Mode.LIVE] is None
+    assert by_mode[Mode.TEST] is not None

@@ -1,0 +1,143 @@
+"""What a person approves of a doubtful payment, and everything that follows from it."""
+
+import json
+from datetime import timedelta
+
+from daemon.core.model import Event, Review
+from daemon.wire import TransactionStatus
+from tests.fakes.receipts import STARTED
+from tests.fakes.reviews import PAYER, approve, endpoint, only, pay
+from tests.fakes.shop import FakeShop
+
+
+async def test_without_a_reference_the_held_order_is_paid(shop: FakeShop) -> None:
+    request = await shop.request(2500, expected_payer_phone=PAYER)
+    await pay(shop, request.svc_code)
+    answer = await approve(shop, notes="she showed her phone")
+    data, transaction = answer["data"], answer["transaction"]
+    assert (data["state"], data["decided_by"], data["notes"]) == (
+        "approved",
+        "socket:0",
+        "she showed her phone",
+    )
+    assert data["decided_at"] is not None
+    assert (transaction["reference"], transaction["status"], transaction["matched_by"]) == (
+        request.reference,
+        "SUCCESS",
+        "review",
+    )
+    assert data["request"]["status"] == "SUCCESS"
+    assert data["payment"]["reference"] == request.reference
+    assert answer["meta"] == {"request_id": "r"}
+    assert [payment.standing for payment in await shop.payments()] == ["used"]
+    assert await shop.values("SELECT state FROM messages") == ["payment"]
+    assert await shop.values("SELECT actor, notes, claimed_minor FROM reconciliations") == [
+        ("socket:0", "she showed her phone", None)
+    ]
+
+
+async def test_the_journal_names_the_person_the_reason_and_the_notes(shop: FakeShop) -> None:
+    request = await shop.request(2500, expected_payer_phone=PAYER)
+    await pay(shop, request.svc_code)
+    waiting = await only(shop)
+    await approve(shop, notes="seen")
+    [event] = await shop.rows(Event, "events", "type = 'review.approved'")
+    assert (event.actor, event.transaction_id, json.loads(event.data)) == (
+        "socket:0",
+        request.id,
+        {"review_id": waiting.id, "reason": "payer_unknown", "notes": "seen"},
+    )
+
+
+async def test_with_a_reference_that_order_is_paid_and_the_held_one_waits_again(
+    shop: FakeShop,
+) -> None:
+    held = await shop.request(2500, expected_payer_phone=PAYER)
+    other = await shop.request(3000)
+    await pay(shop, held.svc_code)
+    answer = await approve(shop, reference=other.reference)
+    assert (answer["transaction"]["reference"], answer["transaction"]["status"]) == (
+        other.reference,
+        "PARTIAL",
+    )
+    assert (answer["data"]["state"], answer["data"]["request"]["status"]) == ("approved", "PENDING")
+    assert (await shop.transaction(held.reference)).held_payment_id is None
+
+
+async def test_the_webhooks_of_an_approved_payment_are_owed(shop: FakeShop) -> None:
+    await endpoint(shop)
+    request = await shop.request(
+        2500, expected_payer_phone=PAYER, webhook_url="https://own.example/hook"
+    )
+    await pay(shop, request.svc_code)
+    assert await shop.values("SELECT COUNT(*) FROM deliveries") == [0]
+    await approve(shop)
+    rows = await shop.values("SELECT event, body FROM deliveries ORDER BY event")
+    assert [row[0] for row in rows] == ["transaction.completed", "transaction.forwarded"]
+    completed = json.loads(rows[0][1])["data"]
+    assert completed["matched_by"] == "review"
+    assert completed["match"]["reconciliation_id"].startswith("rec_")
+
+
+async def test_an_extra_payment_is_kept_as_a_sale_of_its_own_and_forwarded(shop: FakeShop) -> None:
+    await endpoint(shop)
+    request = await shop.request(2500)
+    await pay(shop, request.svc_code)
+    await pay(shop, request.svc_code, "93214500002", concatenation=1)
+    answer = await approve(shop)
+    assert (answer["data"]["reason"], answer["transaction"]["origin"]) == ("extra_payment", "open")
+    assert (answer["transaction"]["matched_by"], answer["transaction"]["rejected"]) == (
+        "review",
+        False,
+    )
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+    assert await shop.values("SELECT COUNT(*) FROM deliveries WHERE event LIKE '%forwarded'") == [2]
+    assert [payment.standing for payment in await shop.payments()] == ["used", "open"]
+
+
+async def test_a_late_payment_pays_the_order_that_it_is_about(shop: FakeShop) -> None:
+    request = await shop.request(2500)
+    shop.clock.advance(100 * 3600)
+    await pay(shop, request.svc_code, sent_at=STARTED + timedelta(hours=100))
+    answer = await approve(shop)
+    assert (answer["data"]["reason"], answer["transaction"]["reference"]) == (
+        "late",
+        request.reference,
+    )
+    assert (answer["transaction"]["status"], answer["transaction"]["late"]) == ("SUCCESS", True)
+
+
+async def test_money_for_a_cancelled_order_pays_it_after_all(shop: FakeShop) -> None:
+    request = await shop.request(2500)
+    await shop.env.store.write(
+        lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1")
+    )
+    await pay(shop, request.svc_code)
+    answer = await approve(shop)
+    assert (answer["data"]["reason"], answer["transaction"]["status"]) == (
+        "cancelled_request",
+        "SUCCESS",
+    )
+    assert answer["transaction"]["cancelled_at"] is not None
+
+
+async def test_a_payment_that_names_two_orders_pays_the_one_that_is_meant(shop: FakeShop) -> None:
+    first, second = await shop.request(2500), await shop.request(2500)
+    await pay(shop, f"{first.svc_code} {second.svc_code}")
+    assert (await only(shop)).reason == "ambiguous_code"
+    answer = await approve(shop, reference=second.reference)
+    assert answer["transaction"]["reference"] == second.reference
+    assert (await shop.transaction(first.reference)).status is TransactionStatus.PENDING
+
+
+async def test_a_payment_that_holds_the_order_becomes_an_extra_one(shop: FakeShop) -> None:
+    held = await shop.request(2500, expected_payer_phone=PAYER)
+    await pay(shop, held.svc_code)
+    first = await only(shop)
+    await pay(
+        shop, f"{held.svc_code} {(await shop.request()).svc_code}", "93214500002", concatenation=1
+    )
+    [second] = await shop.rows(Review, "reviews", "reason = 'ambiguous_code'")
+    await approve(shop, second.id, reference=held.reference)
+    [now] = await shop.rows(Review, "reviews", f"id = '{first.id}'")
+    assert (now.state, now.reason) == ("open", "extra_payment")

@@ -1,0 +1,104 @@
+"""A disk that runs full: the owner is told, orders stop before payments do, and all of it heals by itself."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from daemon.core.errors import Unavailable
+from daemon.core.upkeep.disk_space import BALLAST_BYTES, SpaceStep
+from daemon.flows.upkeep import disk_space
+from daemon.runtime.disk import BALLAST
+from tests.fakes.owner_notices import sent_bodies
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import FakeShop
+
+MB = 1_000_000
+
+
+class Disk:
+    """A disk that has as much room as the test says."""
+
+    def __init__(self, shop: FakeShop) -> None:
+        self.free = 900 * MB
+        shop.env = replace(shop.env, free_bytes=lambda _folder: self.free)
+
+
+async def test_orders_are_refused_while_money_is_still_taken(shop: FakeShop) -> None:
+    disk = Disk(shop)
+    order = await shop.request()
+    disk.free = 19 * MB
+    await disk_space.watch(shop.env)
+    with pytest.raises(Unavailable, match="the rest is reserved for payments") as refused:
+        await shop.request()
+    assert refused.value.retry_after_s == 60
+    await shop.read(
+        mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), str(order.svc_code), "93214500001")
+    )
+    assert (await shop.transaction(order.reference)).status == "SUCCESS"
+    disk.free = 40 * MB
+    await disk_space.watch(shop.env)
+    await shop.request()
+
+
+async def test_each_step_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
+    disk = Disk(shop)
+    assert await disk_space.watch(shop.env) is None
+    disk.free = 400 * MB
+    turn = await disk_space.watch(shop.env)
+    assert (turn is not None, await disk_space.watch(shop.env)) == (True, None)
+    (low,) = await sent_bodies(shop)
+    assert low.startswith("The disk of the shop has 400 MB left, less than 500 MB.")
+    disk.free = 19 * MB
+    await disk_space.watch(shop.env)
+    (full,) = await sent_bodies(shop)
+    assert "No new transaction is accepted" in full
+    disk.free = 900 * MB
+    await disk_space.watch(shop.env)
+    assert await sent_bodies(shop) == [
+        "The shop's disk has enough free space again.",
+        "The shop's disk has some free space again: new transactions are accepted.",
+    ]
+
+
+async def test_the_end_is_told_also_when_the_daemon_was_started_again_meanwhile(
+    shop: FakeShop,
+) -> None:
+    disk = Disk(shop)
+    disk.free = 90 * MB
+    await disk_space.watch(shop.env)
+    assert len(await sent_bodies(shop)) == 1
+    shop.env.disk.told = []
+    await disk_space.begin(shop.env)
+    disk.free = 900 * MB
+    await disk_space.watch(shop.env)
+    assert await sent_bodies(shop) == [
+        "The shop's disk has space for backups, exports and log files again."
+    ]
+
+
+async def test_the_reserve_is_given_back_at_the_last_step_and_taken_again(shop: FakeShop) -> None:
+    disk = Disk(shop)
+    reserve = Path(shop.env.home) / BALLAST
+    await disk_space.watch(shop.env)
+    # Room that is really taken, not a file with a hole in it.
+    assert reserve.stat().st_size == BALLAST_BYTES
+    assert reserve.stat().st_blocks * 512 >= BALLAST_BYTES
+    disk.free = 19 * MB
+    await disk_space.watch(shop.env)
+    assert not reserve.exists()
+    disk.free = 90 * MB
+    await disk_space.watch(shop.env)
+    assert not reserve.exists()
+    disk.free = 200 * MB
+    await disk_space.watch(shop.env)
+    assert reserve.exists()
+
+
+async def test_a_disk_that_nobody_can_ask_changes_nothing(shop: FakeShop) -> None:
+    def gone(_folder: str) -> int:
+        raise OSError("stale")
+
+    shop.env = replace(shop.env, free_bytes=gone)
+    assert await disk_space.watch(shop.env) is None
+    assert shop.env.disk.room is SpaceStep.PLENTY

@@ -1,0 +1,199 @@
+"""A payer who asks for it is forgotten: nothing of the person stays in any table, and the money stays in the books."""
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import Refusal
+from daemon.core.limits import LATE_WINDOW_US, SECOND_US
+from daemon.core.model import Transaction
+from daemon.flows.upkeep import erasure
+from daemon.store.upkeep import ledger_check
+from tests.fakes.outbox import add_endpoint
+from tests.fakes.receipts import telecel
+from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
+
+NUMBER = "+233241234567"
+"""Of the one who is to be forgotten, and of every order of `FakeShop`."""
+TYPED = "233241234567"
+NAME = "ADWOA CANARY BEKOE"
+OTHER_NAME = "KOFI ANTWI BADU"
+TRACES = (NAME, "241234567", "024 123 4567", "kente cloth", "a@canary.example")
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    made = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
+    yield made
+    made.close()
+
+
+async def paid(shop: FakeShop, telco_id: str = "0000012345678901") -> Transaction:
+    """Let the payer pay an order, with everything written down on the way that can be."""
+    await add_endpoint(shop, include_raw=True, catch_all=True)
+    order = await shop.request(
+        customer_name=NAME, description="kente cloth", meta='{"mail":"a@canary.example"}',
+        client_reference="order 7",
+    )  # fmt: skip
+    code = order.svc_code or ""
+    await shop.read(telecel(2500, NAME, shop.wallet(2500), code, telco_id, payer_phone=TYPED))
+    return await shop.transaction(order.reference)
+
+
+async def settle(shop: FakeShop, *statements: str) -> None:
+    """Let everything be over: webhooks delivered and answered, SMS sent."""
+
+    def job(tx: Any) -> None:
+        tx.run(
+            "UPDATE deliveries SET status = 'delivered', delivered_at = 1, next_attempt_at = NULL"
+        )
+        tx.run(
+            "UPDATE deliveries SET response_body = :echo WHERE transaction_id IN "
+            "(SELECT id FROM transactions WHERE phone_number IS NOT NULL)",
+            {"echo": f"thank you {NAME}"},
+        )
+        tx.run("UPDATE sms_outbox SET status = 'sent', ended_at = 1 WHERE ended_at IS NULL")
+        for statement in statements:
+            tx.run(statement)
+
+    await shop.env.store.write(job)
+
+
+def everything(path: Path) -> str:
+    """Return all that stands in all tables."""
+    base = sqlite3.connect(path)
+    tables = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    told = "\n".join(repr(row) for name in tables for row in base.execute(f"SELECT * FROM {name}"))
+    base.close()
+    return told
+
+
+async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
+    shop: FakeShop, tmp_path: Path
+) -> None:
+    order = await paid(shop)
+    await shop.read(
+        telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543")
+    )  # fmt: skip
+    notes = "she called from 024 123 4567"
+    await settle(
+        shop,
+        "INSERT INTO payer_claims (transaction_id, telco_transaction_id, mode, said_at) "
+        f"VALUES ('{order.id}', 'X1', 'live', 1)",
+        "INSERT INTO reconciliations (id, transaction_id, payment_id, notes, actor, created_at) "
+        f"VALUES ('rec_1', '{order.id}', '{order.payment_id}', '{notes}', 'socket:0', 1)",
+    )
+    path = tmp_path / "momo.db"
+    before = everything(path)
+    assert [trace for trace in TRACES if trace not in before] == []
+    found = await erasure.preview_forget(shop.env, NUMBER)
+    assert everything(path) == before
+    done = await erasure.forget(shop.env, OWNER, NUMBER)
+    assert done == found
+    assert done.counts["payments"] == done.counts["orders"] == 1
+    assert (done.counts["messages"], done.counts["webhooks"] > 0) == (1, True)
+    after = everything(path)
+    assert [trace for trace in TRACES if trace in after] == []
+    # The books, and whoever else paid, are as they were.
+    kept = await shop.transaction(order.reference)
+    assert (kept.status, kept.client_reference, kept.svc_code) == (
+        order.status, "order 7", order.svc_code,
+    )  # fmt: skip
+    (first, other) = await shop.payments()
+    assert (first.amount_minor, first.telco_transaction_id) == (2500, "0000012345678901")
+    assert (first.payer_name, first.payer_phone, first.reference_text) == (None, None, None)
+    assert (other.payer_name, other.payer_phone) == (OTHER_NAME, "+233209000543")
+    (body,) = await shop.values(
+        f"SELECT body FROM deliveries WHERE transaction_id = '{order.id}' AND event LIKE '%forwarded'"
+    )
+    data = json.loads(body)["data"]
+    assert (data["amount"], data["payer"]) == ("25.00", {"phone_number": None, "name": None})
+    assert (data.get("raw"), data["meta"]) == (None, {})
+    base = sqlite3.connect(path)
+    assert ledger_check.violations(base) == []
+    base.close()
+
+
+async def test_what_was_there_is_overwritten_in_the_file_itself(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
+    await paid(shop)
+    await settle(shop)
+    await erasure.forget(shop.env, OWNER, NUMBER)
+    shop.close()  # moves the log into the file
+    raw = (tmp_path / "momo.db").read_bytes()
+    assert NAME.encode() not in raw
+    assert b"canary.example" not in raw
+
+
+async def test_the_journal_says_that_it_was_done_and_not_of_whom(shop: FakeShop) -> None:
+    await paid(shop)
+    await settle(shop)
+    done = await erasure.forget(shop.env, OWNER, NUMBER)
+    noted = await shop.values("SELECT actor, data FROM events WHERE type = 'payer.forgotten'")
+    ((actor, data),) = noted
+    assert (actor, json.loads(data)["payer"]) == (OWNER.name, done.mark)
+    assert erasure.payer_hash(shop.env, NUMBER) == done.mark
+    assert erasure.payer_hash(shop.env, "+233241234568") != done.mark
+    # Once more finds nobody, and is no entry.
+    assert not any((await erasure.forget(shop.env, OWNER, NUMBER)).counts.values())
+    assert (
+        await shop.values("SELECT actor, data FROM events WHERE type = 'payer.forgotten'") == noted
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ("UPDATE transactions SET status = 'EXPIRED', payment_id = NULL, expires_at = {recent}", "orders"),
+        ("UPDATE deliveries SET status = 'pending', delivered_at = NULL, next_attempt_at = 1", "webhooks"),
+        ("UPDATE sms_outbox SET status = 'queued', ended_at = NULL", "sms"),
+        ("UPDATE messages SET state = 'held'", "messages"),
+        (
+            ("INSERT INTO reviews (id, mode, reason, state, message_id, payment_id, details, created_at) "
+            "SELECT 'r1', 'live', 'late', 'open', message_id, id, '{{}}', 1 FROM payments"),
+            "reviews",
+        ),
+    ],
+)  # fmt: skip
+async def test_while_something_is_open_nothing_is_forgotten(
+    change: str, kind: str, shop: FakeShop, tmp_path: Path
+) -> None:
+    await paid(shop)
+    recent = shop.clock.now_us() - LATE_WINDOW_US + SECOND_US
+    await settle(shop, change.format(recent=recent))
+    before = everything(tmp_path / "momo.db")
+    found = await erasure.preview_forget(shop.env, NUMBER)
+    assert kind in found.still_open
+    with pytest.raises(Refusal) as refused:
+        await erasure.forget(shop.env, OWNER, NUMBER)
+    assert (refused.value.code, refused.value.extras["open"]) == (
+        "PAYER_STILL_OPEN",
+        found.still_open,
+    )
+    assert everything(tmp_path / "momo.db") == before
+
+
+async def test_an_order_that_waits_is_open_and_a_cancelled_one_is_not(shop: FakeShop) -> None:
+    await shop.request()
+    await settle(shop)
+    assert (await erasure.preview_forget(shop.env, NUMBER)).still_open == {"orders": 1}
+    await settle(shop, "UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1")
+    assert (await erasure.forget(shop.env, OWNER, NUMBER)).counts["orders"] == 1
+
+
+async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
+    shop: FakeShop,
+) -> None:
+    await paid(shop)
+    await settle(shop, "UPDATE payments SET payer_phone = NULL")
+    assert (await erasure.preview_forget(shop.env, NUMBER)).counts["payments"] == 1
+    # Somebody else paid the customer's order: that one did not ask.
+    await settle(shop, "UPDATE payments SET payer_phone = '+233209000543', payer_name = 'KOFI'")
+    await erasure.forget(shop.env, OWNER, NUMBER)
+    (payment,) = await shop.payments()
+    assert (payment.payer_phone, payment.payer_name) == ("+233209000543", "KOFI")
+    assert await shop.values("SELECT customer_name FROM transactions") == [None]

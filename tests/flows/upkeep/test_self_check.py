@@ -1,0 +1,169 @@
+"""A shop that runs for months is looked through once a day, and its owner hears of what was found, and of its end."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from daemon.api.upkeep import status
+from daemon.core.errors import Unavailable
+from daemon.core.inputs import CallMeta
+from daemon.core.upkeep.self_check import EVERY_S, FIRST_CHECK_S, DatabaseState
+from daemon.flows.payments import review
+from daemon.flows.upkeep import erasure, self_check
+from daemon.store.upkeep import backup
+from tests.fakes.corrupt_index import corrupt
+from tests.fakes.owner_notices import sent_bodies
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import OWNER, FakeShop
+
+
+async def look_tomorrow(shop: FakeShop) -> DatabaseState | None:
+    shop.clock.advance(EVERY_S)
+    return await self_check.watch(shop.env)
+
+
+def count_wrong(shop: FakeShop, by: int) -> None:
+    base = sqlite3.connect(shop.env.store.path)
+    with base:
+        base.execute("UPDATE transaction_counts SET count = count + ?", (by,))
+    base.close()
+
+
+async def test_a_finding_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
+    await shop.request()
+    assert await self_check.watch(shop.env) is None  # the start has looked already
+    assert await look_tomorrow(shop) is None
+    count_wrong(shop, 1)
+    shop.clock.advance(EVERY_S - 1)
+    assert await self_check.watch(shop.env) is None
+    shop.clock.advance(1)
+    assert await self_check.watch(shop.env) is DatabaseState.FINDINGS
+    assert shop.env.self_check.found is DatabaseState.FINDINGS
+    (first,) = await sent_bodies(shop)
+    assert "found errors in the shop's data: counts.kept." in first
+    assert "momo doctor ledger" in first
+    assert await look_tomorrow(shop) is None
+    count_wrong(shop, -1)
+    assert await look_tomorrow(shop) is DatabaseState.OK
+    (last,) = await sent_bodies(shop)
+    assert last.startswith("The shop's database is in order again.")
+
+
+def tear(path: Path) -> None:
+    """Overwrite two pages in the middle of the file, as a failing disk would."""
+    base = sqlite3.connect(path)
+    base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    base.close()
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2 // 4096 * 4096)
+        file.write(b"\xff" * 8192)
+
+
+async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await shop.request()
+    count_wrong(shop, 1)
+    await self_check.watch(shop.env)
+    await look_tomorrow(shop)
+    folder = Path(shop.env.home) / backup.FOLDER
+    folder.mkdir(exist_ok=True)
+    (folder / "momo-20261121T020000Z.db").touch()
+    shown = status._on_disk(shop.env, 21)
+    assert (shown["last_check"], shown["backed_up_at"]) == ("findings", "2026-11-21T02:00:00.000Z")
+    shop.close()
+
+
+async def test_damage_on_the_disk_is_found_though_the_shop_still_runs(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    for number in range(40):
+        text = f"9321450{number:04d}"
+        await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", text))
+    assert await self_check.watch(shop.env) is None
+    tear(Path(shop.env.store.path))
+    assert await look_tomorrow(shop) is DatabaseState.DAMAGED
+    (text,) = await sent_bodies(shop)
+    assert "momo restore" in text
+    shop.close()
+
+
+async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
+    looked = "SELECT COUNT(*) FROM events WHERE type = 'db.looked_through'"
+    assert await self_check.watch(shop.env) is None
+    shop.clock.advance(FIRST_CHECK_S)
+    assert await self_check.watch(shop.env) is None
+    assert await shop.values(looked) == [1]
+    # Not by the daily look, nor by that of a start: they compare no index.
+    shop.close()
+    change = "UPDATE payments SET stored_at = stored_at + 1"
+    corrupt(tmp_path / "momo.db", "payments_by_line", change)
+    again = await FakeShop.make(tmp_path, line=False)
+    await self_check.begin(again.env)
+    again.clock.advance(FIRST_CHECK_S)  # the fake clock begins where the first one did
+    assert await self_check.watch(again.env) is None
+    for _ in range(6):
+        assert await look_tomorrow(again) is None
+    assert await look_tomorrow(again) is DatabaseState.DAMAGED
+    assert await again.values(looked) == [1]
+    (text,) = await sent_bodies(again)
+    assert "momo restore --stop" in text
+    # It stays so until all of the file is sound again, also after a start that finds nothing.
+    assert await look_tomorrow(again) is None
+    assert again.env.self_check.found is DatabaseState.DAMAGED
+    again.close()
+    later = await FakeShop.make(tmp_path, line=False)
+    await self_check.begin(later.env)
+    assert later.env.self_check.found is DatabaseState.DAMAGED
+    later.close()
+    mended = sqlite3.connect(tmp_path / "momo.db")
+    mended.execute("REINDEX")
+    mended.close()
+    last = await FakeShop.make(tmp_path, line=False)
+    await self_check.begin(last.env)
+    assert last.env.self_check.found is DatabaseState.OK
+    assert await self_check.watch(last.env) is None
+    assert await look_tomorrow(last) is DatabaseState.OK
+    last.close()
+
+
+async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await shop.request()
+    base = sqlite3.connect(tmp_path / "momo.db")
+    base.execute("PRAGMA ignore_check_constraints = ON")
+    with base:
+        base.execute("UPDATE transactions SET status = 'SUCCESS'")
+    base.close()
+    await self_check.watch(shop.env)
+    assert await look_tomorrow(shop) is DatabaseState.DAMAGED
+    shop.close()
+
+
+async def test_a_damaged_shop_takes_no_money_and_lets_nothing_go(shop: FakeShop) -> None:
+    order = await shop.request()
+    await shop.read(mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "food", "93214500001"))
+    receipt = mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", "93214500002")
+    shop.env.self_check.found = DatabaseState.DAMAGED
+    meta = CallMeta("req_" + "0" * 32, None)
+    said = review.Approval()
+    for refused in (
+        shop.read(receipt),
+        shop.request(),
+        shop.reconcile(order.reference, "93214500001"),
+        review.approve(shop.env, OWNER, "rev_1", said, meta=meta),
+        review.reject(shop.env, OWNER, "rev_1", "", meta=meta),
+    ):
+        with pytest.raises(Unavailable, match=r"momo restore --stop.*wait on the SIM"):
+            await refused
+    assert len(await shop.payments()) == 1
+    assert (await erasure.prune(shop.env)).doubt.startswith("the database is damaged")
+    # When the file is sound again the message is still on the SIM, and pays.
+    shop.env.self_check.found = DatabaseState.OK
+    await shop.read(receipt)
+    assert (await shop.transaction(order.reference)).status == "SUCCESS"

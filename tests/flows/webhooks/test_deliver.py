@@ -1,0 +1,233 @@
+"""The outbox: what is owed goes out once leased, and what came of it is written down."""
+
+import json
+from typing import Any
+
+import pytest
+
+from daemon.core.model import Delivery, Endpoint
+from daemon.core.upkeep.notice_rules import RULES
+from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.flows.webhooks import deliver
+from daemon.store.webhooks import deliveries
+from daemon.store.webhooks.leasing import Due
+from daemon.wire import DeliveryStatus, TransactionStatus
+from tests.fakes.outbox import (
+    ID,
+    IDS,
+    LINK,
+    POLICY,
+    add_endpoint,
+    fail,
+    lease,
+    lease_one,
+    only,
+    outcome,
+    owe,
+)
+from tests.fakes.receipts import mtn
+from tests.fakes.sender import FakeSender, answered
+from tests.fakes.shop import FakeShop
+
+
+async def test_a_walk_in_is_forwarded_to_every_catch_all(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    await add_endpoint(shop, "e2")
+    await add_endpoint(shop, "e3", catch_all=0)
+    await add_endpoint(shop, "e4", mode="test")
+    await owe(shop)
+    rows = await shop.rows(Delivery, "deliveries")
+    assert [(row.endpoint_id, row.event, row.status) for row in rows] == [
+        ("e1", "transaction.forwarded", "pending"),
+        ("e2", "transaction.forwarded", "pending"),
+    ]
+    assert rows[0].webhook_id != rows[1].webhook_id
+
+
+async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    request = await shop.request()
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", ID))
+    rows = await shop.rows(Delivery, "deliveries")
+    assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
+    assert {row.subject for row in rows} == {(await shop.payments())[0].id}
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("amount", "status"), [(2500, "SUCCESS"), (2400, "PARTIAL"), (2600, "OVERPAID")]
+)
+async def test_a_reconcile_completes_the_request_once(
+    shop: FakeShop, amount: int, status: str
+) -> None:
+    await add_endpoint(shop, events='["transaction.completed"]', catch_all=0)
+    request = await shop.request(2500)
+    await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), "food", ID))
+    assert await shop.rows(Delivery, "deliveries") == []
+    await shop.reconcile(request.reference, ID)
+    (row,) = await shop.rows(Delivery, "deliveries")
+    told = json.loads(row.body)
+    assert (row.event, told["type"]) == ("transaction.completed", "transaction.completed")
+    assert (told["data"]["reference"], told["data"]["status"]) == (request.reference, status)
+
+
+async def test_a_requests_own_webhook_hears_of_completion_instead(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    request = await shop.request(webhook_url="https://other.example/paid")
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", ID))
+    rows = await shop.rows(Delivery, "deliveries")
+    targets = {row.id: row for row in await shop.rows(Endpoint, "endpoints")}
+    assert [(targets[row.endpoint_id].kind, row.event) for row in rows] == [
+        ("endpoint", "transaction.forwarded"),
+        ("implicit", "transaction.completed"),
+    ]
+
+
+async def test_what_went_out_under_the_holder_is_not_forwarded_again(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    request = await shop.request()
+    await owe(shop)
+    (holder,) = await shop.values("SELECT id FROM transactions WHERE origin = 'open'")
+    await shop.reconcile(request.reference, ID)
+    rows = await shop.rows(Delivery, "deliveries")
+    assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
+    data = json.loads(rows[1].body)["data"]
+    assert data["supersedes_reference"] == "svc_trx_" + holder.replace("-", "")
+    assert data["match"]["matched_by"] == "reconcile"
+
+
+async def test_a_lease_is_exclusive_until_it_ends(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    assert len(await lease(shop)) == 1
+    assert await lease(shop) == []
+    shop.clock.advance(59.9)
+    assert await lease(shop) == []
+    shop.clock.advance(0.1)
+    again = await lease_one(shop)
+    assert again.number == 2
+    assert again.delivery.webhook_id == (await only(shop)).webhook_id
+
+
+async def test_a_lease_says_when_the_next_delivery_is_due(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record_outcome(
+        shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
+    )
+    due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
+    assert due == Due((), (), (await only(shop)).next_attempt_at)
+
+
+async def test_an_endpoint_gets_no_more_attempts_at_a_time_than_it_may_have(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for number in range(4):
+        await owe(shop, f"9321450000{number}")
+    due = await deliver.lease(shop.env, limit=5, per_endpoint=3, running={("e1", False): 1})
+    assert [item.delivery.seq for item in due.leased] == [1, 2]
+    assert due.next_at is None
+
+
+async def test_a_restart_gives_every_lease_back_at_once(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await lease_one(shop)
+    assert await shop.env.store.write(deliveries.release_leases) == 1
+    assert (await lease_one(shop)).number == 2
+
+
+async def test_a_paused_endpoint_gets_nothing_and_loses_nothing(shop: FakeShop) -> None:
+    await add_endpoint(shop, is_active=0)
+    await owe(shop)
+    assert await lease(shop) == []
+    assert (await only(shop)).status is DeliveryStatus.PENDING
+
+
+async def test_a_2xx_ends_a_delivery_for_good(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record_outcome(
+        shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY
+    )
+    row = await only(shop)
+    assert (row.status, row.attempt_count, row.delivered_at, row.next_attempt_at) == (
+        DeliveryStatus.DELIVERED,
+        1,
+        shop.clock.now_us(),
+        None,
+    )
+    assert await lease(shop) == []
+
+
+async def test_a_4xx_is_a_dead_letter_at_once(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    await deliver.record_outcome(
+        shop.env, await lease_one(shop), outcome(410), link=LINK, policy=POLICY
+    )
+    row = await only(shop)
+    assert (row.status, row.response_status_code, row.failed_at) == (
+        DeliveryStatus.FAILED,
+        410,
+        shop.clock.now_us(),
+    )
+    assert await shop.values("SELECT reason FROM dead_letters") == ["permanent_4xx"]
+
+
+async def test_a_5xx_is_tried_13_times_over_75_hours_and_then_buried(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    started = shop.clock.now_us()
+    attempts = 0
+    while (row := await only(shop)).status is not DeliveryStatus.FAILED:
+        assert row.next_attempt_at is not None
+        shop.clock.advance(max(0, row.next_attempt_at - shop.clock.now_us()) / 1_000_000)
+        await deliver.record_outcome(
+            shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
+        )
+        attempts += 1
+    hours = (shop.clock.now_us() - started) / 3.6e9
+    assert attempts == 13
+    assert 75.7 * 0.8 <= hours <= 75.7 * 1.2
+    assert await shop.values("SELECT reason FROM dead_letters") == ["retries_exhausted"]
+    assert await shop.values("SELECT consecutive_failures FROM endpoints") == [13]
+
+
+async def test_first_attempts_begin_oldest_first_with_a_rising_sequence(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for telco_id in IDS:
+        await owe(shop, telco_id)
+    sender: Any = FakeSender(lambda _url: answered(200), [])
+    sequences = []
+    for leased in await lease(shop):
+        await deliver.attempt(shop.env, sender, leased)
+        sequences.append(int(sender.headers["X-Svc-Sequence"]))
+    assert sequences == [row.seq for row in await shop.rows(Delivery, "deliveries")] == [1, 2, 3]
+
+
+async def test_a_failed_one_does_not_block_the_next(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop, IDS[0])
+    await owe(shop, IDS[1])
+    await fail(shop, await lease_one(shop), 503)
+    assert (await lease_one(shop)).delivery.seq == 2
+
+
+async def test_an_address_that_may_not_be_called_is_told_to_the_owner_once(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    blocked = Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, "shop.example: it is private", 1000)
+    for _ in range(2):
+        await deliver.record_outcome(
+            shop.env, await lease_one(shop), blocked, link=LINK, policy=POLICY
+        )
+        shop.clock.advance(60)
+    assert (await only(shop)).status is DeliveryStatus.RETRYING
+    told = await shop.values("SELECT data FROM events WHERE type = 'endpoint.blocked'")
+    assert told == ['{"why":"shop.example: it is private"}']
+    rule = RULES["endpoint.blocked"]
+    assert rule.urgent
+    assert rule.sentence({"url": "https://shop.example/hook", **json.loads(told[0])}) == (
+        "Nothing may be sent to https://shop.example/hook: shop.example: it is private. It is tried again, "
+        "and its deliveries wait."
+    )

@@ -1,0 +1,74 @@
+"""Making an endpoint: what is written down (the refusals are in tests/api)."""
+
+import json
+
+import pytest
+
+from daemon.core.errors import Unavailable
+from daemon.core.model import Endpoint, Event
+from daemon.flows.webhooks.endpoints import NewEndpoint, create
+from daemon.wire import EventKind, Mode
+from tests.fakes.shop import OWNER, FakeShop
+
+NEW = NewEndpoint(
+    url="https://SHOP.example:443/hook",
+    description="web shop",
+    mode=Mode.TEST,
+    events=(EventKind.FORWARDED,),
+    catch_all=False,
+    include_raw=True,
+)
+
+
+async def test_the_endpoint_its_secret_and_its_event_are_one_commit(shop: FakeShop) -> None:
+    answer = await create(shop.env, OWNER, NEW, claim=None, warnings=["look"])
+    body = json.loads(answer.body)
+    [row] = await shop.rows(Endpoint, "endpoints")
+    assert answer.status == 201
+    assert body["meta"] == {"warnings": ["look"]}
+    assert row == Endpoint(
+        seq=1,
+        id=body["data"]["id"],
+        kind="endpoint",
+        mode=Mode.TEST,
+        url="https://SHOP.example:443/hook",
+        url_normalised="https://shop.example/hook",
+        description="web shop",
+        events='["transaction.forwarded"]',
+        catch_all=False,
+        include_raw=True,
+        is_active=True,
+        auto_paused_at=None,
+        last_success_at=None,
+        last_failure_at=None,
+        consecutive_failures=0,
+        link_failures=0,
+        created_at=shop.clock.now_us(),
+        updated_at=shop.clock.now_us(),
+        deleted_at=None,
+        backlog_seq=0,
+    )
+    [event] = await shop.rows(Event, "events", "type = 'endpoint.created'")
+    assert (event.endpoint_id, event.actor, event.mode) == (row.id, "socket:0", Mode.TEST)
+    assert await shop.values("SELECT owner FROM webhook_secrets") == [row.id]
+
+
+async def test_without_a_key_to_seal_with_nothing_is_made(shop: FakeShop) -> None:
+    from pathlib import Path
+
+    key = Path(shop.env.store.path).parent / "master.key"
+    key.write_bytes(b"not a key")
+    key.chmod(0o600)
+    with pytest.raises(Unavailable, match="signing secret cannot be stored"):
+        await create(shop.env, OWNER, NEW, claim=None, warnings=[])
+    assert await shop.rows(Endpoint, "endpoints") == []
+
+
+async def test_a_key_file_that_others_can_read_is_not_used(shop: FakeShop) -> None:
+    from pathlib import Path
+
+    key = Path(shop.env.store.path).parent / "master.key"
+    key.write_bytes(b"x")
+    key.chmod(0o644)
+    with pytest.raises(Unavailable, match="chmod 600"):
+        await create(shop.env, OWNER, NEW, claim=None, warnings=[])

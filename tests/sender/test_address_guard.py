@@ -1,0 +1,350 @@
+"""The guard against private places: nasty URLs, nasty addresses, and what the settings may allow."""
+
+import ipaddress
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.core.webhooks.signing import normalise_url
+from daemon.sender.address_guard import (
+    EXPLANATIONS,
+    PUBLIC_ONLY,
+    AddressPolicy,
+    Reason,
+    canonical_host,
+    check_addresses,
+    check_destination,
+    check_url,
+    is_public,
+)
+
+NASTY_URLS = {
+    # Not https.
+    "http://example.com/": Reason.NOT_HTTPS,
+    "HTTP://example.com/": Reason.NOT_HTTPS,
+    "ftp://example.com/": Reason.NOT_HTTPS,
+    "file:///etc/passwd": Reason.NOT_HTTPS,
+    "gopher://example.com:70/_x": Reason.NOT_HTTPS,
+    "ws://example.com/": Reason.NOT_HTTPS,
+    # Not a URL.
+    "": Reason.MALFORMED,
+    "example.com/hook": Reason.MALFORMED,
+    "//example.com/hook": Reason.MALFORMED,
+    "https:/example.com/": Reason.MALFORMED,
+    "https:example.com": Reason.MALFORMED,
+    "javascript:alert(1)": Reason.MALFORMED,
+    " https://example.com/": Reason.MALFORMED,
+    "https://example.com/ x": Reason.MALFORMED,
+    "https://example.com/\r\nHost: internal": Reason.MALFORMED,
+    "https://example.com/\0": Reason.MALFORMED,
+    "https://example.com\t/": Reason.MALFORMED,
+    "https://exämple.com/": Reason.MALFORMED,
+    "https://127。0。0。1/": Reason.MALFORMED,
+    "https://①②⑦.0.0.1/": Reason.MALFORMED,
+    "https://example.com/é": Reason.MALFORMED,
+    "https://example.com/%zz": Reason.MALFORMED,
+    "https://example.com/a\\b": Reason.MALFORMED,
+    "https://example.com/<x>": Reason.MALFORMED,
+    "https://example.com/?q={x}": Reason.MALFORMED,
+    "https://example.com/" + "a" * 2048: Reason.TOO_LONG,
+    # Says one host, means another.
+    "https://user@example.com/": Reason.USERINFO,
+    "https://user:secret@example.com/": Reason.USERINFO,
+    "https://example.com@127.0.0.1/": Reason.USERINFO,
+    "https://@example.com/": Reason.USERINFO,
+    "https://127.0.0.1\\@example.com/": Reason.USERINFO,
+    "https://example.com/#x": Reason.FRAGMENT,
+    "https://example.com#@127.0.0.1/": Reason.FRAGMENT,
+    # No host, or one that is read differently by different readers.
+    "https:///hook": Reason.INVALID_HOST,
+    "https://:443/": Reason.INVALID_HOST,
+    "https://./": Reason.INVALID_HOST,
+    "https://example..com/": Reason.INVALID_HOST,
+    "https://.example.com/": Reason.INVALID_HOST,
+    "https://localhost./": Reason.INVALID_HOST,
+    "https://-x.com/": Reason.INVALID_HOST,
+    "https://x_y.com/": Reason.INVALID_HOST,
+    "https://%6cocalhost/": Reason.INVALID_HOST,
+    "https://example.com%2f.evil.net/": Reason.INVALID_HOST,
+    "https://ex*mple.com/": Reason.INVALID_HOST,
+    "https://" + "a" * 64 + ".com/": Reason.INVALID_HOST,
+    "https://" + "a." * 127 + "com/": Reason.INVALID_HOST,
+    "https://127.1/": Reason.INVALID_HOST,
+    "https://127.0.1/": Reason.INVALID_HOST,
+    "https://2130706433/": Reason.INVALID_HOST,
+    "https://0x7f000001/": Reason.INVALID_HOST,
+    "https://0x7f.0.0.1/": Reason.INVALID_HOST,
+    "https://127.0.0.0x1/": Reason.INVALID_HOST,
+    "https://0177.0.0.1/": Reason.INVALID_HOST,
+    "https://017700000001/": Reason.INVALID_HOST,
+    "https://127.0.0.01/": Reason.INVALID_HOST,
+    "https://127.0.0.1./": Reason.INVALID_HOST,
+    "https://256.256.256.256/": Reason.INVALID_HOST,
+    "https://1.2.3.4.5/": Reason.INVALID_HOST,
+    "https://0/": Reason.INVALID_HOST,
+    "https://[::1/": Reason.INVALID_HOST,
+    "https://[]/": Reason.INVALID_HOST,
+    "https://[127.0.0.1]/": Reason.INVALID_HOST,
+    "https://[fe80::1%25eth0]/": Reason.INVALID_HOST,
+    "https://[::1]x/": Reason.INVALID_HOST,
+    "https://[example.com]/": Reason.INVALID_HOST,
+    "https://::1/": Reason.INVALID_HOST,
+    # Ports.
+    "https://example.com:/": Reason.INVALID_PORT,
+    "https://example.com:0/": Reason.INVALID_PORT,
+    "https://example.com:65536/": Reason.INVALID_PORT,
+    "https://example.com:-1/": Reason.INVALID_PORT,
+    "https://example.com:443x/": Reason.INVALID_PORT,
+    "https://example.com:4 3/": Reason.MALFORMED,
+    "https://example.com:80:80/": Reason.INVALID_PORT,
+    "https://example.com:000443/": Reason.INVALID_PORT,
+    # A proper URL of a place that is not public.
+    "https://127.0.0.1/": Reason.PRIVATE_ADDRESS,
+    "https://127.255.255.254:8443/": Reason.PRIVATE_ADDRESS,
+    "https://0.0.0.0/": Reason.PRIVATE_ADDRESS,
+    "https://10.0.0.1/": Reason.PRIVATE_ADDRESS,
+    "https://172.16.0.1/": Reason.PRIVATE_ADDRESS,
+    "https://172.31.255.255/": Reason.PRIVATE_ADDRESS,
+    "https://192.168.1.1/": Reason.PRIVATE_ADDRESS,
+    "https://100.64.0.1/": Reason.PRIVATE_ADDRESS,
+    "https://169.254.1.1/": Reason.PRIVATE_ADDRESS,
+    "https://192.0.0.8/": Reason.PRIVATE_ADDRESS,
+    "https://192.0.0.9/": Reason.PRIVATE_ADDRESS,
+    "https://192.0.0.170/": Reason.PRIVATE_ADDRESS,
+    "https://192.0.2.1/": Reason.PRIVATE_ADDRESS,
+    "https://192.88.99.1/": Reason.PRIVATE_ADDRESS,
+    "https://198.18.0.1/": Reason.PRIVATE_ADDRESS,
+    "https://198.51.100.1/": Reason.PRIVATE_ADDRESS,
+    "https://203.0.113.1/": Reason.PRIVATE_ADDRESS,
+    "https://224.0.0.1/": Reason.PRIVATE_ADDRESS,
+    "https://239.255.255.250/": Reason.PRIVATE_ADDRESS,
+    "https://240.0.0.1/": Reason.PRIVATE_ADDRESS,
+    "https://255.255.255.255/": Reason.PRIVATE_ADDRESS,
+    "https://[::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[0:0:0:0:0:0:0:1]/": Reason.PRIVATE_ADDRESS,
+    "https://[::]/": Reason.PRIVATE_ADDRESS,
+    "https://[::127.0.0.1]/": Reason.PRIVATE_ADDRESS,
+    "https://[::8.8.8.8]/": Reason.PRIVATE_ADDRESS,
+    "https://[::ffff:127.0.0.1]/": Reason.PRIVATE_ADDRESS,
+    "https://[::ffff:7f00:1]/": Reason.PRIVATE_ADDRESS,
+    "https://[::ffff:10.0.0.1]/": Reason.PRIVATE_ADDRESS,
+    "https://[64:ff9b::7f00:1]/": Reason.PRIVATE_ADDRESS,
+    "https://[64:ff9b::8.8.8.8]/": Reason.PRIVATE_ADDRESS,
+    "https://[64:ff9b:1::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[100::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[2001::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[2001:10::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[2001:db8::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[2002:7f00:1::]/": Reason.PRIVATE_ADDRESS,
+    "https://[2002:808:808::]/": Reason.PRIVATE_ADDRESS,
+    "https://[3fff::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[5f00::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[fc00::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[fd12:3456::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[fe80::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[fec0::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[ff02::1]/": Reason.PRIVATE_ADDRESS,
+    "https://[2606:4700::5efe:10.0.0.1]/": Reason.PRIVATE_ADDRESS,
+    # Names that stand for one.
+    "https://localhost/": Reason.PRIVATE_ADDRESS,
+    "https://LOCALHOST:8443/x": Reason.PRIVATE_ADDRESS,
+    "https://loopback.test/": Reason.PRIVATE_ADDRESS,
+    "https://half-private.test/": Reason.PRIVATE_ADDRESS,
+    "https://half-private-v6.test/": Reason.PRIVATE_ADDRESS,
+    "https://scoped.test/": Reason.PRIVATE_ADDRESS,
+    "https://garbage.test/": Reason.INVALID_HOST,
+    "https://nothing.test/": Reason.UNRESOLVABLE,
+    "https://unknown.test/": Reason.UNRESOLVABLE,
+    # Metadata.
+    "https://169.254.169.254/latest/meta-data/": Reason.METADATA_ADDRESS,
+    "https://[::ffff:169.254.169.254]/": Reason.METADATA_ADDRESS,
+    "https://[64:ff9b::a9fe:a9fe]/": Reason.METADATA_ADDRESS,
+    "https://[2002:a9fe:a9fe::]/": Reason.METADATA_ADDRESS,
+    "https://[fd00:ec2::254]/": Reason.METADATA_ADDRESS,
+    "https://[fd20:ce::254]/": Reason.METADATA_ADDRESS,
+    "https://169.254.170.2/": Reason.METADATA_ADDRESS,
+    "https://100.100.100.200/": Reason.METADATA_ADDRESS,
+    "https://168.63.129.16/": Reason.METADATA_ADDRESS,
+    "https://192.0.0.192/": Reason.METADATA_ADDRESS,
+    "https://metadata.google.internal/": Reason.METADATA_ADDRESS,
+}
+
+GOOD_URLS = [
+    "https://example.com",
+    "https://example.com/",
+    "HTTPS://Example.COM/Hook",
+    "https://example.com:8443/hook?token=a%20b&x=1",
+    "https://a-b.c1.example.com:1/~x;y=1,2!$'()*+",
+    "https://xn--exmple-cua.com/",
+    "https://8.8.8.8/hook",
+    "https://8.8.8.8:65535/",
+    "https://[2606:4700::1111]/",
+    "https://[::ffff:8.8.8.8]:8443/",
+    "https://example.com/?",
+    "https://example.com?x",
+    "https://1.example.com/",
+    "https://example.c0m/",
+]
+
+NAMES = {
+    "localhost": ("127.0.0.1", "::1"),
+    "loopback.test": ("127.0.0.1",),
+    "half-private.test": ("8.8.8.8", "10.0.0.1"),
+    "half-private-v6.test": ("8.8.8.8", "fd00::1"),
+    "scoped.test": ("fe80::1%2",),
+    "garbage.test": ("not an address",),
+    "nothing.test": (),
+    "metadata.google.internal": ("169.254.169.254",),
+}
+
+
+class RecordingResolver:
+    """Answers from a table and opens nothing."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked.append((host, port))
+        if host == "unknown.test":
+            raise OSError(-2, "Name or service not known")
+        return NAMES.get(host, ("8.8.8.8", "2606:4700::1111"))
+
+
+def test_there_are_enough_nasty_urls() -> None:
+    assert len(NASTY_URLS) >= 60
+
+
+@pytest.mark.parametrize(("url", "reason"), NASTY_URLS.items())
+async def test_a_nasty_url_is_refused_with_its_reason(url: str, reason: Reason) -> None:
+    resolver = RecordingResolver()
+    assert await check_destination(url, PUBLIC_ONLY, resolver) == (reason, EXPLANATIONS[reason])
+    if check_url(url) is not None:
+        assert resolver.asked == []
+
+
+@pytest.mark.parametrize("url", GOOD_URLS)
+async def test_a_good_url_is_allowed(url: str) -> None:
+    assert await check_destination(url, PUBLIC_ONLY, RecordingResolver()) == (None, "")
+    assert normalise_url(url).startswith("https://")
+
+
+async def test_the_resolver_is_asked_for_names_only() -> None:
+    resolver = RecordingResolver()
+    for url in GOOD_URLS[:4] + GOOD_URLS[6:10]:
+        await check_destination(url, PUBLIC_ONLY, resolver)
+    assert resolver.asked == [
+        ("example.com", 443),
+        ("example.com", 443),
+        ("example.com", 443),
+        ("example.com", 8443),
+    ]
+
+
+def test_every_reason_has_a_sentence() -> None:
+    assert set(EXPLANATIONS) == set(Reason)
+
+
+ALLOWED_HOSTS = AddressPolicy.from_settings(
+    hosts=["Shop.Local", "192.168.1.5", "[FD00::5]", "8.8.8.8"]
+)
+ALLOWED_NETWORKS = AddressPolicy.from_settings(cidrs=["10.1.0.0/16", "fd01::/16", "64:ff9b::/96"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "host", "addresses", "reason"),
+    [
+        (ALLOWED_HOSTS, "shop.local", ["192.168.7.7"], None),
+        (ALLOWED_HOSTS, "SHOP.local", ["127.0.0.1", "::1", "8.8.8.8"], None),
+        (ALLOWED_HOSTS, "shop.local", ["100.101.102.103"], None),  # a Tailscale address
+        (ALLOWED_HOSTS, "shop.local", ["fe80::1%2"], None),
+        (ALLOWED_HOSTS, "shop.local", ["::ffff:127.0.0.1"], None),
+        (ALLOWED_HOSTS, "192.168.1.5", ["192.168.1.5"], None),
+        (ALLOWED_HOSTS, "[fd00:0::5]", ["fd00::5"], None),
+        # Exact: neither a neighbour nor a name below, nor another name of an allowed address.
+        (ALLOWED_HOSTS, "192.168.1.6", ["192.168.1.6"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_HOSTS, "x.shop.local", ["192.168.7.7"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_HOSTS, "evil.example", ["192.168.1.5"], Reason.PRIVATE_ADDRESS),
+        # Never, whatever the settings.
+        (ALLOWED_HOSTS, "shop.local", ["169.254.169.254"], Reason.METADATA_ADDRESS),
+        (ALLOWED_HOSTS, "shop.local", ["10.0.0.1", "fd00:ec2::254"], Reason.METADATA_ADDRESS),
+        (ALLOWED_HOSTS, "shop.local", ["::ffff:169.254.169.254"], Reason.METADATA_ADDRESS),
+        (ALLOWED_HOSTS, "shop.local", ["0.0.0.0"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_HOSTS, "shop.local", ["::"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_HOSTS, "shop.local", ["224.0.0.1"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_HOSTS, "shop.local", ["255.255.255.255"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_HOSTS, "shop.local", [], Reason.UNRESOLVABLE),
+        (ALLOWED_NETWORKS, "a.example", ["10.1.2.3"], None),
+        (ALLOWED_NETWORKS, "a.example", ["::ffff:10.1.2.3"], None),
+        (ALLOWED_NETWORKS, "a.example", ["fd01::1", "8.8.8.8"], None),
+        (ALLOWED_NETWORKS, "a.example", ["10.2.2.3"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_NETWORKS, "a.example", ["10.1.2.3", "10.2.2.3"], Reason.PRIVATE_ADDRESS),
+        # Translation is allowed there, its private side is not.
+        (ALLOWED_NETWORKS, "a.example", ["64:ff9b::8.8.8.8"], None),
+        (ALLOWED_NETWORKS, "a.example", ["64:ff9b::192.168.1.1"], Reason.PRIVATE_ADDRESS),
+        (ALLOWED_NETWORKS, "a.example", ["64:ff9b::169.254.169.254"], Reason.METADATA_ADDRESS),
+        (
+            AddressPolicy.from_settings(cidrs=["0.0.0.0/0", "::/0"]),
+            "a.example",
+            ["169.254.169.254"],
+            Reason.METADATA_ADDRESS,
+        ),
+    ],
+)
+def test_the_settings_allow_private_places_exactly_and_metadata_never(
+    policy: AddressPolicy, host: str, addresses: list[str], reason: Reason | None
+) -> None:
+    assert check_addresses(host, addresses, policy) is reason
+
+
+def test_a_broken_network_in_the_settings_is_an_error() -> None:
+    with pytest.raises(ValueError, match="host bits"):
+        AddressPolicy.from_settings(cidrs=["10.0.0.1/8"])
+
+
+def test_hosts_have_one_spelling() -> None:
+    assert [canonical_host(host) for host in ("A.B", "[::0001]", "::1", "1.2.3.4")] == [
+        "a.b",
+        "::1",
+        "::1",
+        "1.2.3.4",
+    ]
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "ff00::/8", "::/96", "64:ff9b::/96", "64:ff9b:1::/48",
+        "2002::/16", "2001::/32", "3fff::/20", "5f00::/16", "fec0::/10",
+    ],
+)  # fmt: skip
+def test_what_python_may_call_global_and_the_specification_denies_is_not_public(
+    network: str,
+) -> None:
+    whole = ipaddress.ip_network(network)
+    for number in (0, 1, whole.num_addresses // 2, whole.num_addresses - 1):
+        assert not is_public(whole[number])
+
+
+@given(st.ip_addresses(v=4))
+def test_public_never_says_more_than_python(address: ipaddress.IPv4Address) -> None:
+    assert not is_public(address) or address.is_global
+    # However it is wrapped, it is never more public than itself.
+    number = int(address)
+    for wrapped in (
+        ipaddress.IPv6Address((0xFFFF << 32) | number),
+        ipaddress.IPv6Address((0x64FF9B << 96) | number),
+        ipaddress.IPv6Address((0x2002 << 112) | (number << 80)),
+        ipaddress.IPv6Address((0x26064700 << 96) | (0x5EFE << 32) | number),
+    ):
+        assert not is_public(wrapped) or is_public(address)
+
+
+@given(st.text(max_size=60) | st.text(max_size=40).map("https://".__add__))
+def test_any_text_gets_an_answer_and_what_passes_has_a_normal_form(text: str) -> None:
+    if check_url(text) is None:
+        normal = normalise_url(text)
+        assert check_url(normal) is None
+        assert normalise_url(normal) == normal
