@@ -30,6 +30,8 @@ from parsers.reading import (
 from parsers.times import read_local, read_printed
 from parsers.wording import TEXT_CHARACTERS_MAX, Groups, Wording
 
+# A network advertises under the name that its receipts have. An unread message explains a gap in the balance chain, so
+# each advert would excuse a forgery after it; a text that asks for something and has no word about a wallet is an advert.
 _ASKS: Final = re.compile(
     r"https?://|\bwww\.|\*\d{3,4}(?:\*\d{1,4}){0,6}\#|\bT\s?&\s?Cs?\b|\bT(?:erm)?s and C",
     re.ASCII | re.IGNORECASE,

@@ -127,6 +127,7 @@ def _tries(setting: str, platform: str) -> list[tuple[AwakeState, tuple[str, ...
         idle = ("-i",) if setting == ALWAYS else ()
         return [(AwakeState.HELD, ("caffeinate", "-s", *idle, "-w", str(os.getpid())), False)]
     return [
+        # The child only reads our pipe: however the daemon ends, the pipe closes and the lock is released.
         (hold, ("systemd-inhibit", f"--what={what}", *_WHO, *_KEEPER), True)
         # Without a desktop session, logind's policy allows only `idle`.
         for hold, what in ((AwakeState.HELD, "idle:sleep"), (AwakeState.IDLE_ONLY, "idle"))

@@ -21,6 +21,7 @@ WEEKS: Final = 8
 UNMONITORED: Final = 255
 COUNT_MAX: Final = 254
 
+# A fixed limit raises false alarms every night and is slow at noon; a multiple of the usual gap raises them on Sundays.
 CHANCE_MAX: Final = 1e-4
 """A silence with at most this probability is an alarm: under one false alarm in the 4,000 open hours of a year."""
 SHAPE_MAX: Final = 4.0

@@ -206,6 +206,7 @@ def read_filter(text: str) -> Filter | list[FieldError]:
     return Filter(root, frozenset(clause.name for clause in root.clauses()))
 
 
+# The key is the filter's text and not a version number: a rolled back transaction gives the same number out twice.
 @lru_cache(maxsize=2048)
 def stored_filter(text: str) -> Filter:
     """Parse a stored filter, which was valid when it was stored; cached, so that payments cost no parsing."""

@@ -55,6 +55,7 @@ async def check(env: Env, who: str, actor: str, password: str | None) -> None:
             "The account password is needed for this.",
             attempts_remaining=left,
         )
+    # Counted and committed before the password is checked: a crash or many calls at once give no free attempt.
     attempt = await env.store.write(lambda tx: passwords.count_attempt(tx, now, who))
     if attempt.wait_us:
         retry_after_s = -(-attempt.wait_us // SECOND_US)

@@ -488,6 +488,7 @@ def _browse(url: str, environ: Mapping[str, str]) -> bool:
         return True
 
 
+# Not Python's `webbrowser`: without a desktop it starts a text browser in this terminal.
 def _program(environ: Mapping[str, str]) -> list[str]:
     if chosen := environ.get("BROWSER"):
         return shlex.split(chosen)
