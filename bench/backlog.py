@@ -155,6 +155,7 @@ def take_in(receipts: int, latency_s: float) -> Run:
         phone = TimedPhone(folder / "phone")
         try:
             with RealShop(folder / "shop", phone=folder / "phone") as shop:
+                shop.begin_chain(50_000)
                 shop.start()
                 shop.assign("0244124567")
                 shop.stop()

@@ -57,6 +57,7 @@ class Tracer:
 async def measure(folder: Path) -> Tracer:
     """Read one receipt and return its trace."""
     shop, tracer = await FakeShop.make(folder), Tracer()
+    await shop.begin_chain()
     await endpoint(shop)
     for amount_minor, telco_id in ((1000, "93214500001"), (2500, "93214500002")):
         order = await shop.request(amount_minor)

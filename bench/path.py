@@ -210,6 +210,7 @@ def main() -> int:
                 folder / "shop", phone=phone.link, ca_file=receiver.ca_file, settings=NO_LIMIT
             ) as shop,
         ):
+            shop.begin_chain(50_000)
             shop.start()
             shop.assign(NUMBER)
             secret = shop.add_endpoint(receiver.url)

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from daemon.flows.upkeep import notices, self_check
 from daemon.flows.upkeep.notices import OwnerSms
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
+from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.keep_awake import KeepAwakeLoop
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.own_wordings import watch_templates
@@ -145,18 +147,19 @@ async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> 
     app = routes.build(env, replace(hooks, pages=PayRoutes(env)))
     if simulated is not None:
         simulated.plug()
+        now = env.clock.now_us()
+        await env.store.write(lambda tx: devices.see_sandbox(tx, now))
         ports.attach(simulated.by_path)
     tasks = [
         asyncio.create_task(listeners.serve(app), name="listeners"),
         asyncio.create_task(deliver.run(), name="deliver"),
         asyncio.create_task(ports.run(), name="ports"),
         asyncio.create_task(run_every_minute(env, log), name="sweep"),
+        asyncio.create_task(settle_held_messages(env, log), name="held"),
         asyncio.create_task(KeepAwakeLoop(env, log).run(), name="awake"),
         asyncio.create_task(NoticeLoop(env, channels, log).run(), name="notices"),
         asyncio.create_task(
-            watch_templates(
-                env.own_wordings, log, lambda rest_s: env.heartbeat("templates", rest_s)
-            ),
+            watch_templates(env.own_wordings, log, partial(env.heartbeat, "templates")),
             name="templates",
         ),
         asyncio.create_task(Watchdog(env, notifier, ports.conditions, log).run(), name="watchdog"),

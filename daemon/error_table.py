@@ -128,7 +128,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.LINES_NOT_READY: Spec(
         409,
         "At least one SIM has no number yet.",
-        "Assign a number to each SIM in `sims_without_number` first.",
+        "Assign a number to each SIM in `sims_without_number` first, or set aside those that are not for payments.",
     ),
     _E.SIM_ALREADY_ASSIGNED: Spec(
         409,

@@ -46,6 +46,8 @@ _E = ErrorCode
 _HELP = ("momo help",)
 _STATUS = ("momo status",)
 _SETTINGS = ("momo help files",)
+_VERSION = ("momo version",)
+_OLDER = "; it may be older than this momo"
 
 ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.INVALID_JSON: Row(USAGE, _HELP),
@@ -71,25 +73,22 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.NOTICE_NOT_FOUND: Row(NOT_FOUND, ("momo notices list --all",)),
     _E.APPROVED_PAYER_NOT_FOUND: Row(NOT_FOUND, ("momo payers list",)),
     _E.KEY_NOT_FOUND: Row(NOT_FOUND, ("momo keys list",)),
-    _E.ROUTE_NOT_FOUND: Row(
-        NOT_FOUND, ("momo version",), "this daemon cannot do that; it may be older than this momo"
-    ),
-    _E.METHOD_NOT_ALLOWED: Row(
-        USAGE,
-        ("momo version",),
-        "this daemon does not accept that call; it may be older than this momo",
-    ),
+    _E.ROUTE_NOT_FOUND: Row(NOT_FOUND, _VERSION, f"this daemon cannot do that{_OLDER}"),
+    _E.METHOD_NOT_ALLOWED: Row(USAGE, _VERSION, f"this daemon does not accept that call{_OLDER}"),
     _E.PAYLOAD_TOO_LARGE: Row(USAGE, _HELP),
     _E.UNSUPPORTED_MEDIA_TYPE: Row(
-        USAGE,
-        ("momo version",),
-        "this daemon does not accept that kind of request; it may be older than this momo",
+        USAGE, _VERSION, f"this daemon does not accept that kind of request{_OLDER}"
     ),
     _E.MISDIRECTED_REQUEST: Row(REFUSED, ("momo config set http.public_base_url https://NAME",)),
     _E.TRANSACTION_ID_ALREADY_USED: Row(REFUSED, ("momo tx show {used_by_reference}",)),
     _E.ALREADY_VERIFIED: Row(REFUSED, ("momo tx show {reference}",)),
     _E.LINES_NOT_READY: Row(
-        REFUSED, ("momo lines", "momo sims assign {device}:{slot} --method {method_id}")
+        REFUSED,
+        (
+            "momo lines",
+            "momo sims assign {device}:{slot} --method {method_id}",
+            "momo sims ignore {device}:{slot}",
+        ),
     ),
     _E.SIM_ALREADY_ASSIGNED: Row(
         REFUSED,
@@ -153,7 +152,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.CONFIG_INVALID: Row(CONFIGURATION, _SETTINGS, "the settings are wrong"),
     _E.DATABASE_DAMAGED: Row(DATABASE, _SETTINGS, "the database is damaged; nothing was changed"),
     _E.DATABASE_NEWER: Row(
-        CONFIGURATION, ("momo version",), "the database was written by another version of momo"
+        CONFIGURATION, _VERSION, "the database was written by another version of momo"
     ),
     _E.BACKUP_NOT_FOUND: Row(NOT_FOUND, ("momo backup list",), "there is no such backup"),
     _E.BACKUP_FAILED: Row(

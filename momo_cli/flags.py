@@ -120,15 +120,10 @@ class _Words:
 
 
 def lift(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[Flags, list[str]]:
-    """Extract the global flags from the command line.
+    """Return the global flags among the words after the program's name, and the other words, for the command.
 
-    Args:
-        argv: The words after the program's name.
-        environ: The source of the defaults (`MOMO_OUTPUT`, `MOMO_NO_INPUT` ...).
-
-    Returns:
-        The flags, and the remaining words for the command. A wrong value is reported in `Flags.problem`, so that the
-        error can still be written in the requested form.
+    The environment has the defaults (`MOMO_OUTPUT`, `MOMO_NO_INPUT` ...). A wrong value is reported in `Flags.problem`,
+    so that the error can still be written in the requested form.
     """
     words = _Words()
     _environment(words, environ)
@@ -225,11 +220,8 @@ def with_shop_flags(
 ) -> str:
     """Insert `--profile` and `--socket` into the commands in a text, so that they work if pasted.
 
-    Args:
-        text: A command, or a sentence that may contain some.
-        flags: The global flags of this run.
-        commands: The words of every command; the word momo followed by anything else is prose.
-        self_contained: The shop is that of MOMO_HOME, which ignores profiles.
+    The word momo followed by anything but `commands`, the words of every command, is prose. A `self_contained` shop is
+    that of MOMO_HOME, which ignores profiles.
     """
     given = [] if flags.profile is None or self_contained else ["--profile", flags.profile]
     given += [] if flags.socket is None else ["--socket", flags.socket]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import Failure, usage
-from momo_cli.show.answer import Head, Row, View, fields
+from momo_cli.show.answer import Head, Row, view_of
 from momo_cli.show.words import clock, money
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
@@ -93,11 +93,7 @@ class Receiver:
 
 
 def parse_receiver(url: str) -> Receiver:
-    """Parse the address of a receiver on this machine.
-
-    Raises:
-        Failure: USAGE, if it is not an http address of this machine.
-    """
+    """Parse the address of a receiver; fail (exit 2) if it is not an http address of this machine."""
     try:
         parts = urlsplit(url)
         port = parts.port or 80
@@ -121,26 +117,22 @@ def webhook_body(data: Mapping[str, Any]) -> bytes:
     return base64.b64decode(str(data.get("body", "")))
 
 
-VIEW: Final = View(
-    fields=fields(
-        "at event webhook_id delivery_id attempt reference=payload.data.reference status_code",
-        "error duration_ms",
-    ),
-    heads=(
-        Head("WHEN", lambda row, t: clock(row["at"], t)),
-        Head("EVENT", lambda row, _: clean(row["event"])),
-        # A stream has no heading, so each value names itself.
-        Head("TRY", lambda row, _: f"try {clean(row['attempt'])}", right=True),
-        Head("ANSWER", lambda row, _: _answer(row)),
-        Head("TIME", lambda row, _: f"{clean(row['duration_ms'])} ms", right=True),
-        Head(
-            "AMOUNT",
-            lambda row, _: money(
-                at(row, "payload.data.actual_amount"), at(row, "payload.data.currency")
-            ),
+VIEW: Final = view_of(
+    "at event webhook_id delivery_id attempt reference=payload.data.reference status_code",
+    "error duration_ms",
+    Head("WHEN", lambda row, t: clock(row["at"], t)),
+    Head("EVENT", lambda row, _: clean(row["event"])),
+    # A stream has no heading, so each value names itself.
+    Head("TRY", lambda row, _: f"try {clean(row['attempt'])}", right=True),
+    Head("ANSWER", lambda row, _: _answer(row)),
+    Head("TIME", lambda row, _: f"{clean(row['duration_ms'])} ms", right=True),
+    Head(
+        "AMOUNT",
+        lambda row, _: money(
+            at(row, "payload.data.actual_amount"), at(row, "payload.data.currency")
         ),
-        Head("REFERENCE", lambda row, _: clean(at(row, "payload.data.reference"))),
     ),
+    Head("REFERENCE", lambda row, _: clean(at(row, "payload.data.reference"))),
     id="webhook_id",
 )
 
@@ -166,18 +158,9 @@ def listen(
 ) -> Iterator[Row | None]:
     """Receive webhooks until the caller stops iterating.
 
-    Args:
-        client: The daemon.
-        endpoint: The listener's endpoint.
-        handle: Handles one webhook; called in threads.
-        now: Returns the time.
-
-    Yields:
-        None once, when it is connected: payments from then on are sent at once. Then one row for each attempt, after
-        its outcome was reported to momo.
-
-    Raises:
-        Failure: The first connection failed, or reconnecting failed for a minute.
+    `handle` is called in threads. Yields None once, when it is connected: payments from then on are sent at once. Then
+    one row for each attempt, after its outcome was reported to momo. Fails if the first connection fails, or
+    reconnecting fails for a minute.
     """
     reader = _Reader(client, path_of(Path.LOCAL_LISTENER, id=endpoint), handle, now)
     threading.Thread(target=reader.read, daemon=True).start()
@@ -218,9 +201,8 @@ class _Reader:
                         work = threading.Thread(target=self._work, args=(event.data,), daemon=True)
                         work.start()
                         working = [work, *(each for each in working if each.is_alive())]
-                first = (
-                    False  # the call was accepted, even if the connection broke before the answer
-                )
+                # The call was accepted, even if the connection broke before the answer.
+                first = False
             except Failure as failure:
                 gone = 400 <= failure.http_status < 500
                 if first or gone or patience == 0:

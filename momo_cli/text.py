@@ -17,14 +17,14 @@ def warnings_of(body: object) -> list[str]:
     return [f"warning: {clean(each)}" for each in found] if isinstance(found, list) else []
 
 
-def at(row: object, path: str) -> Any:  # JSON
-    """Return the value at a dotted path through objects and lists; None if there is none."""
+def at(row: object, path: str, missing: object = None) -> Any:  # JSON
+    """Return the value at a dotted path through objects and lists; `missing` if there is none."""
     here: Any = row
     for step in path.split("."):
         if isinstance(here, dict):
-            here = here.get(step)
+            here = here.get(step, missing)
         elif isinstance(here, list) and step.lstrip("-").isdigit():
-            here = here[int(step)] if -len(here) <= int(step) < len(here) else None
+            here = here[int(step)] if -len(here) <= int(step) < len(here) else missing
         else:
-            return None
+            return missing
     return here

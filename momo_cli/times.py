@@ -17,15 +17,7 @@ def is_duration(text: str) -> bool:
 
 
 def duration_s(text: str, flag: str) -> float:
-    """Parse a duration and return seconds; a bare number is in seconds.
-
-    Args:
-        text: The typed text.
-        flag: The flag's name, for the message.
-
-    Raises:
-        Failure: USAGE, if it is not a duration.
-    """
+    """Return a typed duration, or a bare number, in seconds; fail (exit 2) and name the flag if it is neither."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise usage(f"{flag}: {text!r} is not a duration; write for example 30s, 10m, 24h or 7d")
@@ -35,14 +27,8 @@ def duration_s(text: str, flag: str) -> float:
 def moment(text: str, flag: str, now: datetime, zone: tzinfo) -> str:
     """Parse a time and return it in the API's form: ISO 8601, UTC, with `Z`.
 
-    Args:
-        text: `now`, `today`, `yesterday`, a duration before now (`24h`, `-24h`), or ISO 8601.
-        flag: The flag's name, for the message.
-        now: The current time, timezone-aware, UTC.
-        zone: The time zone of days and of times without one.
-
-    Raises:
-        Failure: USAGE, if it is none of these.
+    `text` is `now`, `today`, `yesterday`, a duration before now (`24h`, `-24h`) or ISO 8601; fails (exit 2) for others.
+    `zone` is the time zone of days and of times without one.
     """
     word = text.strip()
     midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)

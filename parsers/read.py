@@ -28,7 +28,7 @@ from parsers.reading import (
     has_real_date,
 )
 from parsers.times import read_local, read_printed
-from parsers.wording import TEXT_CHARACTERS_MAX, Groups, Wording
+from parsers.wording import MARKED, NAME_CHARACTERS_MAX, TEXT_CHARACTERS_MAX, Groups, Wording
 
 # A network advertises under the name that its receipts have. An unread message explains a gap in the balance chain, so
 # each advert would excuse a forgery after it; a text that asks for something and has no word about a wallet is an advert.
@@ -38,7 +38,7 @@ _ASKS: Final = re.compile(
 )
 _OF_MONEY: Final = re.compile(
     r"\bbal(?:ance)?\b|\b(?:id|no|ref|reference|txn)\s{0,3}[:.#]|confirm|receiv|credit|debit|deduct|deposited|transferred|"
-    r"withdr|revers|refund|return|repa[iy]|\bpaid\b|\bsent\b|purchased|bought|charge|\bfee\b|complete|success|fail|declin|"
+    r"withdr|deposit made|revers|refund|return|repa[iy]|\bpaid\b|\bsent\b|purchased|bought|charge|\bfee\b|complete|success|fail|declin|"
     r"approv|authori[sz]|grant|disburs|added to|\botp\b|\bpin\b|\bcode\s{0,3}(?:is\b|:|\d)|block|suspend"
     # A number as long as a transaction ID, except phone numbers; or an ID of the Comviva form.
     r"|(?<!\d)(?!(?:233\d{9}|0\d{9})(?!\d))\d{9}|\d{6}\.\d{4}\.[a-z]\d",
@@ -79,6 +79,40 @@ _NETWORK_OF_PLMN: Final = {
     plmn: provider.network for provider in PROVIDERS.values() for plmn in provider.plmns
 }
 _EVERY_NETWORK: Final = tuple(WORDINGS)
+_BLANK: Final = " \t\n\r\f\v"
+"""The white space of the patterns; `str.strip` would remove more and could leave a field empty."""
+_ID_AGAIN: Final = re.compile(
+    r"\b(?:trans(?:action)?\.?|txn|t)\s{0,16}id\s{0,16}:\s{0,16}(?:\S{0,30}\d|\Z)",
+    re.ASCII | re.IGNORECASE,
+)
+_MOVED: Final = (
+    r"\b(?:for|of|received|refunded|sent|send|paid|transferred)\s{1,16}"
+    rf"(?:{MARKED})\s{{1,16}}(?:from|to)\s"
+)
+_STATED: Final = rf"(?:balance\W{{0,16}}(?:is\W{{0,16}})?(?:{MARKED})|token\s{{0,16}}:)"
+# Two messages whose parts were joined have the money of one and the ID of the other.
+_SECOND_MESSAGE: Final = re.compile(
+    rf"{_MOVED}.{{1,300}}?{_STATED}|{_STATED}.{{1,300}}?{_MOVED}"
+    rf"|\bid\s{{0,16}}:\s{{0,16}}[A-Z\d.]{{9,}}.{{0,300}}?(?:{MARKED})",
+    re.ASCII | re.DOTALL | re.IGNORECASE,
+)
+_DATE_IN_NAME: Final = re.compile(
+    r"(?:\s(?:on|at))?[\s,(]{0,16}(?<!\d)(?:\d{4}([-/])\d\d\1\d\d|\d{1,2}([-/])\d{1,2}\2(?:\d{4}|\d\d))(?!\d)"
+    r"(?:,?\s{1,16}(?:at\s{1,16})?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AP]M)?)?[\s,)]{0,16}",
+    re.ASCII | re.IGNORECASE,
+)
+_PEOPLE: Final = ("payer_name", "payer_name_first", "payee_name", "agent", "lender")
+"""The groups that may hold a name; `middle` follows it."""
+_CURRENCY: Final = "GHS"
+_MONEYS: Final = ("amount", "balance", "fee", "available_balance")
+_RECEIVED: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
+_PLAIN: Final = {
+    **dict.fromkeys(
+        (0x00A0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF), " "
+    ),
+    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2212), "-"),
+}
+"""Code points of the spaces and hyphens in UCS-2 texts and pasted texts, with their ASCII replacement."""
 
 
 def read(
@@ -110,12 +144,6 @@ def read(
         reading = read_with(wording, text, squeezed)
         if reading is not None:
             return reading
-    for _, wording in candidates:
-        label = repeated_guard(wording, squeezed)
-        if label is not None and all(guard in squeezed for guard in wording.guards):
-            return Unreadable(
-                f"perhaps {wording.network} {wording.name}, but it contains {label!r} twice; the payer may have typed one"
-            )
     for wording in own:
         reading = read_with(wording, text, squeezed) if wording.network in networks else None
         if reading is not None:
@@ -189,7 +217,7 @@ def read_with(wording: Wording, text: str, squeezed: str) -> Reading | None:
         trimmed = value.strip(_BLANK)
         if trimmed:
             found[name] = trimmed
-    why = _doubt(wording, found)
+    why = _doubt(wording, match, found)
     if why is not None:
         return Unreadable(f"{wording.name}: {why}")
     reading = _build(wording, found)
@@ -223,12 +251,25 @@ def repeated_guard(wording: Wording, squeezed: str) -> str | None:
     return None
 
 
-def _doubt(wording: Wording, found: Groups) -> str | None:
+def _doubt(wording: Wording, match: re.Match[str], found: Groups) -> str | None:
     """Return the reason why a text of the right form must not be believed, or None."""
-    advert = found.pop("advert", None)
-    if advert is not None and _IN_NO_ADVERT.search(advert):
-        return "the text after the receipt mentions balances or IDs again"
-    return None if wording.refine is None else wording.refine(found)
+    if _ID_AGAIN.search(found.get("advert", "")):
+        return "the text after the receipt contains a transaction ID again"
+    name = next((match.start(name) for name in _PEOPLE if name in found), None)
+    text = match.string
+    # Counted first, because the search costs more than the rest of the reading.
+    often = 1 + ("available_balance" in found)
+    if wording.middle and name is not None and text.count("alance", name) > often:
+        for again in [*compile_pattern(wording.middle).finditer(text, name)][1:]:
+            # Typed by the payer, or part of a name with false money. Only typed text is so far behind the name, and is last.
+            far = "rest" in found and again.start() > name + NAME_CHARACTERS_MAX
+            if not far or "Ref" in text[again.end() :]:
+                return "two balances, so either could be the payer's text"
+    if any(_SECOND_MESSAGE.search(found.get(typed, "")) for typed in ("reference", *_PEOPLE)):
+        return "the typed text contains another message, so either money could be meant"
+    why = None if wording.refine is None else wording.refine(found)
+    found.pop("advert", None)
+    return why
 
 
 def _build(wording: Wording, found: Groups) -> Reading:
@@ -245,12 +286,15 @@ def _build(wording: Wording, found: Groups) -> Reading:
     if not has_real_date(found.get("telco_id", "")):
         return Unreadable(f"{wording.name}: the date in the ID does not exist")
     phone = found.pop("payer_phone", None)
+    name = found.pop("payer_name", "")
+    if "-" in name or "/" in name:
+        name = _DATE_IN_NAME.sub(" ", name).strip(_BLANK)
     said: dict[str, Any] = {
         "network": wording.network,
         "wording": wording.name,
         "amount": moneys["amount"],
         "telco_id": found.pop("telco_id", None),
-        "payer_name": found.pop("payer_name", None),
+        "payer_name": name or None,
         "payer_phone": None if phone is None else read_phone(phone),
         "payer_phone_printed": phone,
         "balance": moneys["balance"],
@@ -344,36 +388,3 @@ def network_of_imsi(imsi: str) -> str | None:
     The registered network is not used: a roaming SIM still gets receipts of its own network.
     """
     return _NETWORK_OF_PLMN.get(imsi.strip()[:5])
-
-
-_BLANK: Final = " \t\n\r\f\v"
-
-
-"""The white space of the patterns; `str.strip` would remove more and could leave a field empty."""
-
-
-_IN_NO_ADVERT: Final = re.compile(
-    r"\bid\s{0,16}[:\d]|\bfee(?:\s{1,16}charged)?\s{0,16}(?::|is\b|was\b)|balance\s{0,16}(?::|is\b)"
-    r"|\bref(?:erence)?\s{0,16}:",
-    re.ASCII | re.IGNORECASE,
-)
-
-
-_CURRENCY: Final = "GHS"
-
-
-_MONEYS: Final = ("amount", "balance", "fee", "available_balance")
-
-
-_RECEIVED: Final = frozenset({Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN})
-
-
-_PLAIN: Final = {
-    **dict.fromkeys(
-        (0x00A0, 0x1680, *range(0x2000, 0x200E), 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF), " "
-    ),
-    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2212), "-"),
-}
-
-
-"""Code points of the spaces and hyphens in UCS-2 texts and pasted texts, with their ASCII replacement."""

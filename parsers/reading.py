@@ -6,7 +6,7 @@ A transaction ID is always text, because leading zeros and dots are significant.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -189,10 +189,9 @@ def _render(money: Money | None) -> str | None:
 
 _DIGITS_MTN: Final = re.compile(r"\d{9,15}", re.ASCII)
 _DIGITS_TELECEL: Final = re.compile(r"\d{10,18}", re.ASCII)
-_COMVIVA: Final = re.compile(
-    r"[A-Z]{2}(?P<yy>\d\d)(?P<mm>\d\d)(?P<dd>\d\d)\.(?P<hour>\d\d)(?P<minute>\d\d)\.[A-Z]\d{4,6}",
-    re.ASCII,
-)
+COMVIVA: Final = r"([A-Z]{2})(\d{6})\.(\d{4})\.([A-Z])(\d{4,6})"
+"""Pattern of the IDs of the Comviva platform (AT Money): kind, day `yymmdd`, minute `HHMM`, letter, number."""
+COMVIVA_ID: Final = re.compile(COMVIVA, re.ASCII)
 
 
 def normalize_telco_id(text: str) -> str:
@@ -218,14 +217,18 @@ def valid_for_any(text: str) -> bool:
 
 def has_real_date(text: str) -> bool:
     """Return False for an ID of the Comviva form with an impossible date or time, and True for every other text."""
-    match = _COMVIVA.fullmatch(text)
+    return COMVIVA_ID.fullmatch(text) is None or time_in_id(text) is not None
+
+
+def time_in_id(text: str) -> datetime | None:
+    """Return the minute in an ID of the Comviva form, UTC (Ghana's clock); None if there is none or it does not exist."""
+    match = COMVIVA_ID.fullmatch(normalize_telco_id(text))
     if match is None:
-        return True
+        return None
     try:
-        date(2000 + int(match["yy"]), int(match["mm"]), int(match["dd"]))
+        return datetime.strptime(f"20{match[2]}{match[3]}+0000", "%Y%m%d%H%M%z")
     except ValueError:
-        return False
-    return int(match["hour"]) < 24 and int(match["minute"]) < 60
+        return None
 
 
 def _is_mtn(text: str) -> bool:
@@ -237,7 +240,7 @@ def _is_telecel(text: str) -> bool:
 
 
 def _is_comviva(text: str) -> bool:
-    return _COMVIVA.fullmatch(text) is not None and has_real_date(text)
+    return time_in_id(text) is not None
 
 
 _FORMS: Final = {"momo_mtn": _is_mtn, "momo_telecel": _is_telecel, "momo_at": _is_comviva}

@@ -14,13 +14,11 @@ from typing import Final
 
 from parsers.providers import WORDINGS
 from parsers.read import ADVERT, compile_pattern, normalize_spaces, read
-from parsers.reading import Unreadable
+from parsers.reading import COMVIVA, Unreadable
 
 _DATE: Final = re.compile(r"(?<!\d)(\d{4}|\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d?)(?!\d)", re.ASCII)
 _CLOCK: Final = re.compile(r"(?<!\d)(\d\d?):(\d\d)(:\d\d)?(?!\d)", re.ASCII)
-_DATED_ID: Final = re.compile(
-    r"(?<![A-Za-z0-9])([A-Z]{2})(\d{6})\.(\d{4})\.([A-Z])(\d{5,6})", re.ASCII
-)
+_DATED_ID: Final = re.compile(rf"(?<![A-Za-z0-9]){COMVIVA}", re.ASCII)
 _USSD: Final = re.compile(r"\*\d{2,4}(?:\*\d{1,2}){0,3}#", re.ASCII)
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _PRINTED: Final = re.compile(r"\(\?P<\w+>|\\[A-Za-z]|\[[^\]]{3,}\]|\{\d+(?:,\d*)?\}")

@@ -6,11 +6,13 @@ stands for white space (receipts contain doubled spaces and line breaks in mid-s
 and a dash between spaces for any kind of dash. Free fields are bounded and no repeated group contains another
 repetition, so that the longest hostile message is read in a millisecond.
 
-If the end of a free field is found only by the fixed text behind it, the wording sets `once`: each guard must then occur
-in the message exactly once. Text that imitates a field makes the message unreadable and changes nothing. After the fixed
-part an `advert` may follow; it must not mention IDs or balances again.
+What the payer types stands before the network's last words, so the last ID counts where the ID comes last, and the first
+balance where it comes first. Money between two free fields is the `middle` of a wording: if it occurs again, the message
+has two readings and is not read. Other words of a receipt in a name or a reference change nothing. After the fixed part an
+`advert` may follow.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +21,8 @@ from parsers.reading import Kind
 
 TEXT_CHARACTERS_MAX: Final = 1600
 """Ten parts of 160 characters, more than any receipt has; longer texts are not read."""
+NAME_CHARACTERS_MAX: Final = 160
+"""The longest name and reference; narrations of banks have about 60."""
 
 Groups = dict[str, str]
 """The groups of a matched pattern, trimmed, without the empty ones."""
@@ -26,14 +30,14 @@ Groups = dict[str, str]
 CEDI: Final = r"(?:[Gg][Hh][SsCc₵¢]|[₵¢])"
 """The ways receipts write Ghana's currency: every mark of `parsers.money.MARKS`."""
 _NUMBER: Final = r"\d[\d,]{0,15}"
-_MARKED: Final = (
+MARKED: Final = (
     rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}(?:\.\d{{1,8}})?|{_NUMBER}(?:\.\d{{1,8}})?\s{{0,3}}{CEDI}"
 )
 # Receipts print balances with decimals; a balance without them means that the message was cut off inside it.
 _WITH_DECIMALS: Final = rf"(?:{CEDI}\s{{0,3}}){{1,2}}{_NUMBER}\.\d\d|{_NUMBER}\.\d\d\s{{0,3}}{CEDI}"
 _BARE: Final = rf"(?:{CEDI}\s{{0,3}})?{_NUMBER}(?:\.\d{{1,8}})?"
 
-AMOUNT: Final = rf"(?P<amount>{_MARKED})"
+AMOUNT: Final = rf"(?P<amount>{MARKED})"
 BALANCE: Final = rf"(?P<balance>{_WITH_DECIMALS})"
 FEE: Final = rf"(?P<fee>{_BARE})"
 FEE_PROVEN: Final = rf"(?P<fee>(?:{CEDI}\s{{0,3}})?(?:{_NUMBER}\.\d\d|0(?=\.\s{{1,16}}\S)))"
@@ -41,19 +45,22 @@ FEE_PROVEN: Final = rf"(?P<fee>(?:{CEDI}\s{{0,3}})?(?:{_NUMBER}\.\d\d|0(?=\.\s{{
 TAX: Final = rf"(?:{CEDI}\s{{0,3}})?(?P<tax>[\d.,]{{0,11}}\d|-)"
 DATE: Final = r"(?P<date>\d{4}-\d\d-\d\d)"
 TIME: Final = r"(?P<time>\d\d:\d\d:\d\d)"
-PAYER_NAME: Final = r"(?P<payer_name>\S.{0,99}?)"
+# 160 characters, and the white space behind them.
+PAYER_NAME: Final = r"(?P<payer_name>\S.{0,175}?)"
 PAYER_PHONE: Final = r"(?P<payer_phone>\+?\d{9,15})"
-PAYEE_NAME: Final = r"(?P<payee_name>\S.{0,99}?)"
+PAYEE_NAME: Final = r"(?P<payee_name>\S.{0,175}?)"
 PAYEE_PHONE: Final = r"(?P<payee_phone>\+?\d{9,15})"
 FEE_AND_LEVY: Final = (
     rf"(?: (?i:fee)(?: charged)?~:?~{_BARE}[.,])?(?: (?i:e-?levy)(?: charged?)?~:?~{_BARE}[.,])?"
 )
 """Clauses that networks add between the fixed part and the advert, and remove again."""
-AGENT: Final = r"(?P<agent>\S.{0,99}?)"
+VIA: Final = r"(?P<via_network>[A-Z][\w&.\s\-]{1,40}?)"
+"""The name of another network or bank."""
+AGENT: Final = r"(?P<agent>\S.{0,175}?)"
 REFERENCE: Final = r"(?P<reference>.{0,1300})"
 """Includes the white space around the typed text: a pattern must not require it a second time."""
-ADVERT: Final = r"(?P<advert>.{0,400})"
-"""Text behind the fixed part that changes every year; it must not mention balances or IDs again."""
+ADVERT: Final = r"(?P<advert>.{0,1600})"
+"""Text behind the fixed part that changes every year; it must not contain a transaction ID again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +77,8 @@ class Wording:
         refine: Corrects the groups in place; returns the reason why the message must not be read after all, or None.
         reverses: The message takes back an earlier payment.
         order: Order of a printed date: `ymd`, `dmy` or `mdy`.
+        middle: Pattern of the fixed text with money behind a name, as it occurs in `pattern`. A text that contains it
+            again where a name could still end is not read.
         once: Every guard must occur in the text exactly once.
         unverified: No genuine message of this form has been seen, or the form does not prove that the message is complete.
             Its readings are shown, and matched only after an operator's decision.
@@ -85,9 +94,22 @@ class Wording:
     refine: Callable[[Groups], str | None] | None = None
     reverses: bool = False
     order: str = "ymd"
+    middle: str = ""
     once: bool = False
     unverified: bool = False
     cut: bool = False
+
+
+_PAYER_AGAIN: Final = re.compile(
+    r"\d{9,15}\)?.{0,60}?\.\s{0,16}Ref(?:erence)?\s{0,16}:", re.ASCII | re.DOTALL
+)
+
+
+def check_one_payer(found: Groups) -> str | None:
+    """Reject a reference that contains the end of a name and a number: the number before it may be part of the name."""
+    if _PAYER_AGAIN.search(found.get("reference", "")):
+        return "two numbers of a payer, so either could be typed"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +120,13 @@ class WordingFactory:
         network: Short name.
         order: Order of a printed date.
         unverified: No genuine message confirms any of these wordings.
+        middles: A wording's `middle` is the first of these that its pattern contains.
     """
 
     network: str
     order: str = "ymd"
     unverified: bool = False
+    middles: tuple[str, ...] = ()
 
     def wording(  # noqa: PLR0913 - a row of a table
         self,
@@ -113,9 +137,8 @@ class WordingFactory:
         *samples: str,
         refine: Callable[[Groups], str | None] | None = None,
         reverses: bool = False,
-        order: str | None = None,
-        once: bool = True,
         unverified: bool = False,
+        cut: bool = False,
     ) -> Wording:
         """Return one wording. The arguments are the attributes of `Wording`."""
         return Wording(
@@ -127,7 +150,8 @@ class WordingFactory:
             samples=samples,
             refine=refine,
             reverses=reverses,
-            order=self.order if order is None else order,
-            once=once,
+            order=self.order,
+            middle=next((middle for middle in self.middles if middle in pattern), ""),
             unverified=self.unverified or unverified,
+            cut=cut,
         )

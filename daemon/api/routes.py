@@ -9,10 +9,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from daemon.api.access import keys, login
 from daemon.api.books import export, report, statement
 from daemon.api.http.auth import Authenticator
+from daemon.api.http.cors import with_cors
 from daemon.api.http.envelope import Envelope
 from daemon.api.http.resource import Application, Routes, no_such_route, op, public
 from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
-from daemon.api.lines import lines, modems
+from daemon.api.lines import lines, modems, smscs
 from daemon.api.messages import confirmations, messages, sandbox
 from daemon.api.openapi.pages import DescriptionHandlers
 from daemon.api.payments import reviews, transactions
@@ -46,7 +47,10 @@ def build(env: Env, hooks: Hooks) -> Application:
     )
     authenticator = Authenticator(env, os.getuid())
     routes = all_routes(service, authenticator)
-    router = Router(routes.all, redirect_slashes=False, default=no_such_route)
+    router = with_cors(
+        Router(routes.all, redirect_slashes=False, default=no_such_route),
+        env.config.http.cors_origins,
+    )
     application = Envelope(
         _with_pages(_with_health(router, env), hooks.pages), service, _hosts(env)
     )
@@ -94,6 +98,7 @@ def _add_transactions(routes: Routes) -> None:
 
 def _add_access(routes: Routes) -> None:
     routes.add(Path.LOGIN, {"POST": public(login.login)})
+    routes.add(Path.LOGOUT, {"POST": op(login.logout)})
     routes.add(Path.PASSWORD, {"POST": op(login.change_password)})
     routes.add(Path.KEYS, {"GET": op(keys.get_list), "POST": op(keys.create)})
     routes.add(Path.KEY, {"GET": op(keys.get_one), "DELETE": op(keys.revoke)})
@@ -105,6 +110,7 @@ def _add_open_collections(routes: Routes) -> None:
     read, manage = Key.PAYMENT_METHODS_READ, Key.PAYMENT_METHODS_MANAGE
     webhooks = Key.WEBHOOKS_MANAGE
     routes.add(Path.SIMS, {"GET": op(lines.list_sims, read)})
+    routes.add(Path.SIM, {"PATCH": op(lines.update_sim, manage)})
     routes.add(
         Path.PAYMENT_METHODS,
         {
@@ -116,7 +122,7 @@ def _add_open_collections(routes: Routes) -> None:
         Path.PAYMENT_METHOD,
         {
             "GET": op(lines.get_method, read),
-            "PATCH": op(lines.move_method, manage),
+            "PATCH": op(lines.update_method, manage),
             "DELETE": op(lines.delete_method, manage),
         },
     )
@@ -162,6 +168,9 @@ def _add_open_collections(routes: Routes) -> None:
 def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_SIM_PIN, {"POST": op(modems.store_pin)}, local=True)
     routes.add(Path.LOCAL_SIM_UNTOLD, {"POST": op(modems.acknowledge_unreported)}, local=True)
+    routes.add(Path.LOCAL_SIM_SMSCS, {"POST": op(smscs.show)}, local=True)
+    routes.add(Path.LOCAL_SIM_TRUST, {"POST": op(smscs.trust)}, local=True)
+    routes.add(Path.LOCAL_SIM_TEST_PAYMENT, {"POST": op(smscs.expect_test_payment)}, local=True)
     routes.add(Path.METRICS, {"GET": public(metrics.get)})
     routes.add(Path.LOCAL_STATUS, {"GET": op(status.get)}, local=True)
     routes.add(Path.LOCAL_DOCTOR, {"GET": op(control.run_doctor)}, local=True)
@@ -204,6 +213,7 @@ def _add_description(routes: Routes) -> None:
     description = DescriptionHandlers(routes)
     routes.add(Path.OPENAPI, {"GET": public(description.document)})
     routes.add(Path.DOCS, {"GET": public(description.page)})
+    routes.add(Path.DOCS_ERRORS, {"GET": public(description.errors_page)})
 
 
 def _with_pages(app: ASGIApp, pages: PagesApp | None) -> ASGIApp:

@@ -22,6 +22,7 @@ class Refusal(MomoError):
     Attributes:
         code: The `error.code`.
         message: The sentence for people.
+        hint: One sentence: what to do next.
         extras: Fields that stand both inside `error` and at the top of the body.
         headers: Response headers, such as `Retry-After`.
     """
@@ -31,12 +32,14 @@ class Refusal(MomoError):
         code: ErrorCode,
         message: str | None = None,
         *,
+        hint: str | None = None,
         headers: dict[str, str] | None = None,
         **extras: Any,
     ) -> None:
         self.code = code
         self.spec = ERRORS[code]
         self.message = message or self.spec.message
+        self.hint = hint or self.spec.hint
         self.extras = extras
         self.headers = headers or {}
         super().__init__(f"{code}: {self.message}")

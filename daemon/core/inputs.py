@@ -112,6 +112,7 @@ class PhoneIdentity:
     manufacturer: str | None
     model: str | None
     slot_index: int = 0
+    smsc: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,17 @@ SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
     "receipt_forged": lambda _facts: (
         "A held receipt is forged: the balances of later messages do not contain its money."
     ),
-    "receipt_suspect": lambda _facts: (
-        "The money of this receipt is not in the balances of later messages. Check the wallet."
+    "receipt_suspect": lambda facts: (
+        f"{_amount(facts, 'amount_minor')} was paid before it was confirmed, and later balances do not contain it. "
+        "It is probably forged: check the wallet."
     ),
-    "receipt_restored": lambda _facts: "A suspect receipt has turned out to be genuine.",
+    "smsc_unknown": lambda facts: (
+        f"A message came through {facts.get('smsc')}, a service centre that this SIM never used, and its balance fits. "
+        "If the wallet holds it, approve the message: the network may have a new service centre."
+    ),
+    "forgery_flood": lambda _facts: (
+        "Over 20 doubtful messages in an hour claim to be of the network. They share one review."
+    ),
     "receipt_held": lambda _facts: (
         "A receipt has been held for half an hour and needs your decision."
     ),

@@ -5,12 +5,15 @@ amounts are decimal strings with two places. Stored JSON text (`meta`, `fields`)
 in the modules named `*_json`.
 """
 
+import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from daemon.core.errors import Refusal
+from daemon.core.model import Payment, Transaction
+from daemon.wire import Path
 from parsers import times
 from parsers.money import render
 
@@ -18,6 +21,8 @@ Json = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Json).decode
+_CursorInt = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]  # fits the database
+_parts: Final = msgspec.json.Decoder(list[str | _CursorInt]).decode
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _ENVELOPE: Final = b'{"success":'
 
@@ -35,6 +40,24 @@ def timestamp_or_none(at_us: int | None) -> str | None:
 def amount_or_none(minor: int | None, currency: str) -> str | None:
     """Render an amount, or return None if it is unknown."""
     return None if minor is None else render(minor, currency)
+
+
+def payer_members(transaction: Transaction | None, payment: Payment | None) -> Json:
+    """Return `payer` and `payer_source` (decisions.md section 2).
+
+    Number and name are each the receipt's, else the request's; the source of each is `receipt`, `request` or null.
+    """
+    receipt = (None, None) if payment is None else (payment.payer_phone, payment.payer_name)
+    request = (
+        (None, None)
+        if transaction is None
+        else (transaction.phone_number, transaction.customer_name)
+    )
+    payer, source = {}, {}
+    for at, member in enumerate(("phone_number", "name")):
+        payer[member] = receipt[at] or request[at]
+        source[member] = "receipt" if receipt[at] else "request" if request[at] else None
+    return {"payer": payer, "payer_source": source}
 
 
 def dump(value: object) -> bytes:
@@ -68,8 +91,9 @@ def with_warnings(body: bytes, warnings: Sequence[str]) -> bytes:
 def failure(refusal: Refusal, request_id: str) -> bytes:
     """Return the error envelope; extras are both inside `error` and at the top (decisions.md section 9)."""
     error: Json = {"code": refusal.code, "message": refusal.message}
-    if refusal.spec.hint:
-        error["hint"] = refusal.spec.hint
+    if refusal.hint:
+        error["hint"] = refusal.hint
+    error["doc_url"] = f"{Path.DOCS_ERRORS}#{refusal.code}"
     return _encode(
         {
             "success": False,
@@ -91,3 +115,16 @@ def pagination(page: int, per_page: int, total: int) -> Mapping[str, int | bool]
         "has_next": page < pages,
         "has_prev": page > 1,
     }
+
+
+def cursor(*parts: str | int) -> str:
+    """Return a position in a list as opaque text for callers; `cursor_parts` reads it."""
+    return base64.urlsafe_b64encode(_encode(parts)).decode().rstrip("=")
+
+
+def cursor_parts(text: str) -> list[str | int] | None:
+    """Return the parts of a cursor, or None if the text has not the form of one."""
+    try:
+        return _parts(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True))
+    except ValueError:
+        return None

@@ -45,9 +45,8 @@ PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
 SESSION_US: Final = HOUR_US
 """Lifetime of a login."""
 
-# decisions.md section 1
-PARTS_APART_US: Final = 24 * HOUR_US
-"""Largest difference between the SMSC times of two parts of one message."""
+PARTS_MISSING_US: Final = 24 * HOUR_US
+"""The owner is told about a message that has lacked parts for this long."""
 
 # decisions.md section 7
 LEASE_US: Final = 60 * SECOND_US

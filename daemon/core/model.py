@@ -72,6 +72,7 @@ class Sim:
     first_seen_at: int
     last_seen_at: int
     read_payment_at: int | None
+    ignored_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class PaymentMethod:
 
     seq: int
     id: str
+    mode: Mode
     provider: str
     phone_number: str
     account_name: str
@@ -162,7 +164,10 @@ class Payment:
 
     @property
     def placed(self) -> bool:
-        """Whether it came to one of the shop's numbers. The sandbox has none, so all its payments count as placed."""
+        """Whether it came to one of the shop's numbers.
+
+        A test payment counts as placed without one, so that rules can be tried before the sandbox has numbers.
+        """
         return self.payment_method_id is not None or self.mode is Mode.TEST
 
     @property

@@ -41,7 +41,6 @@ def checks(system: System) -> Iterator[Check]:
 
 
 def _elsewhere(system: System) -> Iterator[Check]:
-    """Check the second place; the check `daemon.settings` reports invalid settings."""
     try:
         named = load_config(system.shop.config, system.environ).backup.also_to
     except ConfigError:

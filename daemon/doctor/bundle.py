@@ -67,7 +67,6 @@ def write(target: Path, content: dict[str, bytes]) -> int:
 
 
 def _hider(system: System) -> Callable[[str], str]:
-    """Return a function that removes private data from a text."""
     try:
         with inspect.open_readonly(system.shop.database) as reader:
             known = inspect.names(reader, NAMES)
@@ -132,7 +131,6 @@ def _settings(system: System) -> str:
 
 
 def _udev(root: Path) -> Iterator[str]:
-    """Yield udev's data of each serial port."""
     for port in sorted((root / "sys" / "class" / "tty").glob("tty[UA][SC]*")):
         try:
             number = (port / "dev").read_text().strip()
@@ -147,7 +145,6 @@ def _udev(root: Path) -> Iterator[str]:
 
 
 def _security(system: System) -> str:
-    """Return systemd's security report on the unit files."""
     program = shutil.which("systemd-analyze")
     found = [
         str(path)

@@ -36,13 +36,9 @@ class Status(StrEnum):
 class Check:
     """The result of one check.
 
-    Attributes:
-        id: `area.name`; its meaning never changes.
-        status: The result.
-        detail: The finding, as a sentence part.
-        fix: Command or action for the operator, empty if none is needed.
-        remedy: Does the action of `fix` and returns a description; None if that is not safe without asking.
-        ms: Duration of the check in milliseconds.
+    The meaning of an id, `area.name`, never changes. `detail` is the finding, as a sentence part; `fix` the command or
+    action for the operator, empty if none is needed. `remedy` does the action of `fix` and returns a description; None
+    if that is not safe without asking. The check took `ms` milliseconds.
     """
 
     id: str
@@ -80,12 +76,9 @@ class User:
 class Running:
     """The state of a running daemon.
 
-    Attributes:
-        version: Version of the running program, which may be older than the installed one.
-        clock_doubt: Why the daemon does not trust the clock, "" if it does.
-        clock_confirmed: An independent source confirms the clock.
-        http: `HOST:PORT` of the API, or empty.
-        awake: Whether the daemon keeps the machine awake.
+    Its version may be older than that of the installed program. `clock_doubt` is why it does not trust the clock, empty
+    if it does; `clock_confirmed` says that an independent source confirms the clock. `http` is the `HOST:PORT` of the
+    API, or empty; `awake` whether it keeps the machine awake.
     """
 
     version: str
@@ -116,12 +109,7 @@ class System:
         phones: Modems as reported by a running daemon; None if no daemon runs.
         pid: Process id of the running daemon; a port held by it is not a finding.
         places: Paths of the shop; None for areas that check only the machine.
-        environ: The process environment.
-        running: The running daemon, or None.
-        version: Version of this program.
-        now_us: Wall-clock time in microseconds.
         free: Returns the free bytes on the disk of a folder.
-        resolves: Returns whether a host name resolves to an address.
     """
 
     root: Path
@@ -141,6 +129,16 @@ class System:
         """Return the paths of the shop, for an area that needs a shop."""
         assert self.places is not None, "this area needs a shop"
         return self.places
+
+
+def chmod(path: Path, mode: int) -> Callable[[], str]:
+    """Return the remedy that changes the mode of a file or folder."""
+
+    def apply() -> str:
+        path.chmod(mode)
+        return f"chmod {mode:o} {path}"
+
+    return apply
 
 
 def report(checks: Iterable[Check]) -> dict[str, Any]:
@@ -193,9 +191,7 @@ def with_database(
 def installed_units(system: System, suffix: str) -> list[tuple[Path, bool]]:
     """Return (file, whether it is a user unit) of each unit with a name that begins with momo.
 
-    Args:
-        system: The machine to check.
-        suffix: `service`, `timer`.
+    `suffix` is `service` or `timer`.
     """
     home = Path(system.environ.get("HOME", "/nonexistent"))
     config = Path(system.environ.get("XDG_CONFIG_HOME") or home / ".config")

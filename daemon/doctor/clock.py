@@ -48,7 +48,6 @@ def checks(system: System) -> Iterator[Check]:
 
 
 def _kept(system: System) -> Check:
-    """Check whether a program sets the clock from the network."""
     sync = system.root / "run" / "systemd" / "timesync"
     if (sync / "synchronized").exists():
         return Check("clock.kept", Status.OK, "systemd-timesyncd sets the clock from the network")

@@ -37,11 +37,7 @@ def daemon_checks(system: System) -> Iterator[Check]:
             f"edit {system.shop.config}",
         )  # fmt: skip
     else:
-        yield Check(
-            "daemon.settings",
-            Status.OK,
-            f"the settings are valid ({system.shop.config})",
-        )
+        yield Check("daemon.settings", Status.OK, f"the settings are valid ({system.shop.config})")
 
 
 def upgrade_checks(system: System) -> Iterator[Check]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.core.upkeep.disk_space import LOW_BYTES, TIGHT_BYTES
-from daemon.doctor.checks import Check, Status, System, checks_or_default
+from daemon.doctor.checks import Check, Status, System, checks_or_default, chmod
 
 
 def disk_checks(system: System) -> Iterator[Check]:
@@ -61,14 +61,10 @@ def permission_checks(system: System) -> Iterator[Check]:
 
 
 def _readable(path: Path, mode: int, now: int) -> Check:
-    def shut() -> str:
-        path.chmod(mode)
-        return f"chmod {mode:o} {path}"
-
     return Check(
         "permissions.private",
         Status.FAIL,
         f"other users may read {path} (mode {now:04o})",
         f"chmod {mode:o} {path}",
-        remedy=shut,
+        remedy=chmod(path, mode),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.doctor.checks import Check, Status, System, with_database
+from daemon.doctor.checks import Check, Status, System, chmod, with_database
 from daemon.runtime.config import Config, ConfigError, load_config
 from daemon.runtime.secrets import (
     CREDENTIALS,
@@ -42,7 +42,7 @@ def _opens(system: System, vault: Vault, sealed: str) -> Check:
     except SecretsUnsafe as error:
         file = Path(system.shop.master_key)
         return Check(
-            "keyring.key", Status.FAIL, str(error), f"chmod 600 {file}", remedy=lambda: _shut(file)
+            "keyring.key", Status.FAIL, str(error), f"chmod 600 {file}", remedy=chmod(file, 0o600)
         )
     except SecretsLocked as error:
         if isinstance(error, SecretsElsewhere) and system.running is None:
@@ -52,8 +52,3 @@ def _opens(system: System, vault: Vault, sealed: str) -> Check:
             "log in on the desktop, or restore your copy of master.key",
         )  # fmt: skip
     return Check("keyring.key", Status.OK, "the master key opens the shop's secrets")
-
-
-def _shut(file: Path) -> str:
-    file.chmod(0o600)
-    return f"chmod 600 {file}"

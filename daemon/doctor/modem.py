@@ -245,7 +245,6 @@ def _tty(path: str) -> str:
 
 
 def _answers(system: System) -> Iterator[Check]:
-    """Report the troubles of the modems, as the daemon found them."""
     if system.phones is None:
         yield Check(
             "modem.answers",

@@ -47,10 +47,7 @@ def run_checks(
 ) -> list[Check]:
     """Run the checks of these areas, or of all areas if none is named.
 
-    Args:
-        system: The machine and the shop to check.
-        areas: Keys of `AREAS`.
-        monotonic: Monotonic clock in seconds, to measure each check; None measures nothing.
+    `areas` are keys of `AREAS`. With `monotonic`, a clock in seconds, each check is measured.
     """
     found = []
     for area in areas or AREAS:

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.doctor.checks import Check, Status, System
+from daemon.doctor.checks import Check, Status, System, chmod
 from daemon.runtime.locks import HomeLock, Locked
 
 
@@ -26,7 +26,7 @@ def checks(system: System) -> Iterator[Check]:
                 Status.FAIL,
                 f"other users may open {folder} (mode {mode:04o})",
                 f"chmod 700 {folder}",
-                remedy=lambda: _close(folder),
+                remedy=chmod(folder, 0o700),
             )
         else:
             yield Check("socket.folder", Status.OK, f"only its owner may open {folder}")
@@ -68,11 +68,6 @@ def _answers(system: System, path: Path) -> Check:
                 "momo daemon status",
             )  # fmt: skip
     return Check("socket.answers", Status.OK, f"the daemon answers at {path}")
-
-
-def _close(folder: Path) -> str:
-    folder.chmod(0o700)
-    return f"chmod 700 {folder}"
 
 
 def _remove(system: System, path: Path) -> str:

@@ -50,27 +50,44 @@ CALLERS_MAX: Final = 8
 EXIT_USAGE: Final = 2
 
 Value = TypeVar("Value")
+Request = dict[str, object]
 
 
 class Control:
     """Carries out requests given as JSON texts; returns answers as JSON texts."""
 
     def __init__(self, port: PhonePort) -> None:
-        """Control this port."""
         self.quitting = False
         self._port = port
-        self._commands: dict[str, Callable[[dict[str, object]], dict[str, object]]] = {
-            "deliver": self._deliver,
-            "preload": self._preload,
-            "fault": self._fault,
-            "play": self._play,
-            "take_sim": self._take_sim,
-            "insert_sim": self._insert_sim,
-            "unplug": self._unplug,
-            "plug": self._plug,
+        self._commands: dict[str, Callable[[Request], Request | None]] = {
+            "deliver": lambda request: {
+                "stored": port.deliver(
+                    _pdus(request),
+                    _field(request, "storage", str, "") or None,
+                    _field(request, "iccid", str, "") or None,
+                )
+            },
+            "preload": lambda request: {
+                "indexes": port.preload(_pdus(request), _field(request, "storage", str, "SM"))
+            },
+            "fault": lambda request: port.fault(**_field(request, "faults", dict)),
+            "play": lambda request: port.play(_field(request, "fault", str)),
+            "take_sim": lambda _: {"sim": port.take_sim().as_data()},
+            "insert_sim": lambda request: port.insert_sim(
+                Sim.from_data(_field(request, "sim", dict))
+            ),
+            "unplug": lambda _: port.unplug(),
+            "plug": lambda request: {
+                "tty": port.plug(renumber=_field(request, "renumber", bool, default=False))
+            },
             "resize": self._resize,
             "latency": self._latency,
-            "state": self._state,
+            "state": lambda request: {
+                "state": port.state(
+                    max(0, _field(request, "deleted_from", int, 0)),
+                    _field(request, "commands", int, 100),
+                )
+            },
             "quit": self._quit,
         }
 
@@ -82,68 +99,26 @@ class Control:
             said = {"ok": False, "error": str(error)}
         return json.dumps(said).encode() + b"\n"
 
-    def _do(self, request: object) -> dict[str, object]:
+    def _do(self, request: object) -> Request:
         if not isinstance(request, dict):
             raise TypeError("a request is a JSON object")
         command = self._commands.get(str(request.get("command")))
         if command is None:
             raise ValueError("'command' is one of " + ", ".join(self._commands))
-        return command(request)
+        return command(request) or {}
 
-    def _deliver(self, request: dict[str, object]) -> dict[str, object]:
-        storage = _field(request, "storage", str, "") or None
-        iccid = _field(request, "iccid", str, "") or None
-        return {"stored": self._port.deliver(_pdus(request), storage, iccid)}
-
-    def _preload(self, request: dict[str, object]) -> dict[str, object]:
-        return {
-            "indexes": self._port.preload(_pdus(request), _field(request, "storage", str, "SM"))
-        }
-
-    def _fault(self, request: dict[str, object]) -> dict[str, object]:
-        faults: dict[str, object] = _field(request, "faults", dict)
-        self._port.fault(**faults)
-        return {}
-
-    def _play(self, request: dict[str, object]) -> dict[str, object]:
-        self._port.play(_field(request, "fault", str))
-        return {}
-
-    def _take_sim(self, _: dict[str, object]) -> dict[str, object]:
-        return {"sim": self._port.take_sim().as_data()}
-
-    def _insert_sim(self, request: dict[str, object]) -> dict[str, object]:
-        data: dict[str, object] = _field(request, "sim", dict)
-        self._port.insert_sim(Sim.from_data(data))
-        return {}
-
-    def _unplug(self, _: dict[str, object]) -> dict[str, object]:
-        self._port.unplug()
-        return {}
-
-    def _plug(self, request: dict[str, object]) -> dict[str, object]:
-        return {"tty": self._port.plug(renumber=_field(request, "renumber", bool, default=False))}
-
-    def _resize(self, request: dict[str, object]) -> dict[str, object]:
+    def _resize(self, request: Request) -> None:
         storage, capacity = _field(request, "storage", str, "SM"), _field(request, "capacity", int)
         self._port.call(lambda phone: phone.resize(storage, capacity))
-        return {}
 
-    def _latency(self, request: dict[str, object]) -> dict[str, object]:
+    def _latency(self, request: Request) -> None:
         latency_s = request.get("latency_s")
         if not isinstance(latency_s, int | float) or not 0 <= latency_s <= 60:
             raise ValueError("'latency_s' is 0 to 60 seconds")
         self._port.latency_s = float(latency_s)
-        return {}
 
-    def _state(self, request: dict[str, object]) -> dict[str, object]:
-        first = _field(request, "deleted_from", int, 0)
-        commands = _field(request, "commands", int, 100)
-        return {"state": self._port.state(max(0, first), commands)}
-
-    def _quit(self, _: dict[str, object]) -> dict[str, object]:
+    def _quit(self, _: Request) -> None:
         self.quitting = True
-        return {}
 
 
 class Caller:
@@ -281,8 +256,7 @@ def _listen(control: Control, port: PhonePort, path: Path, stack: contextlib.Exi
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m daemon.emulator",
-        description="A phone with a SIM, emulated on a pty.",
+        prog="python -m daemon.emulator", description="A phone with a SIM, emulated on a pty."
     )
     parser.add_argument("--link", required=True, help="symbolic link to the tty")
     parser.add_argument("--control", metavar="PATH", help="Unix socket instead of standard input")
@@ -327,9 +301,7 @@ def _capacity(text: str) -> tuple[str, int]:
     return name.upper(), int(slots)
 
 
-def _field(
-    request: dict[str, object], name: str, kind: type[Value], default: Value | None = None
-) -> Value:
+def _field(request: Request, name: str, kind: type[Value], default: Value | None = None) -> Value:
     value = request.get(name)
     if value is None:
         value = default
@@ -338,7 +310,7 @@ def _field(
     return value
 
 
-def _pdus(request: dict[str, object]) -> list[str]:
+def _pdus(request: Request) -> list[str]:
     pdus: list[object] = _field(request, "pdus", list)
     texts = [pdu for pdu in pdus if isinstance(pdu, str)]
     if len(texts) != len(pdus):

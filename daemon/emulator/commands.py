@@ -59,11 +59,7 @@ class Handset:
         self.signal = 20
         self.lines: list[str] = []
         """Unsolicited lines to send; emptied by the code that carries the bytes."""
-        self._ranges = {
-            **_RANGES,
-            "+CMGF": range(1 + family.text_mode),
-            "+CSMS": family.services,
-        }
+        self._ranges = {**_RANGES, "+CMGF": range(1 + family.text_mode), "+CSMS": family.services}
         self._fixed = dict(family.fixed)
         self.restart()
         self.table = self._table(family)
@@ -292,14 +288,11 @@ class Handset:
 
 
 def _anything(operator: str, argument: str) -> list[str]:
-    """Answer OK to any form of a vendor command."""
     del operator, argument
     return []
 
 
 def _fact(line: str) -> Handler:
-    """Return a handler with a constant answer."""
-
     def answer(operator: str, argument: str) -> list[str]:
         require_form(operator, argument, "", "?", "=?")
         return [] if operator == "=?" else [line]

@@ -185,7 +185,6 @@ class Line:
     """Input and output buffer. `prompt` is True while the phone waits for a message instead of a command."""
 
     def __init__(self, faults: Faults) -> None:
-        """Start with empty buffers."""
         self.prompt = False
         self.handed_over = 0
         """Number of bytes returned by `take` in total."""

@@ -31,7 +31,6 @@ class Network:
     """Delivers messages to one handset over one line."""
 
     def __init__(self, handset: Handset, line: Line, faults: Faults) -> None:
-        """Create the network of this handset."""
         self.powered = True
         self.notices: list[Notice] = []
         self._handset = handset
@@ -42,11 +41,7 @@ class Network:
         self._reports: list[str] = []
 
     def deliver(self, pdu: str, storage: str | None, iccid: str | None) -> bool:
-        """Deliver or keep an SMS; return whether the phone has it.
-
-        Raises:
-            ValueError: no hex, no such storage, or no such SIM.
-        """
+        """Deliver or keep an SMS, see `Phone.deliver`."""
         pdu = validated_pdu(pdu)
         if storage is not None:
             self.storage(storage)
@@ -60,11 +55,7 @@ class Network:
         return True
 
     def preload(self, pdus: Iterable[str], storage: str) -> list[int]:
-        """Store messages without a notice; return their slot numbers.
-
-        Raises:
-            ValueError: no hex, no such storage, or too little space for all (then none is stored).
-        """
+        """Store messages without a notice, see `Phone.preload`."""
         place = self.storage(storage)
         slots = [Slot(validated_pdu(pdu), Status.UNREAD) for pdu in pdus]
         if len(slots) > place.free():
@@ -187,11 +178,7 @@ class Network:
         return True
 
     def take_out(self) -> Sim:
-        """Remove and return the SIM in use, with its messages and those waiting for it.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """Remove and return the SIM in use, see `Phone.take_sim`."""
         card, storages = self._handset.card, self._messages.storages
         sim = card.sim
         if sim is None:
@@ -206,11 +193,7 @@ class Network:
         return sim
 
     def put_in(self, sim: Sim) -> None:
-        """Insert a SIM; the network then delivers the messages waiting for it.
-
-        Raises:
-            ValueError: there is one already.
-        """
+        """Insert a SIM, see `Phone.insert_sim`; the network then delivers the messages waiting for it."""
         handset = self._handset
         if handset.card.sim is not None:
             raise ValueError("there is a SIM in this phone already")
@@ -239,10 +222,8 @@ class Network:
 def report(submit: str, reference: int, status: int = 0) -> str | None:
     """Return the SMS-STATUS-REPORT for a sent PDU, None when it requested none.
 
-    Args:
-        submit: hex with SMSC, as written after `AT+CMGS`.
-        reference: the number from `+CMGS:`.
-        status: TP-ST (clause 9.2.3.15); 0 means received by the other phone.
+    `submit` is hex with SMSC, as written after `AT+CMGS`; `reference` is the number from `+CMGS:`. `status` is TP-ST
+    (clause 9.2.3.15); 0 means received by the other phone.
     """
     octets = bytes.fromhex(submit)
     smsc, tpdu = octets[: 1 + octets[0]], octets[1 + octets[0] :]

@@ -45,11 +45,8 @@ class Phone:
     ) -> None:
         """Create a phone that was just switched on, without messages.
 
-        Args:
-            identity: identity of the phone and the SIM; None takes the family's.
-            storages: capacity by name; the first one receives. None takes the family's.
-            family: the make, with its departures from the standard.
-            spare: a SIM in the second slot, where the family has one.
+        `None` takes the family's identity and storages; the first storage receives. `spare` is a SIM in the second
+        slot, where the family has one.
 
         Raises:
             ValueError: no storage, a capacity out of range, or no second slot.
@@ -113,8 +110,7 @@ class Phone:
     def step(self, at_ns: int = 0) -> None:
         """Carry out the next complete line, if there is one.
 
-        Args:
-            at_ns: the current time on the caller's clock, for the logs.
+        `at_ns` is the current time on the caller's clock, for the logs.
         """
         line = self._line.next_line()
         if line is None:
@@ -308,10 +304,8 @@ class Phone:
     def deliver(self, pdu: str, storage: str | None = None, iccid: str | None = None) -> bool:
         """Deliver an SMS from the network.
 
-        Args:
-            pdu: hex with SMSC.
-            storage: target storage; None uses the phone's own choice, which may be none.
-            iccid: target SIM of two; None is the one in use.
+        `pdu` is hex with SMSC. Without a storage the phone chooses one, perhaps none; without an ICCID it is for the
+        SIM in use.
 
         Returns:
             True when the phone has it, False when the network keeps it until it fits.
@@ -344,17 +338,17 @@ class Phone:
         Raises:
             ValueError: the name is unknown, or the event is not possible now.
         """
-        happenings: tuple[Callable[[], object], ...] = (
-            self._calm_down,
-            lambda: self.reboot(loud=False),
-            lambda: self.reboot(loud=True),
-            self.take_sim,
-            self._network.fill,
-            self._listen_elsewhere,
-            self._lock,
-            self._block,
-        )
-        events = dict(zip(EVENTS, happenings, strict=True))
+        events: dict[str, Callable[[], object]] = {
+            "calm": self._calm_down,
+            "reboot": lambda: self.reboot(loud=False),
+            "reboot-loud": lambda: self.reboot(loud=True),
+            "sim-out": self.take_sim,
+            "full": self._network.fill,
+            "other-port": self._listen_elsewhere,
+            "pin": self._lock,
+            "puk": self._block,
+        }
+        assert tuple(events) == EVENTS
         if (event := events.get(fault)) is not None:
             event()
         else:

@@ -80,10 +80,8 @@ class PhonePort:
     def __init__(self, phone: Phone, *, link: Path | str, latency_s: float = 0.0) -> None:
         """Prepare the port; the phone is not plugged in yet.
 
-        Args:
-            phone: the phone, owned by the port from now on.
-            link: path of the symbolic link to the tty.
-            latency_s: duration of each command.
+        The port owns the phone from now on. `link` is the path of the symbolic link to the tty; a command takes
+        `latency_s`.
 
         Raises:
             ValueError: a negative latency.
@@ -144,11 +142,9 @@ class PhonePort:
             self._wake_write = -1
 
     def __enter__(self) -> Self:
-        """Start."""
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self.stop()
 
     def run_once(self, timeout_s: float = TURN_S_MAX) -> None:
@@ -183,27 +179,15 @@ class PhonePort:
     def deliver(
         self, pdus: Sequence[str], storage: str | None = None, iccid: str | None = None
     ) -> list[bool]:
-        """Deliver SMS from the network; False for each that waits (no space, no power).
-
-        Raises:
-            ValueError: one is not hex (those before it are delivered), no such storage or SIM.
-        """
+        """Call `Phone.deliver` for each SMS; those before an invalid one are delivered."""
         return self.call(lambda phone: [phone.deliver(pdu, storage, iccid) for pdu in pdus])
 
     def preload(self, pdus: Sequence[str], storage: str = "SM") -> list[int]:
-        """Store messages without a notice; return their numbers.
-
-        Raises:
-            ValueError: no hex, no such storage, or too little space for all.
-        """
+        """Call `Phone.preload`."""
         return self.call(lambda phone: phone.preload(pdus, storage))
 
     def fault(self, **changes: object) -> None:
-        """Set faults by the names of `Faults`; bytes may be given as hex text.
-
-        Raises:
-            ValueError: an unknown fault, or an invalid value (then no fault is changed).
-        """
+        """Call `Faults.change`."""
         self.call(lambda phone: phone.faults.change(changes))
 
     def play(self, fault: str) -> None:
@@ -220,19 +204,11 @@ class PhonePort:
             self.call(lambda phone: phone.play(fault))
 
     def take_sim(self) -> Sim:
-        """Remove and return the SIM.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """Call `Phone.take_sim`."""
         return self.call(Phone.take_sim)
 
     def insert_sim(self, sim: Sim) -> None:
-        """Insert a SIM.
-
-        Raises:
-            ValueError: there is one already.
-        """
+        """Call `Phone.insert_sim`."""
         self.call(lambda phone: phone.insert_sim(sim))
 
     def unplug(self) -> None:
@@ -242,8 +218,7 @@ class PhonePort:
     def plug(self, *, renumber: bool = False) -> str:
         """Plug the phone in and switch it on; return the tty's name.
 
-        Args:
-            renumber: use another number than the last one.
+        With `renumber` it gets another number than the last one.
 
         Raises:
             OSError: there is no pty, or the link cannot be made.
@@ -253,9 +228,7 @@ class PhonePort:
     def state(self, deleted_from: int = 0, commands: int = 100) -> dict[str, object]:
         """Return the content and the logs of the phone, ready for JSON.
 
-        Args:
-            deleted_from: number of the oldest deletions to omit.
-            commands: number of the newest commands to include.
+        It omits the `deleted_from` oldest deletions, and has the newest `commands`.
         """
         return self._in_thread(lambda: self._state(deleted_from, commands))
 
@@ -387,7 +360,6 @@ class PhonePort:
         return False
 
     def _obey(self, commands: int) -> bool:
-        """Carry out the next line if its time has come."""
         now_ns = time.monotonic_ns()
         if self._due_ns is None:
             self._due_ns = now_ns + int(commands * self.latency_s * _NS)

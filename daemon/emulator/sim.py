@@ -64,13 +64,10 @@ class Storage:
         Raises:
             ValueError: a capacity that no phone has.
         """
-        if not 0 <= capacity <= CAPACITY_MAX:
-            raise ValueError(f"capacity {capacity} is not 0 to {CAPACITY_MAX}")
         self.name = name
-        self.capacity = capacity
         self.first_index = first_index
         self.slots: dict[int, Slot] = {}
-        self._free = list(self.indexes())
+        self.resize(capacity)
 
     def indexes(self) -> range:
         """Return the slot numbers of this storage."""

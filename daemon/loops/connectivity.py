@@ -39,11 +39,8 @@ class Connectivity:
     ) -> None:
         """Start with a working connection.
 
-        Args:
-            clock: The clock; monotonic time is used.
-            reach: Probes hosts.
-            on_return: Called when the connection is back after an outage.
-            on_long: Called once per outage, when it has lasted `TOLD_AFTER_S`.
+        `on_return` is called when the connection is back after an outage, `on_long` once per outage that lasts
+        `NOTICE_AFTER_S`.
         """
         self._clock = clock
         self._reach = reach
@@ -80,10 +77,7 @@ class Connectivity:
     async def judge(self, url: str, outcome: Outcome, began: float) -> Link:
         """Return the evidence whether our own connection caused a failed attempt; probe other hosts if necessary.
 
-        Args:
-            url: URL of the attempt.
-            outcome: Outcome of the attempt.
-            began: Start of the attempt, in monotonic seconds.
+        `began` is the start of the attempt, in monotonic seconds.
         """
         host = _host(url)
         if host is None:

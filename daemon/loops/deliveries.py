@@ -55,9 +55,7 @@ STOP_S: Final = 16.0
 class WorkerState:
     """The queue that one worker serves.
 
-    Attributes:
-        key: Key of the queue.
-        is_behind: The current delivery has lower priority than live ones.
+    `is_behind` says that the current delivery has lower priority than live ones.
     """
 
     key: QueueKey
@@ -78,12 +76,8 @@ class DeliverLoop:
     ) -> None:
         """Create the loop.
 
-        Args:
-            env: The daemon's environment.
-            make_sender: Creates the sender of a worker.
-            log: The log.
-            reach: Probes hosts while our own connection is down; made from the settings if not given.
-            make_bulk_sender: Creates the sender for bulk resends, if it is a different one.
+        Each worker gets its sender from `make_sender`, for bulk resends from `make_bulk_sender` if given. `reach`
+        probes hosts while our own connection is down; without it one is made from the settings.
         """
         settings = env.config.webhooks
         self._env = env
@@ -323,7 +317,6 @@ class DeliverLoop:
         self._wake.set()
 
     async def _work(self, place: WorkerState) -> None:
-        """Send the deliveries of one queue, one after the other."""
         key = place.key
         sender = self._take_sender(key)
         opened: dict[str, str] = {}
@@ -347,7 +340,6 @@ class DeliverLoop:
             self._idle.append((key, sender))
 
     def _busy(self) -> Counter[QueueKey]:
-        """Count the workers of each queue."""
         return Counter(place.key for place in self._running.values())
 
     def _behind(self, *, in_bulk: bool) -> int:

@@ -24,7 +24,6 @@ class EndpointQueues:
     """The queues of all workers. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        """Start without queues."""
         self._queues: dict[QueueKey, deque[tuple[Leased, float]]] = {}
         self._pace: dict[str, int] = {}
 

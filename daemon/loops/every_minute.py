@@ -55,7 +55,6 @@ async def run_every_minute(env: Env, log: Log) -> None:
 
 
 async def _look_at_machine(env: Env, log: Log) -> None:
-    """Check the disk space, the clock and the integrity of the database."""
     if (room := await disk_space.watch(env)) is not None:
         say = log.warning if room.worse else log.info
         say("disk.room", room=room.room, free_bytes=room.free)

@@ -127,15 +127,9 @@ class PortLoop:
     ) -> None:
         """Prepare to serve a port.
 
-        Args:
-            env: The daemon's environment.
-            path: Path of the port.
-            log: The log.
-            opener: Opens the port.
-            reported_hung: Phones recorded in the journal as hung and not yet as answering again; shared by all ports,
-                since an unplugged phone may return at another port.
-            simulated: Set for a program that simulates a phone: the phone is not recorded, and its messages are in
-                test mode.
+        `opener` opens the port. `reported_hung` has the phones recorded in the journal as hung and not yet as answering
+        again; all ports share it, since an unplugged phone may return at another port. `simulated` is set for a program
+        that simulates a phone: the phone is not recorded, and its messages are in test mode.
         """
         self._env = env
         self._open = opener
@@ -495,6 +489,7 @@ class PortLoop:
                         imei=identity.imei,
                         iccid=identity.iccid,
                         imsi=identity.imsi,
+                        smsc=identity.smsc,
                         manufacturer=identity.manufacturer,
                         model=identity.model,
                         slot_index=identity.slot,

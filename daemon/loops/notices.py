@@ -27,7 +27,6 @@ class NoticeLoop:
     """Collects and sends notices."""
 
     def __init__(self, env: Env, channels: Mapping[str, Channel], log: Log) -> None:
-        """Create the loop; `channels` are those named in the settings."""
         self._env = env
         self._channels = dict(channels)
         self._log = log

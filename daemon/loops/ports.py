@@ -120,12 +120,7 @@ class Ports:
 
     def _start(self, group: asyncio.TaskGroup, path: str) -> None:
         loop = PortLoop(
-            self._env,
-            path,
-            self._log,
-            self._opener,
-            self._reported_hung,
-            self._simulated.get(path),
+            self._env, path, self._log, self._opener, self._reported_hung, self._simulated.get(path)
         )
         self._loops[path] = loop
         self._tasks[path] = group.create_task(loop.run(), name=f"modem {path}")

@@ -42,7 +42,6 @@ class SimulatedPhone:
     """One simulated phone."""
 
     def __init__(self, provider: str, link: Path) -> None:
-        """Prepare the phone; `link` is the path of its port."""
         self.provider = provider
         self.path = str(link)
         self.source = Source(sandbox.sim_key(provider), sandbox.device_id(provider), 0, test=True)

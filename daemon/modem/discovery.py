@@ -25,12 +25,7 @@ MODEM_VENDORS: Final = {
     "1199": "Sierra",
     "1546": "u-blox",
 }
-SERIAL_CHIPS: Final = {
-    "1a86": "CH340",
-    "10c4": "CP210x",
-    "067b": "PL2303",
-    "0403": "FTDI",
-}
+SERIAL_CHIPS: Final = {"1a86": "CH340", "10c4": "CP210x", "067b": "PL2303", "0403": "FTDI"}
 """The device behind them may be a modem or a printer: they are used only when the owner names the port."""
 STORAGE_MODES: Final = frozenset(
     {
@@ -199,7 +194,6 @@ class PortFinder:
 
 
 def _ordered(ports: list[_Port]) -> list[_Port]:
-    """Return the ports of one device that may accept commands, the likeliest first."""
     ports = sorted(ports, key=lambda port: (port.interface, port.name))
     first = ports[0]
     never = _NEVER.get(first.vendor, frozenset[int]())
@@ -222,26 +216,26 @@ def _listed(folder: Path) -> list[str]:
         return []
 
 
-_FINDERS: Final[dict[tuple[str, str], PortFinder]] = {}
+_FINDER: Final = PortFinder()
 
 
-def find_ports(dev: str = "/dev", sys: str = "/sys") -> list[str]:
+def find_ports() -> list[str]:
     """Return the command port of each modem on this machine; call it as often as once a second.
 
     Sticks appear in steps: first a CD-ROM, after 5 to 30 s the ports, one after another; so a new
     port is returned when nothing has changed for three calls.
     """
-    return _FINDERS.setdefault((dev, sys), PortFinder(dev, sys)).find()
+    return _FINDER.find()
 
 
-def reject_port(path: str, dev: str = "/dev", sys: str = "/sys") -> None:
+def reject_port(path: str) -> None:
     """Mark a port from `find_ports` as not answering, so that the next call returns another of that device."""
-    _FINDERS.setdefault((dev, sys), PortFinder(dev, sys)).reject(path)
+    _FINDER.reject(path)
 
 
-def role_of(path: str, dev: str = "/dev", sys: str = "/sys") -> PortRole:
+def role_of(path: str) -> PortRole:
     """Return the role of the port at a path, as far as the kernel knows it."""
-    return PortFinder(dev, sys).role(path)
+    return PortFinder().role(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,14 +40,10 @@ class PortTrouble(StrEnum):
 class PortError(Exception):
     """A port that cannot be used, with a message for the shop's staff.
 
-    Attributes:
-        kind: The reason.
-        message: The problem, and its cause if known.
-        next_step: The command to type or the action to take.
+    `message` is the problem, and its cause if known; `next_step` is the command to type or the action to take.
     """
 
     def __init__(self, kind: PortTrouble, message: str, next_step: str) -> None:
-        """Store the attributes; `str()` of the error is the message."""
         super().__init__(message)
         self.kind = kind
         self.message = message
@@ -61,7 +57,6 @@ class PortGone:
     why: str
 
     def __str__(self) -> str:
-        """Return the reason as a sentence for people."""
         return self.why
 
 
@@ -70,7 +65,6 @@ class Closed:
     """We closed the port ourselves."""
 
     def __str__(self) -> str:
-        """Return the reason as a sentence for people."""
         return "closed"
 
 
@@ -168,35 +162,34 @@ _KINDS: Final = {
 }
 
 
+_TROUBLES: Final = {
+    PortTrouble.MISSING: (
+        "{path} is not there: the modem is not plugged in, or it has another name now",
+        "Plug it in and wait 30 seconds; `ls /dev/serial/by-id` shows the names.",
+    ),
+    PortTrouble.PERMISSION: (
+        "no permission to open {path}: this user is not in the group that may use modems",
+        "Type `sudo usermod -aG dialout $USER`, then log out and in again.",
+    ),
+    PortTrouble.NOT_A_TTY: (
+        "{path} is not a serial port",
+        "Name the modem's port, such as /dev/ttyUSB0; `ls /dev/serial/by-id` shows the names.",
+    ),
+    PortTrouble.GONE: (
+        "{path} does not answer the computer: {said}",
+        "Pull the modem out, wait 5 seconds and plug it in again.",
+    ),
+}
+"""Message and next step."""
+
+
 def _trouble(path: str, number: object) -> PortError:
-    """Return the error with message and next step for an errno."""
     kind = _KINDS.get(number, PortTrouble.GONE) if isinstance(number, int) else PortTrouble.GONE
     if kind is PortTrouble.BUSY:
         return PortError(kind, *_who_is_busy(path))
-    if kind is PortTrouble.MISSING:
-        return PortError(
-            kind,
-            f"{path} is not there: the modem is not plugged in, or it has another name now",
-            "Plug it in and wait 30 seconds; `ls /dev/serial/by-id` shows the names.",
-        )
-    if kind is PortTrouble.PERMISSION:
-        return PortError(
-            kind,
-            f"no permission to open {path}: this user is not in the group that may use modems",
-            "Type `sudo usermod -aG dialout $USER`, then log out and in again.",
-        )
-    if kind is PortTrouble.NOT_A_TTY:
-        return PortError(
-            kind,
-            f"{path} is not a serial port",
-            "Name the modem's port, such as /dev/ttyUSB0; `ls /dev/serial/by-id` shows the names.",
-        )
     said = os.strerror(number) if isinstance(number, int) else "no reason given"
-    return PortError(
-        kind,
-        f"{path} does not answer the computer: {said}",
-        "Pull the modem out, wait 5 seconds and plug it in again.",
-    )
+    message, next_step = _TROUBLES[kind]
+    return PortError(kind, message.format(path=path, said=said), next_step)
 
 
 def _who_is_busy(path: str) -> tuple[str, str]:
@@ -225,27 +218,21 @@ class SessionProtocol(Protocol):
 
     def receive_data(self, data: bytes, now: float) -> None:
         """Process received bytes."""
-        ...
 
     def data_to_send(self) -> bytes:
         """Return the bytes to send."""
-        ...
 
     def events(self) -> list[Event]:
         """Return the events since the last call."""
-        ...
 
     def tick(self, now: float) -> None:
         """Handle deadlines."""
-        ...
 
     def next_deadline(self) -> float | None:
         """Return the time of the next `tick`."""
-        ...
 
     def stored(self, parts: Sequence[StoredPart]) -> None:
         """Mark these parts as durable."""
-        ...
 
 
 class Link:
@@ -265,11 +252,8 @@ class Link:
     ) -> None:
         """Connect a port and a session.
 
-        Args:
-            port: An open port; the link closes it.
-            session: A new session.
-            clock: Monotonic seconds, the clock that the session was created with.
-            on_events: Called in the loop with each batch of events; must not block.
+        The link closes the port. `clock` returns monotonic seconds, as for the session. `on_events` is called in the
+        loop with each batch of events and must not block.
         """
         self._port = port
         self._session = session

@@ -63,7 +63,6 @@ class Family:
         pin_counter: The command for the number of PIN tries left.
         slot: The command for the SIM slot in use, for a device with two slots.
         last_lines: Prefix of the last answer line, by command, for answers that end without OK.
-        csmp: `AT+CSMP` is harmless.
         deletes_siblings: Deleting one part of a long message deletes all of them.
         restart: `AT+CFUN=1,1` revives a hung phone.
         restart_on_silence: After one unanswered list the phone hangs until it is restarted.
@@ -83,7 +82,6 @@ class Family:
     pin_counter: str = ""
     slot: str = ""
     last_lines: tuple[tuple[str, str], ...] = ()
-    csmp: bool = True
     deletes_siblings: bool = False
     restart: bool = False
     restart_on_silence: bool = False
@@ -144,8 +142,8 @@ FAMILIES: Final = (
     Family(
         "zte",
         source=(
-            "urcs: MM mm-common-zte.c; csmp: gsmmodem K3565-Z (AT+CSMP wipes the SMSC's number, "
-            "faucamp#8); pin_counter: MM zte load_unlock_retries; iccid: [K]; ZTE_INIT of gammu is not sent, since it writes to the stick for "
+            "urcs: MM mm-common-zte.c; AT+CSMP is never sent, it wipes the SMSC's number (gsmmodem "
+            "K3565-Z, faucamp#8); pin_counter: MM zte load_unlock_retries; iccid: [K]; ZTE_INIT of gammu is not sent, since it writes to the stick for "
             "good; reports are never stored, since SR fills up (gammu#209)"
         ),
         says=r"\bzte\b|\bmf[0-9]{2,3}\b|k3[0-9]{3}-z",
@@ -153,7 +151,6 @@ FAMILIES: Final = (
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+ZGETICCID",
         pin_counter="AT+ZPINPUK=?",
-        csmp=False,
     ),
     Family(
         "sim800",
@@ -224,9 +221,8 @@ FAMILIES: Final = (
     ),
     Family(
         "qualcomm",
-        source="csmp: faucamp#8 (M6280, as on zte); no restart: gammu#552 (05c6:6000 never returns)",
+        source="AT+CSMP as on zte (M6280, faucamp#8); no restart: gammu#552 (05c6:6000 never returns)",
         says=r"qualcomm|\bm62[0-9]{2}\b",
-        csmp=False,
     ),
 )  # fmt: skip
 

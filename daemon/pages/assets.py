@@ -25,7 +25,6 @@ class Assets:
     """The loaded templates."""
 
     def __init__(self, languages: Sequence[str]) -> None:
-        """Read the files of the package."""
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- lazy
 
         self._environment = Environment(

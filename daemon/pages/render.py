@@ -33,10 +33,7 @@ _HOST: Final = re.compile(r"(.*?)(?::[0-9]+)?")
 class PageRequest:
     """A visitor's request.
 
-    Attributes:
-        slug: The page's name, as in the address.
-        query: Of the address.
-        accepts: The Accept-Language header.
+    `slug` is the page's name in the address, `accepts` the Accept-Language header.
     """
 
     slug: str
@@ -48,11 +45,8 @@ class PageRequest:
 class RenderedPage:
     """A rendered page.
 
-    Attributes:
-        html: The part that changes with the state.
-        version: A hash of this html; the same state has the same one.
-        refresh_s: After which a browser without JavaScript reloads; 0 is never.
-        ends_at: When it will change without an event, microseconds; None if it will not.
+    `html` is the part that changes with the state, and `version` its hash. A browser without JavaScript reloads after
+    `refresh_s`, 0 is never. At `ends_at` (microseconds) the page changes without an event; None if it will not.
     """
 
     language: str
@@ -89,9 +83,7 @@ class PageRenderer:
     async def show(self, asked: PageRequest, problem: str = "") -> RenderedPage | None:
         """Render a page; return None if there is none with that name.
 
-        Args:
-            asked: The visitor's request.
-            problem: The key of the error in the form, shown above it.
+        `problem` is the key of the error in the form, shown above it.
         """
         now = self._env.clock.now_us()
         facts = await self._env.store.read(lambda reader: read_facts(reader, asked.slug))

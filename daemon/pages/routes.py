@@ -21,7 +21,7 @@ from daemon.env import Env
 from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
 from daemon.pages.assets import Assets
 from daemon.pages.render import PageRenderer, PageRequest, PageStream, RenderedPage
-from daemon.pages.response import JSON, PRIVATE, STRICT_TRANSPORT, Answer, header, read_form
+from daemon.pages.response import JSON, PRIVATE, STRICT_TRANSPORT, Answer, Header, header, read_form
 from daemon.pages.visitor_limits import Visitors
 from daemon.wire import ErrorCode
 from parsers.reading import valid_for_any
@@ -48,32 +48,7 @@ class PayRoutes:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         assets = await self._ready()
-        slug, _, part = scope["path"].removeprefix(ROOT).partition("/")
-        # The name is written into links, so it is escaped here, once.
-        query = scope["query_string"].decode("latin-1")
-        asked = PageRequest(
-            quote(slug, safe=""),
-            dict(parse_qsl(query, errors="replace")),
-            header(scope, b"accept-language"),
-        )
-        pages = PageRenderer(self._env, assets)
-        allowed = _METHODS.get(part, _READ)
-        if scope["method"] not in allowed:
-            raise Refusal(
-                ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(allowed))}
-            )
-        wait_s = self._visitors.may_look(scope, self._env.clock.now_us())
-        if wait_s:
-            answer = self._plain(pages, assets, asked, 429, "too_fast", wait_s)
-        else:
-            try:
-                if part == "events":
-                    await self._events(pages, assets, asked, scope, receive, send)
-                    return
-                answer = await self._answer(pages, assets, asked, part, scope, receive)
-            except Unavailable as error:
-                answer = self._plain(pages, assets, asked, 503, "unavailable", error.retry_after_s)
-        await answer.send(scope, send)
+        await _Visit(self._env, assets, self._visitors, self._stopping, scope).serve(receive, send)
 
     async def _ready(self) -> Assets:
         if self._assets is None:
@@ -84,87 +59,100 @@ class PayRoutes:
                     )
         return self._assets
 
-    async def _answer(
-        self,
-        pages: PageRenderer,
-        assets: Assets,
-        asked: PageRequest,
-        part: str,
-        scope: Scope,
-        receive: Receive,
-    ) -> Answer:
-        if scope["method"] == "POST":
-            return await self._claim(pages, assets, asked, scope, receive)
-        shown = await pages.show(asked) if part in {"", "status"} else None
-        if shown is None:
-            return self._plain(pages, assets, asked, 404, "not_found")
-        if part == "status":
-            tag = f'W/"{shown.version}"'
-            if header(scope, b"if-none-match") == tag:
-                return Answer(304, b"", ((b"etag", tag.encode()),), JSON)
-            return Answer(200, state_json(shown), ((b"etag", tag.encode()),), JSON)
-        return self._page(assets, shown, 200)
 
-    async def _claim(
-        self,
-        pages: PageRenderer,
-        assets: Assets,
-        asked: PageRequest,
-        scope: Scope,
-        receive: Receive,
-    ) -> Answer:
-        wait_s = self._visitors.may_claim(scope, self._env.clock.now_us())
+class _Visit:
+    """One request of a visitor."""
+
+    def __init__(
+        self, env: Env, assets: Assets, visitors: Visitors, stopping: asyncio.Event, scope: Scope
+    ) -> None:
+        self._env = env
+        self._assets = assets
+        self._visitors = visitors
+        self._stopping = stopping
+        self._scope = scope
+        self._pages = PageRenderer(env, assets)
+        slug, _, self._part = scope["path"].removeprefix(ROOT).partition("/")
+        query = scope["query_string"].decode("latin-1")
+        self._asked = PageRequest(
+            # The name is written into links, so it is escaped here, once.
+            quote(slug, safe=""),
+            dict(parse_qsl(query, errors="replace")),
+            header(scope, b"accept-language"),
+        )
+
+    async def serve(self, receive: Receive, send: Send) -> None:
+        scope = self._scope
+        allowed = _METHODS.get(self._part, _READ)
+        if scope["method"] not in allowed:
+            raise Refusal(
+                ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(allowed))}
+            )
+        wait_s = self._visitors.may_look(scope, self._env.clock.now_us())
         if wait_s:
-            return self._plain(pages, assets, asked, 429, "too_fast", wait_s)
+            answer = self._plain(429, "too_fast", wait_s)
+        else:
+            try:
+                if self._part == "events":
+                    await self._events(receive, send)
+                    return
+                answer = await self._answer(receive)
+            except Unavailable as error:
+                answer = self._plain(503, "unavailable", error.retry_after_s)
+        await answer.send(scope, send)
+
+    async def _answer(self, receive: Receive) -> Answer:
+        if self._scope["method"] == "POST":
+            return await self._claim(receive)
+        shown = await self._pages.show(self._asked) if self._part in {"", "status"} else None
+        if shown is None:
+            return self._plain(404, "not_found")
+        if self._part == "status":
+            tag = f'W/"{shown.version}"'
+            unchanged = header(self._scope, b"if-none-match") == tag
+            body = b"" if unchanged else state_json(shown)
+            return Answer(304 if unchanged else 200, body, ((b"etag", tag.encode()),), JSON)
+        return self._page(shown, 200)
+
+    async def _claim(self, receive: Receive) -> Answer:
+        wait_s = self._visitors.may_claim(self._scope, self._env.clock.now_us())
+        if wait_s:
+            return self._plain(429, "too_fast", wait_s)
         body = await read_form(receive) or b""
         fields = dict(parse_qsl(body.decode("latin-1"), errors="replace"))
         telco_id = "".join(fields.get("transaction_id", "").split())
         if not valid_for_any(telco_id):
             # Safe to report, because the form of IDs is public and says nothing about any payment.
-            return await self._again(pages, assets, asked, 422, "claim_bad")
-        heard = await claim_payment(self._env, asked.slug, telco_id)
+            return await self._again(422, "claim_bad")
+        heard = await claim_payment(self._env, self._asked.slug, telco_id)
         if heard is ClaimResult.TOO_MANY:
-            return await self._again(pages, assets, asked, 429, "claim_many")
+            return await self._again(429, "claim_many")
         if heard is ClaimResult.NO_PAGE:
-            return self._plain(pages, assets, asked, 404, "not_found")
-        location = f"{ROOT}{asked.slug}?sent=1"
-        if asked.query.get("lang") in assets.words:
-            location += f"&lang={asked.query['lang']}"
+            return self._plain(404, "not_found")
+        location = f"{ROOT}{self._asked.slug}?sent=1"
+        if self._asked.query.get("lang") in self._assets.words:
+            location += f"&lang={self._asked.query['lang']}"
         return Answer(303, b"", ((b"location", location.encode()),))
 
-    async def _again(
-        self, pages: PageRenderer, assets: Assets, asked: PageRequest, status: int, problem: str
-    ) -> Answer:
-        """Show the form again, with the error."""
-        shown = await pages.show(asked, problem)
-        if shown is None:
-            return self._plain(pages, assets, asked, 404, "not_found")
-        return self._page(assets, shown, status)
+    async def _again(self, status: int, problem: str) -> Answer:
+        shown = await self._pages.show(self._asked, problem)
+        return self._plain(404, "not_found") if shown is None else self._page(shown, status)
 
-    async def _events(
-        self,
-        pages: PageRenderer,
-        assets: Assets,
-        asked: PageRequest,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        if await pages.show(asked) is None:
-            await self._plain(pages, assets, asked, 404, "not_found").send(scope, send)
+    async def _events(self, receive: Receive, send: Send) -> None:
+        if await self._pages.show(self._asked) is None:
+            await self._plain(404, "not_found").send(self._scope, send)
             return
-        with self._visitors.stream(asked.slug) as allowed:
+        with self._visitors.stream(self._asked.slug) as allowed:
             if allowed:
                 stream = PageStream(
-                    self._env, lambda: pages.show(asked), state_json, self._stopping
+                    self._env, lambda: self._pages.show(self._asked), state_json, self._stopping
                 )
-                await stream.run(receive, send, self._headers(assets))
+                await stream.run(receive, send, (*PRIVATE, *self._headers()))
                 return
-        answer = self._plain(pages, assets, asked, 503, "unavailable", 60)
-        await answer.send(scope, send)
+        await self._plain(503, "unavailable", 60).send(self._scope, send)
 
-    def _page(self, assets: Assets, shown: RenderedPage, status: int) -> Answer:
-        body = assets.page(
+    def _page(self, shown: RenderedPage, status: int) -> Answer:
+        body = self._assets.page(
             shown.html,
             lang=shown.language,
             title=shown.title,
@@ -174,28 +162,19 @@ class PayRoutes:
             seconds=shown.seconds,
             ended=shown.ended,
         )
-        return Answer(status, body, self._headers(assets)[len(PRIVATE) :])
+        return Answer(status, body, self._headers())
 
-    def _plain(
-        self,
-        pages: PageRenderer,
-        assets: Assets,
-        asked: PageRequest,
-        status: int,
-        key: str,
-        wait_s: int = 0,
-    ) -> Answer:
-        """Return a page with a single message."""
-        language = pages.language(asked)
-        t = assets.words[language]
-        body = assets.fill("plain.html", headline=t[key], more=t[f"{key}_more"])
-        html = assets.page(body, lang=language, title=t[key], refresh=0, live=False)
+    def _plain(self, status: int, key: str, wait_s: int = 0) -> Answer:
+        language = self._pages.language(self._asked)
+        t = self._assets.words[language]
+        body = self._assets.fill("plain.html", headline=t[key], more=t[f"{key}_more"])
+        html = self._assets.page(body, lang=language, title=t[key], refresh=0, live=False)
         more = ((b"retry-after", b"%d" % wait_s),) if wait_s else ()
-        return Answer(status, html, (*self._headers(assets)[len(PRIVATE) :], *more))
+        return Answer(status, html, (*self._headers(), *more))
 
-    def _headers(self, assets: Assets) -> tuple[tuple[bytes, bytes], ...]:
+    def _headers(self) -> tuple[Header, ...]:
         own_tls = (STRICT_TRANSPORT,) if self._env.config.http.tls_cert else ()
-        return (*PRIVATE, (b"content-security-policy", assets.policy), *own_tls)
+        return ((b"content-security-policy", self._assets.policy), *own_tls)
 
 
 def state_json(shown: RenderedPage) -> bytes:

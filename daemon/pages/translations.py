@@ -125,7 +125,6 @@ def choose_language(enabled: Sequence[str], asked: str, accepts: str) -> str:
 
 
 def _money(view: View, amount: str | None) -> str:
-    """Return an amount without a place for a line break."""
     return f"{view.currency}\N{NO-BREAK SPACE}{amount}"
 
 

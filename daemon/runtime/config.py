@@ -35,6 +35,10 @@ _SECONDS_MAX: Final = 30 * 24 * 3600.0
 """Maximum of a waiting time: more than a month is a mistake, because retries end after days."""
 
 
+LOCALHOST_ORIGINS: Final = "http://localhost:*"
+"""In `[http] cors_origins`: pages on the developer's own machine, with test keys only."""
+
+
 class ConfigError(MomoError):
     """`config.toml` is not valid; the text names the file, the line and the nearest known key."""
 
@@ -48,6 +52,7 @@ class Http:
     tls_cert: str = ""
     tls_key: str = ""
     insecure_http: bool = False
+    cors_origins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,7 @@ class Trust:
     """Strictness of the checks of messages (decisions.md section 4)."""
 
     balance_check: str = "review"
+    unconfirmed_limit: str | int = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +268,23 @@ def _url(*schemes: str) -> Rule:
     return check
 
 
+def _origin(value: str) -> str:
+    # As browsers send it: lower case, no path, no default port. It is compared as text.
+    host = r"([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])"
+    good = re.fullmatch(rf"https://{host}(:[1-9][0-9]{{0,4}})?", value, re.ASCII)
+    if value == LOCALHOST_ORIGINS or (good and not value.endswith(":443")):
+        return ""
+    return (
+        "takes origins as browsers send them, such as https://shop.example (https, lower case, no path, no default "
+        f"port), or {LOCALHOST_ORIGINS} for test keys"
+    )
+
+
+def _limit(value: str | int) -> str:
+    good = value == "auto" if isinstance(value, str) else 0 <= value <= 1_000_000
+    return "" if good else 'takes "auto", or a whole number of cedis from 0 to 1000000'
+
+
 def _template(kind: TextKind) -> Rule:
     return lambda value: template_error(kind, value)
 
@@ -328,6 +351,7 @@ def _phone(value: str) -> str:
 _RULES: Final[dict[str, Rule]] = {
     "http.bind": _address,
     "http.public_base_url": _url("http", "https"),
+    "http.cors_origins": _origin,
     "http.tls_cert": _file,
     "http.tls_key": _file,
     "webhooks.allow_private_hosts": _host,
@@ -370,6 +394,7 @@ _RULES: Final[dict[str, Rule]] = {
     "pages.menu_telecel": _steps,
     "pages.menu_at": _steps,
     "trust.balance_check": _one_of("review", "warn", "off"),
+    "trust.unconfirmed_limit": _limit,
     # Replay and the check for missing payments go back 31 days.
     "retention.attempts_days": _between(1, 36_500),
     "retention.deliveries_days": _between(35, 36_500),
@@ -388,10 +413,8 @@ Values = dict[str, dict[str, Any]]
 def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> Config:
     """Load the settings; without a file, return the defaults.
 
-    Args:
-        path: The shop's `config.toml`.
-        environ: Environment; if it has `MOMO_HOME`, the machine's settings are ignored.
-        system_path: The machine's settings; the shop's settings override them, key by key.
+    With `MOMO_HOME` in `environ` the machine's settings in `system_path` are ignored; else the shop's settings override
+    them, key by key.
 
     Raises:
         ConfigError: A file cannot be read, is not TOML, or has an unknown key or invalid value.
@@ -457,9 +480,7 @@ def _config(values: Values) -> Config:
 def check_exposure(http: Http, address: str) -> None:
     """Reject plain HTTP on a network address: keys and payers' data would be sent unencrypted.
 
-    Args:
-        http: The section `[http]`.
-        address: `HOST:PORT` to listen on, or `off`.
+    `address` is `HOST:PORT` to listen on, or `off`.
 
     Raises:
         ConfigError: Other machines can reach the address, and `insecure_http` is not set.
@@ -532,8 +553,10 @@ class _File:
             return tuple(self._value(get_args(hint)[0], name, item) for item in value)
         if hint is float and type(value) is int:
             value = float(value)
-        if type(value) is not hint:
-            raise self._wrong(name, f"takes {_TYPE_NAMES[hint]}, not {value!r}")
+        kinds = get_args(hint) or (hint,)
+        if type(value) not in kinds:
+            names = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
+            raise self._wrong(name, f"takes {names}, not {value!r}")
         why = _RULES[name](value) if name in _RULES else ""
         if why:
             raise self._wrong(name, f"{why}, not {value!r}" if value != "" else why)

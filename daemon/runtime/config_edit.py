@@ -65,10 +65,8 @@ def get_setting(places: wire.Places, environ: Mapping[str, str], key: str) -> di
 def change_setting(places: wire.Places, key: str, value: str | None) -> dict[str, Any]:
     """Set one setting in the shop's own file, or remove it from the file if `value` is None.
 
-    Args:
-        places: Paths of the shop; a missing file is created.
-        key: `section.key`.
-        value: As typed: a text, a number, true or false, a list as TOML or separated by commas.
+    A missing file is created. `value` is as typed: a text, a number, true or false, a list as TOML or separated by
+    commas.
 
     Returns:
         `{key, value, old, path, changed}`.

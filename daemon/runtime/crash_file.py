@@ -24,10 +24,7 @@ KEPT: Final = 10
 def write(places: Places, error: BaseException, now: datetime) -> Path | None:
     """Write a crash file and return its path, or None if it cannot be written.
 
-    Args:
-        places: Paths of the shop; the file goes into its state folder.
-        error: The uncaught error.
-        now: Time for the file's name.
+    It goes into the shop's state folder, with the time `now` in its name.
     """
     folder = Path(places.state)
     path = folder / f"crash-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.txt"

@@ -41,7 +41,6 @@ class Log:
     def __init__(
         self, out: TextIO | None, *, as_json: bool = False, file: LineWriter | None = None
     ) -> None:
-        """Write to a stream, to a file as JSON lines, or to both."""
         self._out = out
         self._as_json = as_json
         self._file = file
@@ -51,11 +50,8 @@ class Log:
     def of_daemon(cls, file: LineWriter, captured: str, *, as_json: bool = False) -> Self:
         """Return the log of the daemon, which writes to its file and to stderr.
 
-        Args:
-            file: The log file.
-            captured: File to which `momo daemon start` redirects stderr. It is not rotated, so no log lines go there,
-                only other output, such as tracebacks of a crash.
-            as_json: Write JSON lines to stderr too.
+        `captured` is the file to which `momo daemon start` redirects stderr. It is not rotated, so no log lines go
+        there, only other output, such as tracebacks of a crash.
         """
         return cls(None if _is(sys.stderr, captured) else sys.stderr, as_json=as_json, file=file)
 
@@ -83,7 +79,6 @@ class Log:
 
 
 def _is(stream: TextIO, path: str) -> bool:
-    """Return whether a stream writes to the file `path`."""
     try:
         return os.path.samestat(os.fstat(stream.fileno()), os.stat(path))  # noqa: PTH116 -- no pathlib here
     except (OSError, ValueError):
@@ -209,12 +204,9 @@ class LogFile:
 class LogFilter:
     """A filter of log lines.
 
-    Attributes:
-        since: Earliest time, as ISO 8601 in UTC; "" for any.
-        level: Lowest level.
-        component: Part of the event's name before the dot; "" for any.
-        lines: Number of the last lines to return.
-        after: Cursor of an earlier call; return the lines after it, from the oldest on.
+    `since` is ISO 8601 in UTC, `level` the lowest level, `component` the part of the event's name before the dot; empty
+    is any. The last `lines` are returned, or with `after`, the cursor of an earlier call, those after it from the
+    oldest on.
     """
 
     since: str = ""
@@ -246,7 +238,6 @@ def read(folder: str, wanted: LogFilter) -> tuple[list[dict[str, Any]], str]:
 
 
 def _files(folder: str) -> list[Path]:
-    """Return the files, oldest first."""
     base = Path(folder)
     names = [*(f"{NAME}.{number}" for number in range(FILES_MAX - 1, 0, -1)), NAME]
     return [base / name for name in names if (base / name).is_file()]

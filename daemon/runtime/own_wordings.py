@@ -27,9 +27,7 @@ class TemplateFile:
 class OwnWordings:
     """The loaded wordings; `read_again` replaces them all.
 
-    Attributes:
-        wordings: The valid wordings, each name once.
-        files: Every file, including bad ones.
+    `wordings` has the valid wordings, each name once; `files` has every file, including bad ones.
     """
 
     folder: Path | None = None

@@ -54,7 +54,6 @@ class SleepInhibitor:
     """A lock that keeps the machine awake between `take` and `release`."""
 
     def __init__(self, setting: str, platform: str = sys.platform) -> None:
-        """Prepare the lock; `setting` is the value of `[power] keep_awake`."""
         self._tries = _tries(setting, platform)
         self._process: asyncio.subprocess.Process | None = None
 

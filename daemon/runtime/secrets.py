@@ -288,9 +288,7 @@ def _sync_folder(folder: Path) -> None:
 def password_error(field: str, password: str | None) -> FieldError | None:
     """Return the error of a new password, or None if it is acceptable.
 
-    Args:
-        field: Name of the field for the error.
-        password: The password as typed.
+    `field` is the name of the field for the error.
     """
     if not password:
         return FieldError(field, "required", "the owner's password is needed")

@@ -57,9 +57,7 @@ class Stream:
     async def wait(self, wake: asyncio.Event, within_s: float | None = None) -> None:
         """Wait for new events or the end of the stream; at a timeout, send a comment to keep the connection alive.
 
-        Args:
-            wake: Set when there may be new events.
-            within_s: Timeout in seconds, if shorter than the keep-alive.
+        `within_s` is the timeout in seconds, if shorter than the keep-alive.
         """
         limit_s = KEEP_ALIVE_S if within_s is None else min(within_s, KEEP_ALIVE_S)
         woken = asyncio.create_task(wake.wait())
@@ -86,18 +84,12 @@ async def opened(
 ) -> AsyncIterator[Stream]:
     """Start the response; at the end of the block, end it too, unless the client has disconnected.
 
-    Args:
-        receive: The ASGI receive function.
-        send: The ASGI send function.
-        stopping: Set when the daemon begins to stop.
-        headers: Response headers in addition to the content type.
+    `stopping` is set when the daemon begins to stop; `headers` come after the content type.
     """
     left = asyncio.create_task(_left(receive))
     stops = asyncio.create_task(stopping.wait())
     try:
-        await send(
-            {"type": "http.response.start", "status": 200, "headers": [_TYPE, *headers]},
-        )
+        await send({"type": "http.response.start", "status": 200, "headers": [_TYPE, *headers]})
         stream = Stream(send, left, stops)
         yield stream
         if not stream.left:

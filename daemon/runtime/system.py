@@ -23,19 +23,15 @@ class Clock(Protocol):
 
     def now_us(self) -> int:
         """Return the wall-clock time in microseconds since 1970 in UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds of a clock that never goes backwards and stops while the machine sleeps."""
-        ...
 
     def boottime(self) -> float:
         """Return seconds of a clock that never goes backwards and continues while the machine sleeps."""
-        ...
 
     def boot_id(self) -> str:
         """Return the id of the machine's boot that `boottime` counts from; "" if unknown."""
-        ...
 
 
 class Entropy(Protocol):
@@ -43,15 +39,12 @@ class Entropy(Protocol):
 
     def bytes(self, count: int) -> bytes:
         """Return that many random bytes."""
-        ...
 
     def below(self, limit: int) -> int:
         """Return a number from 0 to limit - 1, all equally likely."""
-        ...
 
     def unit(self) -> float:
         """Return a number in [0, 1)."""
-        ...
 
 
 class SystemClock:

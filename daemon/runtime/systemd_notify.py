@@ -20,8 +20,7 @@ WATCHDOG_PID: Final = "WATCHDOG_PID"
 class Supervisor:
     """Sends the state of the service to systemd.
 
-    Attributes:
-        watchdog_s: systemd ends the service unless it gets `WATCHDOG=1` within this many seconds; None without a watchdog.
+    systemd ends the service unless it gets `WATCHDOG=1` within `watchdog_s` seconds; None without a watchdog.
     """
 
     def __init__(self, address: str = "", watchdog_s: float | None = None) -> None:

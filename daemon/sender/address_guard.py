@@ -265,10 +265,7 @@ async def check_destination(
 ) -> tuple[Reason | None, str]:
     """Check a URL before an endpoint is saved: its text, then every address of its name.
 
-    Args:
-        url: The URL from the caller.
-        policy: The settings of the daemon.
-        resolver: Resolves the name; not called for an address. It has its own time limit.
+    `resolver` resolves the name, and is not called for an address. It has its own time limit.
 
     Returns:
         The reason (None: allowed) and a readable sentence. `UNRESOLVABLE` may only mean that the shop is

@@ -152,8 +152,6 @@ class SendingProcess:
 
 
 class _Running:
-    """One running process."""
-
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.frames: Frames

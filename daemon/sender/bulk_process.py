@@ -114,8 +114,6 @@ class Settings:
 
 
 class _Posting:
-    """The work of the process."""
-
     def __init__(self) -> None:
         self.closed = asyncio.Event()
         self.frames: Frames

@@ -19,8 +19,7 @@ LISTEN_SCHEME: Final = "listen:"
 class Posted:
     """One attempt in progress at a listener.
 
-    Attributes:
-        number: Identifies the attempt within the listener.
+    `number` identifies the attempt within the listener.
     """
 
     number: int
@@ -42,8 +41,7 @@ class Report:
 class Listener:
     """One connected `momo listen`.
 
-    Attributes:
-        wake: Set when an attempt was posted.
+    `wake` is set when an attempt was posted.
     """
 
     wake: asyncio.Event = field(default_factory=asyncio.Event)

@@ -128,12 +128,7 @@ async def run_command(
 ) -> Outcome:
     """Run the command once and return the outcome from its exit code.
 
-    Args:
-        target: The command.
-        headers: The headers of the webhook.
-        body: The body of the webhook.
-        home: Its working directory.
-        timeout_s: Wall-clock limit from start to exit.
+    It runs in the folder `home`, for `timeout_s` of wall-clock time at most.
     """
     loop = asyncio.get_running_loop()
     started = loop.time()
@@ -278,11 +273,8 @@ async def write_file(target: LocalTarget, headers: Mapping[str, str], body: byte
 def put(folder: str, name: str, writer: str, body: bytes) -> bool:
     """Write one file durably; False when it already exists. Blocks.
 
-    Args:
-        folder: The folder.
-        name: The event's id, made of letters and digits.
-        writer: The delivery's id: two writers never share a hidden name, one may reuse its own after a crash.
-        body: The content.
+    `name` is the event's id, made of letters and digits. `writer` is the delivery's id: two writers never share a
+    hidden name, one may reuse its own after a crash.
 
     Raises:
         OSError: The file was not written; no file of this name is in the folder.

@@ -29,10 +29,8 @@ class Channel(Protocol):
     async def send(self, message_id: str, subject: str, body: str) -> None:
         """Send one message.
 
-        Args:
-            message_id: The same for every retry, so that a receiver can detect a repeat.
-            subject: One line.
-            body: Plain text.
+        `message_id` is the same for every retry, so that a receiver can detect a repeat; `subject` is one line of plain
+        text.
 
         Raises:
             NotSent: It was not sent; it may be retried.
@@ -51,11 +49,8 @@ class Email:
     ) -> None:
         """Store the settings; `send` opens a connection.
 
-        Args:
-            settings: `[smtp]`, with `host` and `to`.
-            clock: For the Date header.
-            password: Returns the mail account's password, None if it has none; may raise SecretsLocked.
-            tls: The TLS context; None uses the system's certificates.
+        The settings have `host` and `to`. `password` returns the mail account's password, None if it has none, and may
+        raise SecretsLocked. Without `tls` the system's certificates are used.
         """
         self._settings = settings
         self._clock = clock

@@ -53,7 +53,7 @@ def _claim_payment(
     assert message is not None, "a review belongs to a message"
     provider = message.provider
     if provider is None and message.payment_method_id is not None:
-        line = payment_methods.get(tx, message.payment_method_id)
+        line = payment_methods.get(tx, message.payment_method_id, message.mode)
         provider = None if line is None else line.provider
     if provider is None:
         raise Refusal(

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from daemon.core.inputs import Source
-from daemon.core.messages import sandbox
+from daemon.core.messages.trust import SHIPPED, SmscSource
 from daemon.core.model import Message, PaymentMethod, Sim
-from daemon.core.names import network_of
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.modem.codec.pdu_fields import Deliver
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
+from daemon.store.messages import balances
 from daemon.store.messages.balances import Chain
 from daemon.wire import MessageState, Mode
 from parsers.times import to_us
@@ -26,6 +26,7 @@ class Context:
         times: The time at the start of the intake.
         sim: The SIM that received the messages.
         line: The merchant number on the SIM; None if it has none yet.
+        homes: The home SMSCs of the SIM: those on the list for its network, and those that it was shown.
         imported: The messages come from a file, not from a phone. They are history, whatever their time (`steps.imported_message`).
     """
 
@@ -35,6 +36,7 @@ class Context:
     times: Times
     sim: Sim
     line: PaymentMethod | None
+    homes: list[str]
     imported: bool = False
 
     @classmethod
@@ -45,14 +47,15 @@ class Context:
             Unavailable: The database is damaged. Nothing is stored, and the message stays where it is.
         """
         env.refuse_if_damaged()
-        provider = sandbox.provider_of(source.sim_key) if source.test else None
-        if provider is not None:
-            # A simulated SIM gets no row, so that no list of SIMs shows it. Its number is a real one of the shop.
-            line = payment_methods.of_provider(tx, provider)
-            return cls(env, tx, source, times, _sandbox_sim(source, provider, times.wall_us), line)
-        sim = devices.sim_by_key(tx, source.sim_key)
-        assert sim is not None, "the loop stores the SIM before it hands over its messages"
-        return cls(env, tx, source, times, sim, payment_methods.on_sim(tx, sim.seq))
+        found = devices.sim_with_line(tx, source.sim_key)
+        assert found is not None, (
+            "the loop stores a SIM before it hands over its messages; the schema has those of the sandbox"
+        )
+        sim, line = found
+        known = balances.smscs(tx, sim.sim_key)
+        homes = [one.smsc for one in known if one.source is not SmscSource.NOTICED]
+        shipped = SHIPPED.get(sim.network or "", ())
+        return cls(env, tx, source, times, sim, line, [*shipped, *homes])
 
     @classmethod
     def for_message(cls, env: Env, tx: Tx, row: Message, times: Times) -> Self:
@@ -61,7 +64,7 @@ class Context:
         context = cls.open(
             env, tx, Source(row.sim_key, row.device_id, row.slot_index, test=test), times
         )
-        line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id)
+        line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id, row.mode)
         return replace(context, line=line or None, imported=row.imported)
 
     @property
@@ -80,22 +83,6 @@ class Context:
         return None if self.line is None else self.line.id
 
 
-def _sandbox_sim(source: Source, provider: str, now: int) -> Sim:
-    return Sim(
-        seq=0,
-        sim_key=source.sim_key,
-        iccid=None,
-        imsi=None,
-        network=network_of(provider),
-        device_id=source.device_id,
-        slot_index=source.slot_index,
-        present=True,
-        first_seen_at=now,
-        last_seen_at=now,
-        read_payment_at=None,
-    )
-
-
 INTERNAL_ERRORS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
 """Exceptions that a bug in momo raises. Disk errors are not among them: they say nothing about the message."""
 
@@ -105,14 +92,18 @@ class JoinedMessage:
     """A complete message.
 
     Attributes:
-        last: The part that completed it, decoded; all parts share sender and SMSC type.
+        last: Its last part, decoded; all parts share the sender.
         sent_at: SMSC time of its first part, None when that cannot be read.
+        parts: All its parts, in order of position.
+        ambiguous: Other parts claim the same positions, and none is nearer in SMSC time.
     """
 
     message_id: str
     last: Deliver
     body: str
     sent_at: int | None
+    parts: tuple[Deliver, ...]
+    ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

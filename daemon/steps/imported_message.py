@@ -8,7 +8,7 @@ docs/decisions/0025).
 
 from typing import Final
 
-from daemon.core.messages.trust import holding_doubts, text_doubt
+from daemon.core.messages.trust import text_doubt
 from daemon.core.model import Payment
 from daemon.steps.context import Context, Outcome, StoredMessage
 from daemon.steps.judge import UNVERIFIED, own_id
@@ -38,11 +38,9 @@ def _keep_payment(
     outcome.state = MessageState.HISTORICAL
     telco_id = own_id(reading)
     against: list[str] = [
-        *holding_doubts(
-            doubt
-            for text in (reading.reference, reading.payer_name)
-            if (doubt := text_doubt(text)) is not None
-        )
+        doubt
+        for text in (reading.reference, reading.payer_name)
+        if (doubt := text_doubt(text)) is not None
     ]
     if telco_id is None:
         against.append(ReviewReason.NO_TELCO_ID)
@@ -57,10 +55,10 @@ def _keep_payment(
     if payment is not None:
         outcome.payment_id = payment.id
         _mark_known_id(outcome, payment, reading)
-    elif known is not None:
+    elif known:
         # A phone read this payment and it is held. The file must not decide it.
         outcome.state = MessageState.DUPLICATE
-        outcome.reasons = [f"duplicate_of:{known.key}"]
+        outcome.reasons = [f"duplicate_of:{known[0].key}"]
     else:
         pay(context, arrived, outcome, reading)
 

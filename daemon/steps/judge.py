@@ -3,48 +3,48 @@
 The steps, in this order:
 
 1. A transaction ID that is already known makes the message a duplicate or a conflict.
-2. `core.messages.trust` and `core.messages.balance` find the reasons against the message.
-3. Its entry in the line's balance chain is written, and earlier entries are updated. A hold that this message resolves
-   ends, and the held payment pays now.
-4. The message is accepted, or held with a review.
+2. `core.messages.trust` says whether its SMSC is home and finds the doubts about it, and
+   `core.messages.balance` gives it its place in the balance chain of its line.
+3. Every entry that changed is stored. A message that is in the chain now pays; one in an open row pays within the
+   line's `unconfirmed_limit` of the day; any other is held with a review.
 
 Test messages skip all of this.
 """
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from daemon.core.limits import HISTORY_US, SECOND_US
-from daemon.core.messages.balance import BalanceCheck, Change, Ruling, decide, is_conclusive, judge
-from daemon.core.messages.balance_chain import (
-    Absence,
-    Entry,
-    Gap,
-    Standing,
-    Why,
-    effects_of,
-    id_number,
-    is_in_chain,
-)
+from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.messages.balance import BalanceCheck, Line
+from daemon.core.messages.balance_chain import Entry, Standing, Why, effects_of, is_in_chain
+from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.trust import (
     Claim,
     Doubt,
     Facts,
     IdReuse,
+    SmscSource,
     classify_id_reuse,
-    concerns_route,
     doubts_about,
-    holding_doubts,
-    proves_smsc,
+    is_history,
+    is_home,
 )
 from daemon.core.model import Message, Payment, Review
 from daemon.steps import confirmed_wordings, settle
 from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
-from daemon.steps.pay import is_imported, open_message_review, pay, reverse, transaction_for
+from daemon.steps.pay import (
+    is_imported,
+    is_proved,
+    open_message_review,
+    pay,
+    reverse,
+    transaction_for,
+)
 from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
+from daemon.store.messages.balances import Chain
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus
 from parsers import reading as readings
@@ -54,64 +54,77 @@ from parsers.reading import normalize_telco_id
 
 UNVERIFIED: Final = "wording_unverified"
 """No genuine message has confirmed this wording yet. The message is shown and never pays without an operator."""
+UNCONFIRMED_LEAST_MINOR: Final = 200_00
+"""The least `[trust] unconfirmed_limit = "auto"`."""
+FLOOD: Final = 20
+"""From this many doubtful messages in an hour on, further ones share one review."""
+_SAME_ID_MAX: Final = 5
+"""Earlier messages with one ID that are compared: a flood may repeat one."""
+
+Claimed = readings.Payment | readings.Reversal
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The message that comes in now."""
+
+    message: StoredMessage
+    outcome: Outcome
+    reading: readings.Reading
 
 
 def judge_message(
     context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reading
 ) -> None:
-    """Judge a message from the network's own sender, apply the ruling to earlier messages, and fill in `outcome`."""
+    """Judge a message from the network's own sender, act on what it changes, and fill in `outcome`."""
     if context.mode is not Mode.LIVE or not is_in_chain(reading):
-        _accept_or_hold(context, arrived, outcome, reading, None, [])
+        _accept_test_message(context, arrived, outcome, reading)
         return
-    if handle_known_id(context, arrived, outcome, reading):
+    home = is_home(arrived.smsc, context.homes)
+    reused = handle_known_id(context, arrived, outcome, reading, home=home)
+    if reused is None:
         return
-    ruling, doubts = _judge(context, arrived, reading)
-    if ruling.why is Why.ID_TAKEN:
-        hold_conflict(context, arrived, outcome, _taken_by(context, arrived, reading))
-        return
-    apply_ruling(context, ruling)
-    notify_gap(context, ruling.entry, warning=ruling.warning)
-    _accept_or_hold(context, arrived, outcome, reading, ruling, doubts)
-
-
-def _judge(
-    context: Context, arrived: StoredMessage, reading: readings.Reading
-) -> tuple[Ruling, Sequence[Doubt]]:
-    """Judge a message among those of its line and store its chain entry."""
-    facts = _doubt_facts(context, arrived, reading)
-    entries = balances.nearest(context.tx, arrived.chain, arrived.at)
-    ruling, doubts = _judge_among(context, arrived, reading, facts, entries)
-    if not is_conclusive(entries, ruling):
-        entries = balances.entries_around(context.tx, arrived.chain, arrived.at)
-        ruling, doubts = _judge_among(context, arrived, reading, facts, entries)
-    if ruling.why is Why.ID_TAKEN:
-        return ruling, doubts
-    balances.add(
-        context.tx,
-        arrived.chain,
-        ruling.entry,
-        payment_method_id=arrived.payment_method_id,
-        why=ruling.why,
-        doubts=doubts,
-    )
-    new_smsc = arrived.smsc is not None and arrived.smsc not in facts.smscs_known
-    if new_smsc and proves_smsc(ruling, doubts):
-        balances.learn_smsc(
-            context.tx, arrived.sim_key, arrived.smsc or "", arrived.id, context.now
+    tail = balances.tail(context.tx, arrived.chain)
+    new = _entry(arrived, reading, tail, home=home, reused=reused)
+    line = Line(tail)
+    if not line.is_plain(new):
+        line = Line(balances.state(context.tx, arrived.chain, new.time))
+    if _is_test_payment(context, new, reading):
+        _learn(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
+        line.begin(replace(new, home=True))
+    else:
+        begins = line.end is not None or not balances.expected_test_payment(
+            context.tx, context.sim.sim_key, context.now
         )
-    return ruling, doubts
+        line.take(new, claims=isinstance(reading, Claimed), begins=begins)
+    apply_line(context, arrived.chain, line, Arrival(arrived, outcome, reading))
 
 
-def _judge_among(
-    context: Context,
+def _entry(
     arrived: StoredMessage,
     reading: readings.Reading,
-    facts: Facts,
-    entries: Sequence[Entry],
-) -> tuple[Ruling, Sequence[Doubt]]:
-    doubts = doubts_about(facts, entries)
-    balance = None if isinstance(reading, readings.Unreadable) else reading.balance
-    new = balances.new_entry(
+    tail: Sequence[Entry],
+    *,
+    home: bool,
+    reused: Sequence[str],
+) -> Entry:
+    """Return the chain entry of a new message; an unreadable one has only its route."""
+    readable = None if isinstance(reading, readings.Unreadable) else reading
+    assert arrived.provider is not None, "a trusted message is of a network that we know"
+    facts = Facts(
+        provider=arrived.provider,
+        telco_id=own_id(reading),
+        sent_at=arrived.sent_at,
+        printed_at=None if readable is None else microseconds(readable.printed_at),
+        reference=None if readable is None else readable.reference,
+        payer_name=None if readable is None else readable.payer_name,
+    )
+    doubts: list[str] = [*doubts_about(facts, tail), *reused]
+    if isinstance(reading, readings.Payment) and reading.unverified:
+        # A reversal in such a wording is accepted: to mistrust money by mistake is the safe error.
+        doubts.append(UNVERIFIED)
+    balance = None if readable is None else readable.balance
+    return balances.new_entry(
         arrived.id,
         at=arrived.at,
         stored_at=arrived.stored_at,
@@ -119,119 +132,308 @@ def _judge_among(
         pays=isinstance(reading, readings.Payment),
         effects=effects_of(reading),
         after=None if balance is None else balance.minor,
-        doubted=concerns_route(doubts),
-    )
-    check = BalanceCheck(context.env.config.trust.balance_check)
-    return judge(entries, new, away=_away(context, entries), check=check), doubts
-
-
-def _doubt_facts(context: Context, arrived: StoredMessage, reading: readings.Reading) -> Facts:
-    """Return the facts that the doubts are judged by; an unreadable message has only its route."""
-    readable = None if isinstance(reading, readings.Unreadable) else reading
-    assert arrived.provider is not None, "a trusted message is of a network that we know"
-    return Facts(
-        provider=arrived.provider,
-        telco_id=own_id(reading),
-        sent_at=arrived.sent_at,
-        printed_at=None if readable is None else microseconds(readable.printed_at),
-        reference=None if readable is None else readable.reference,
-        payer_name=None if readable is None else readable.payer_name,
         smsc=arrived.smsc,
-        smscs_known=balances.smscs(context.tx, arrived.sim_key),
+        home=home,
+        doubts=tuple(doubts),
     )
 
 
-def _away(context: Context, entries: Sequence[Entry]) -> list[Absence]:
-    """Return the times without a modem: before the SIM was first seen, and each absence since.
-
-    SMSC times are whole seconds, so the second in which a modem returns does not count as absence.
-    """
-    since = min((entry.at for entry in entries), default=context.now)
-    history = Absence(0, context.sim.first_seen_at - HISTORY_US)
-    absences = balances.absences(context.tx, context.sim.sim_key, since)
-    return [
-        history,
-        *(
-            replace(away, until=None if away.until is None else away.until - SECOND_US)
-            for away in absences
-        ),
-    ]
+def _is_test_payment(context: Context, new: Entry, reading: readings.Reading) -> bool:
+    return (
+        isinstance(reading, readings.Payment)
+        and new.after is not None
+        and not new.doubts
+        and balances.take_test_payment(
+            context.tx, context.sim.sim_key, reading.amount.minor, context.now
+        )
+    )
 
 
-def _accept_or_hold(
-    context: Context,
-    arrived: StoredMessage,
-    outcome: Outcome,
-    reading: readings.Reading,
-    ruling: Ruling | None,
-    doubts: Iterable[Doubt],
+def _accept_test_message(
+    context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reading
 ) -> None:
-    """Accept a message, or hold it and open a review. Do nothing for a message about no money."""
-    if not isinstance(reading, readings.Payment | readings.Reversal):
+    """Accept a message outside the chain: a test message, or one about no money. A new wording is held."""
+    if not isinstance(reading, Claimed):
         return
-    against: list[str] = [*holding_doubts(doubts, ruling)]
-    if reading.unverified and isinstance(reading, readings.Payment):
-        # A reversal in such a wording is accepted: to mistrust money by mistake is the safe error.
-        against.append(UNVERIFIED)
-    if ruling is not None and _is_held(ruling):
-        _hold(context, arrived, outcome, reading, ruling, against)
-    elif against:
-        outcome.state = MessageState.HELD
-        outcome.trusted = False
-        outcome.reasons = against
-        open_message_review(context, arrived.id, ReviewReason.UNTRUSTED_SENDER, {"doubts": against})
+    if isinstance(reading, readings.Payment) and reading.unverified:
+        _hold(outcome, [UNVERIFIED])
+        open_message_review(
+            context, arrived.id, ReviewReason.UNTRUSTED_SENDER, {"doubts": [UNVERIFIED]}
+        )
     else:
         accept_message(context, arrived, outcome, reading)
 
 
-def _is_held(ruling: Ruling) -> bool:
-    """Return whether a ruling holds the message. A reversal whose balance joins no other is held like a receipt."""
-    return ruling.holds or (not ruling.entry.pays and ruling.entry.standing is Standing.UNPROVEN)
-
-
-def _hold(
+def apply_line(
     context: Context,
-    arrived: StoredMessage,
-    outcome: Outcome,
-    reading: readings.Payment | readings.Reversal,
-    ruling: Ruling,
-    against: list[str],
-) -> None:
-    """Hold a message because of its balance and open a review; the transaction that it names waits for the decision."""
-    outcome.state = MessageState.HELD
-    outcome.trusted = False
-    outcome.reasons = [ReviewReason.BALANCE_BREAK, *against]
+    chain: Chain,
+    line: Line,
+    arrival: Arrival | None = None,
+    *,
+    actor: str = "momo",
+    decided: str | None = None,
+) -> int:
+    """Store the entries that changed, and act on each; return how many held messages but `decided` were settled."""
+    settled = 0
+    for before, entry in line.changes():
+        if before is None:
+            assert arrival is not None, "only the message that comes in has no entry"
+            _act_on_new(context, chain, line, entry, arrival)
+        else:
+            done = _act_on_change(context, chain, before, entry, actor)
+            settled += 0 if entry.key == decided else done
+    return settled
+
+
+def _act_on_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival: Arrival) -> None:
+    """Store the entry of the message that comes in; let it pay, or hold it with a review."""
+    claims = isinstance(arrival.reading, Claimed)
+    passed = _passed(context, chain, entry) if claims else None
+    balances.add(
+        context.tx,
+        chain,
+        passed or entry,
+        payment_method_id=arrival.message.payment_method_id,
+    )
+    _notify_gap(context, entry)
+    if not isinstance(arrival.reading, Claimed):
+        return
+    if passed is not None:
+        warns = _check(context) is BalanceCheck.WARN
+        if warns and entry.standing is not Standing.ACCEPTED:
+            _notify(context, Notice.BALANCE_WARNING, entry)
+        accept_message(context, arrival.message, arrival.outcome, arrival.reading)
+    else:
+        _hold_new(context, chain, line, entry, arrival)
+
+
+def _passed(context: Context, chain: Chain, entry: Entry) -> Entry | None:
+    """Return the entry if its message may pay or take back money now, else None.
+
+    A receipt that is not confirmed yet may pay within the line's limit; the entry returned has the day then.
+    """
+    if entry.doubts:
+        return None
+    sure = entry.standing is Standing.ACCEPTED
+    proved = sure and entry.why not in {Why.NO_BALANCE, Why.FIRST}
+    if proved or _check(context) is not BalanceCheck.REVIEW or _is_history(context, entry):
+        return entry
+    if not entry.pays or not (sure or entry.standing is Standing.UNCONFIRMED):
+        return entry if sure else None
+    day = context.now // DAY_US
+    amount = entry.effects[0]
+    if balances.paid_unconfirmed(context.tx, chain, day) + amount > _limit(context, chain):
+        return None
+    return replace(entry, unconfirmed_day=day)
+
+
+def _is_history(context: Context, entry: Entry) -> bool:
+    """Return whether a home receipt is older than its line: it is shown and pays nothing by itself."""
+    line, since = context.line, context.sim.first_seen_at
+    if line is not None and line.line_created_at is not None:
+        since = line.line_created_at
+    return entry.home and entry.pays and is_history(entry.at, min(since, context.now))
+
+
+def _check(context: Context) -> BalanceCheck:
+    return BalanceCheck(context.env.config.trust.balance_check)
+
+
+def _limit(context: Context, chain: Chain) -> int:
+    """Return the line's `[trust] unconfirmed_limit`, in minor units.
+
+    `auto` is half of what the line takes on a usual day: the mean of the last 14 days, without the present one.
+    """
+    setting = context.env.config.trust.unconfirmed_limit
+    if setting != "auto":
+        return int(setting) * 100
+    today = context.now // DAY_US
+    taken, first_at = balances.taken_between(
+        context.tx, chain, (today - USUAL_DAYS) * DAY_US, today * DAY_US
+    )
+    days = 1 if first_at is None else today - first_at // DAY_US
+    return max(UNCONFIRMED_LEAST_MINOR, taken // days // 2)
+
+
+def _hold_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival: Arrival) -> None:
+    """Hold a message and open a review; the transaction that it names waits for the decision if only the balance breaks."""
+    arrived, reading = arrival.message, arrival.reading
+    reason = _reason(entry)
+    stands_for_doubts = reason is ReviewReason.UNTRUSTED_SENDER
+    _hold(arrival.outcome, [*([] if stands_for_doubts else [reason]), *entry.doubts])
     transaction, waits = None, False
     if isinstance(reading, readings.Payment):
         transaction, waits = transaction_for(context, arrived, reading)
-    if transaction is not None and waits and not against:
+    untrusted = reason is not ReviewReason.BALANCE_BREAK or bool(entry.doubts)
+    if (
+        transaction is not None
+        and waits
+        and not untrusted
+        and entry.standing is not Standing.REFUTED
+    ):
         # An untrusted message never changes a transaction. Only a receipt with the balance as its single doubt does.
         transactions.hold(context.tx, transaction.id, None)
-    currency = PROVIDERS[arrived.chain.provider].currency
-    details: dict[str, Any] = {
-        "why": ruling.why,
-        "gaps": [_gap(gap, currency) for gap in ruling.gaps],
-    }
-    if against:
-        details["doubts"] = against
+    if reason is ReviewReason.FOREIGN_SMSC and line.fits(entry):
+        _notify_foreign(context, chain, entry)
+    details = _details(context, chain, line, entry)
+    if untrusted and balances.doubtful_since(context.tx, chain, context.now - HOUR_US) > FLOOD:
+        _group(context, chain, entry, reason, details)
+        return
     transaction_id = None if transaction is None else transaction.id
-    open_message_review(context, arrived.id, ReviewReason.BALANCE_BREAK, details, transaction_id)
+    open_message_review(context, arrived.id, reason, details, transaction_id, tell=not untrusted)
 
 
-def _gap(gap: Gap, currency: str) -> dict[str, Any]:
-    """Return an unaccounted amount as the details of a review show it."""
-    return {
-        "amount": render(gap.minor, currency),
-        "currency": currency,
-        "since_message_id": gap.since,
-    }
+def _hold(outcome: Outcome, reasons: list[str]) -> None:
+    outcome.state = MessageState.HELD
+    outcome.trusted = False
+    outcome.reasons = reasons
+
+
+def _reason(entry: Entry) -> ReviewReason:
+    """Return the reason of the review of a held message."""
+    if entry.why is Why.FOREIGN:
+        return ReviewReason.FOREIGN_SMSC
+    if entry.why is Why.FIRST:
+        return ReviewReason.FIRST_MESSAGE
+    sound = entry.standing is Standing.ACCEPTED and entry.why is not Why.NO_BALANCE
+    if entry.doubts and (sound or entry.why is Why.DOUBTED):
+        return ReviewReason.UNTRUSTED_SENDER
+    return ReviewReason.BALANCE_BREAK
+
+
+def _details(context: Context, chain: Chain, line: Line, entry: Entry) -> dict[str, Any]:
+    """Return the facts of a review: why the message is held, and the amount that no message accounts for."""
+    currency = PROVIDERS[chain.provider].currency
+    details: dict[str, Any] = {"why": entry.why}
+    end = line.end
+    if end is not None and end.after is not None and entry.balances_before:
+        gap = entry.balances_before[0] - end.after
+        details["gaps"] = [
+            {"amount": render(gap, currency), "currency": currency, "since_message_id": end.key}
+        ]
+    if entry.doubts:
+        details["doubts"] = list(entry.doubts)
+    if entry.why is Why.FOREIGN:
+        details |= {"smsc": entry.smsc, "joins": line.fits(entry)}
+    if entry.standing is Standing.UNCONFIRMED:
+        details["limit"] = render(_limit(context, chain), currency)
+    return details
+
+
+def _notify_foreign(context: Context, chain: Chain, entry: Entry) -> None:
+    """Give one notice about a foreign SMSC whose message joins: the network may have a new one."""
+    known = {one.smsc for one in balances.smscs(context.tx, chain.sim_key)}
+    if entry.smsc is not None and entry.smsc not in known:
+        _learn(context, chain, entry, SmscSource.NOTICED)
+        _notify(context, Notice.SMSC_UNKNOWN, entry)
+
+
+def _group(
+    context: Context, chain: Chain, entry: Entry, reason: ReviewReason, details: dict[str, Any]
+) -> None:
+    """Add a message of a flood to the review that the flood shares; open it and give a notice at the first one."""
+    shared = reviews.open_group(context.tx, chain.sim_key)
+    if shared is None:
+        open_message_review(context, entry.key, reason, {"group": 1, **details}, tell=False)
+        _notify(context, Notice.FORGERY_FLOOD, entry)
+        return
+    old = json.loads(shared.details)
+    reviews.set_details(context.tx, shared.id, {**old, "group": old["group"] + 1})
+
+
+def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
+    """Apply a decision on the review of a flood to its other messages; return how many it settled.
+
+    A rejection rejects them all. After an approval they wait for a review of their own.
+    """
+    known = balances.of_message(context.tx, review.message_id)
+    if known is None or "group" not in json.loads(review.details):
+        return 0
+    if not genuine:
+        return balances.refute_flood(context.tx, known.chain, known.entry.seq)
+    count, first = balances.flood(context.tx, known.chain, known.entry.seq)
+    following = None if first is None else balances.of_message(context.tx, first)
+    if following is not None:
+        entry = following.entry
+        details = {"group": count, "why": entry.why}
+        open_message_review(context, entry.key, _reason(entry), details, tell=False)
+    return 0
+
+
+def _learn(context: Context, chain: Chain, entry: Entry, source: SmscSource) -> None:
+    if entry.smsc is not None:
+        balances.learn_smsc(context.tx, chain.sim_key, entry.smsc, source, entry.key, context.now)
+        if source is not SmscSource.NOTICED:
+            context.homes.append(entry.smsc)
+
+
+def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, actor: str) -> int:
+    """Act on the new standing of an earlier message; return 1 if it was held and is settled now."""
+    if entry.standing is before.standing:
+        balances.change(context.tx, entry)
+        return 0
+    paid = messages.payment_of(context.tx, entry.key) is not None
+    if entry.standing is Standing.REFUTED:
+        balances.change(context.tx, entry)
+        _act_on_refuted(context, entry, actor, paid=paid)
+        return 1 if entry.why is Why.PERSON and not paid else 0
+    passed = None if paid else _passed(context, chain, entry)
+    balances.change(context.tx, passed or entry)
+    _notify_gap(context, entry)
+    if passed is not None:
+        return _release(context, entry, actor)
+    review = None if paid else reviews.open_for_message(context.tx, entry.key)
+    if review is not None and entry.standing is not Standing.HELD:
+        reviews.set_reason(context.tx, review.id, _reason(entry))
+    return 0
+
+
+def _act_on_refuted(context: Context, entry: Entry, actor: str, *, paid: bool) -> None:
+    """Tell the operator that a receipt is forged; close its review if an operator decided about its row."""
+    if paid:
+        _notify(context, Notice.RECEIPT_SUSPECT, entry)
+        return
+    if entry.pays:
+        _notify(context, Notice.RECEIPT_FORGED, entry)
+    _release_waiting_for(context, entry.key)
+    review = reviews.open_for_message(context.tx, entry.key)
+    if review is not None and entry.why is Why.PERSON:
+        reviews.close(context.tx, review.id, "rejected", by=actor, now=context.now)
+        messages.mark_rejected(context.tx, entry.key)
+
+
+def judge_without_doubt(context: Context, chain: Chain, entry: Entry) -> bool:
+    """Store the entry of a held message that has fewer doubts now; accept the message and return True if it may pay."""
+    passed = _passed(context, chain, entry)
+    balances.change(context.tx, passed or entry)
+    if passed is not None:
+        return _release(context, entry, "momo") == 1
+    review = reviews.open_for_message(context.tx, entry.key)
+    if review is not None:
+        reviews.set_reason(context.tx, review.id, _reason(entry))
+    return False
+
+
+def _release(context: Context, entry: Entry, actor: str) -> int:
+    """Accept a held message; return 1 if it paid or took back money."""
+    row = messages.get(context.tx, entry.key)
+    assert row is not None, "an entry belongs to a message"
+    reading = read_again(context, row)
+    if row.state is not MessageState.HELD or not isinstance(reading, Claimed):
+        return 0
+    _release_waiting_for(context, entry.key)
+    review = reviews.open_for_message(context.tx, entry.key)
+    if review is not None:
+        state = "superseded" if actor == "momo" else "approved"
+        reviews.close(context.tx, review.id, state, by=actor, now=context.now)
+    outcome = Outcome(MessageState.NOT_PAYMENT)
+    accept_message(context, StoredMessage.before(row), outcome, reading)
+    messages.record_release(context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id)
+    return 1
 
 
 def accept_message(
-    context: Context,
-    arrived: StoredMessage,
-    outcome: Outcome,
-    reading: readings.Payment | readings.Reversal,
+    context: Context, arrived: StoredMessage, outcome: Outcome, reading: Claimed
 ) -> None:
     """Record a payment and match it, or apply a reversal."""
     if isinstance(reading, readings.Payment):
@@ -241,50 +443,93 @@ def accept_message(
 
 
 def handle_known_id(
-    context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reading
-) -> bool:
-    """Return whether a message with this transaction ID is already known. If so, record it as a duplicate or a conflict."""
+    context: Context,
+    arrived: StoredMessage,
+    outcome: Outcome,
+    reading: readings.Reading,
+    *,
+    home: bool,
+) -> list[str] | None:
+    """Compare a message with earlier ones of its transaction ID.
+
+    A foreign, doubted or refuted message occupies no ID: the genuine message with that ID is judged as if it were alone.
+    So does one in an open row that names another balance: anybody who really pays knows the ID and the amount.
+
+    Returns:
+        None if the message is a duplicate or a conflict, and `outcome` says so. Else the doubts that its ID gives.
+    """
     telco_id = own_id(reading)
     if telco_id is None or isinstance(reading, readings.Unreadable):
-        return False
+        return []
     pays = isinstance(reading, readings.Payment)
     payment = None
     if pays:
         found = payments.with_telco_id(context.tx, context.mode, telco_id)
         payment = next((one for one in found if one.provider == arrived.provider), None)
+        if payment is not None and is_imported(context.tx, payment):
+            # An imported message has no chain entry, so this one gets it. `pay` handles the known ID.
+            return []
     amount, currency = None, None
     if reading.amount is not None:
         amount, currency = reading.amount.minor, reading.amount.currency
-    first = balances.with_id(context.tx, arrived.chain, telco_id)
-    if first is not None:
-        earlier = _claim(context, first, arrived.sim_key)
-        known_as = first.key
-    elif payment is not None:
-        if is_imported(context.tx, payment):
-            # An imported message has no chain entry, so this one gets it. `pay` handles the known ID.
-            return False
-        earlier = Claim(True, payment.amount_minor, payment.currency, payment.sim_key)
-        known_as = payment.message_id
-    else:
-        return False
-    if (
-        classify_id_reuse(earlier, Claim(pays, amount, currency, arrived.sim_key))
-        is IdReuse.CONFLICT
-    ):
-        details = {"message_id": known_as}
-        hold_conflict(
-            context,
-            arrived,
-            outcome,
-            details if payment is None else {"payment_id": payment.id, **details},
-        )
-        return True
-    if payment is not None:
-        outcome.payment_id = known_as = payment.id
+    claim = Claim(pays, amount, currency, arrived.sim_key)
+    entries = balances.with_id(context.tx, arrived.chain, telco_id)[:_SAME_ID_MAX]
+    after = None if reading.balance is None else reading.balance.minor
+    occupying = [one for one in entries if _occupies(one, after)]
+    first = _first_claim(context, occupying, claim, payment, home=home)
+    if first is None:
+        return []
+    if classify_id_reuse(first.claim, claim) is IdReuse.CONFLICT:
+        if not home:
+            return [Doubt.ID_TAKEN]
+        details = {"message_id": first.key}
+        if payment is not None:
+            details["payment_id"] = payment.id
+        _hold(outcome, [ReviewReason.ID_CONFLICT])
+        open_message_review(context, arrived.id, ReviewReason.ID_CONFLICT, details)
+        return None
+    outcome.payment_id = None if payment is None else payment.id
     if pays:
         outcome.state = MessageState.DUPLICATE
-    outcome.reasons = [f"duplicate_of:{known_as}"]
-    return True
+    outcome.reasons = [f"duplicate_of:{outcome.payment_id or first.key}"]
+    return None
+
+
+def _occupies(entry: Entry, after: int | None) -> bool:
+    """Return whether an earlier message may occupy its ID against a message that names this balance."""
+    return entry.standing is Standing.ACCEPTED or entry.after == after
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstClaim:
+    """The claim of an earlier message, and the key of that message."""
+
+    claim: Claim
+    key: str
+
+
+def _first_claim(
+    context: Context,
+    entries: Iterable[Entry],
+    claim: Claim,
+    payment: Payment | None,
+    *,
+    home: bool,
+) -> _FirstClaim | None:
+    """Return the earlier claim that occupies a message's ID; None when none does."""
+    found = None
+    for entry in entries:
+        if entry.home and entry.standing is Standing.REFUTED:
+            continue
+        earlier = _FirstClaim(_claim(context, entry, claim.line or ""), entry.key)
+        if earlier.claim == claim and (entry.home or not home):
+            return earlier
+        if entry.standing in {Standing.ACCEPTED, Standing.UNCONFIRMED}:
+            found = earlier
+    if found is None and payment is not None and is_proved(context.tx, payment):
+        paid = Claim(True, payment.amount_minor, payment.currency, payment.sim_key)
+        return _FirstClaim(paid, payment.message_id)
+    return found
 
 
 def own_id(reading: readings.Reading) -> str | None:
@@ -310,76 +555,9 @@ def _claim(context: Context, first: Entry, line: str) -> Claim:
     return Claim(first.pays, amount.minor, amount.currency, line)
 
 
-def hold_conflict(
-    context: Context, arrived: StoredMessage, outcome: Outcome, details: dict[str, Any]
-) -> None:
-    """Hold a message with another one's transaction ID, and open a review."""
-    outcome.state = MessageState.HELD
-    outcome.reasons = [ReviewReason.ID_CONFLICT]
-    open_message_review(context, arrived.id, ReviewReason.ID_CONFLICT, details)
-
-
-def _taken_by(
-    context: Context, arrived: StoredMessage, reading: readings.Reading
-) -> dict[str, Any]:
-    """Return the details of a conflict: the id of the message with the same ID in another spelling (leading zeros)."""
-    number = id_number(own_id(reading))
-    entries = balances.entries_around(context.tx, arrived.chain, arrived.at)
-    found = (entry.key for entry in entries if id_number(entry.telco_id) == number)
-    return {"message_id": next(found)}
-
-
-def apply_ruling(context: Context, ruling: Ruling) -> None:
-    """Store the changes of a ruling to earlier messages, and act on each."""
-    for change in ruling.changes:
-        balances.change(context.tx, change.after)
-    for change in ruling.changes:
-        if change.released or _is_proved(change):
-            _end_hold(context, change.after)
-        elif change.forged:
-            _notify(context, Notice.RECEIPT_FORGED, change.after)
-            _release_waiting_for(context, change.after.key)
-        elif change.suspect:
-            _notify(context, Notice.RECEIPT_SUSPECT, change.after)
-        elif change.restored:
-            _notify(context, Notice.RECEIPT_RESTORED, change.after)
-
-
-def _is_proved(change: Change) -> bool:
-    """Return whether the change proves a message genuine that pays nothing, such as a reversal."""
-    return (
-        not change.after.pays
-        and change.before.standing is Standing.UNPROVEN
-        and change.after.standing is Standing.ACCEPTED
-    )
-
-
-def _end_hold(context: Context, entry: Entry) -> None:
-    """Accept a held message after a later one resolved its hold, unless it has other doubts than its balance."""
-    notify_gap(context, entry)
-    review = reviews.open_for_message(context.tx, entry.key)
-    if review is None or review.reason != ReviewReason.BALANCE_BREAK:
-        return
-    _release_waiting_for(context, entry.key)
-    if json.loads(review.details).get("doubts"):
-        reviews.set_reason(context.tx, review.id, ReviewReason.UNTRUSTED_SENDER)
-        return
-    row = messages.get(context.tx, entry.key)
-    assert row is not None, "an entry belongs to a message"
-    reading = read_again(context, row)
-    if not isinstance(reading, readings.Payment | readings.Reversal):
-        return
-    reviews.close(context.tx, review.id, "superseded", by="momo", now=context.now)
-    outcome = Outcome(MessageState.NOT_PAYMENT)
-    accept_message(context, StoredMessage.before(row), outcome, reading)
-    messages.record_release(context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id)
-
-
-def notify_gap(context: Context, entry: Entry, *, warning: bool = False) -> None:
+def _notify_gap(context: Context, entry: Entry) -> None:
     """Record a notice about the amount that no message accounts for before an accepted message."""
-    if warning:
-        _notify(context, Notice.BALANCE_WARNING, entry)
-    elif entry.gap_minor and entry.standing is Standing.ACCEPTED:
+    if entry.has_gap and entry.standing is Standing.ACCEPTED:
         _notify(context, Notice.MONEY_MISSING, entry)
 
 
@@ -398,24 +576,60 @@ def _notify(context: Context, notice: Notice, entry: Entry) -> None:
         transaction_id=None if paid is None else paid.id,
         data={
             "gap_minor": entry.gap_minor,
+            "amount_minor": entry.effects[0] if entry.effects else None,
             "currency": None if provider is None else provider.currency,
             "telco_id": entry.telco_id,
+            "smsc": entry.smsc,
         },
     )
 
 
-def apply_decision(context: Context, message_id: str, *, genuine: bool) -> None:
-    """Apply an operator's decision to a held message and re-evaluate the later ones."""
+def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: str) -> int:
+    """Apply an operator's decision to a held message and its row, and judge what follows again.
+
+    Returns:
+        The number of other held messages that it settled.
+    """
     known = balances.of_message(context.tx, message_id)
-    undecided = {Standing.HELD, Standing.UNPROVEN, Standing.FORGED} if genuine else {Standing.HELD}
-    if known is None or known.entry.standing not in undecided:
-        return
-    entries = balances.entries_around(context.tx, known.chain, known.entry.at)
-    others = [entry for entry in entries if entry.key != message_id]
-    ruling = decide([*others, known.entry], message_id, genuine=genuine)
-    balances.change(context.tx, ruling.entry, why=Why.PERSON)
-    notify_gap(context, ruling.entry)
-    apply_ruling(context, ruling)
+    if known is None:
+        return 0
+    entry, chain = known.entry, known.chain
+    is_first = entry.why is Why.FIRST
+    if entry.standing is Standing.NOTED or (entry.standing is Standing.ACCEPTED and not is_first):
+        if genuine:
+            balances.change(context.tx, replace(entry, doubts=()))
+        return 0
+    if is_first and genuine:
+        proved = replace(entry, doubts=(), why=Why.PERSON)
+        balances.change(context.tx, proved)
+        _release(context, proved, actor)
+        return 0
+    through = [] if genuine else _approved_through(context, chain, entry)
+    also = [message_id, *(one.key for one in through)]
+    line = Line(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
+    if not genuine:
+        line.reject(message_id)
+        if through and entry.smsc is not None:
+            balances.forget_smsc(context.tx, chain.sim_key, entry.smsc)
+            context.homes.remove(entry.smsc)
+            line.distrust(entry.smsc)
+    elif line.approve(message_id) and not entry.home:
+        _learn(context, chain, entry, SmscSource.APPROVED)
+        line.trust(lambda smsc: is_home(smsc, context.homes))
+    return apply_line(context, chain, line, actor=actor, decided=message_id)
+
+
+def _approved_through(context: Context, chain: Chain, entry: Entry) -> list[Entry]:
+    """Return the messages taken through an SMSC since an operator's approval made it home."""
+    approved = next(
+        (
+            one
+            for one in balances.smscs(context.tx, chain.sim_key)
+            if one.smsc == entry.smsc and one.source is SmscSource.APPROVED
+        ),
+        None,
+    )
+    return [] if approved is None else balances.accepted_through(context.tx, chain, approved.smsc)
 
 
 def accept_reversal(context: Context, row: Message) -> Payment | None:
@@ -462,4 +676,8 @@ def _release_waiting_for(context: Context, message_id: str) -> None:
 def _holds(context: Context, review: Review) -> bool:
     """Return whether a review is about a receipt that is held for its balance."""
     known = balances.of_message(context.tx, review.message_id)
-    return known is not None and known.entry.pays and known.entry.standing is Standing.HELD
+    return (
+        known is not None
+        and known.entry.pays
+        and known.entry.standing in {Standing.HELD, Standing.UNCONFIRMED}
+    )

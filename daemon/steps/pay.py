@@ -9,6 +9,7 @@ from typing import Any
 from daemon.core.ids import time_ordered
 from daemon.core.limits import TELCO_CLOCK_AHEAD_US
 from daemon.core.messages import trust
+from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
 from daemon.steps import settle
@@ -16,7 +17,8 @@ from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
 from daemon.steps.suggest import suggest
 from daemon.store.engine import Reader, Tx
 from daemon.store.journal import Notice, add_notice
-from daemon.store.messages import messages
+from daemon.store.lines import devices
+from daemon.store.messages import balances, messages
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus
 from parsers import reading as readings
@@ -28,10 +30,12 @@ def pay(
     context: Context, arrived: StoredMessage, outcome: Outcome, read_as: readings.Payment
 ) -> None:
     """Record the payment of a trusted message, match it, and fill in `outcome`."""
-    if context.mode is Mode.LIVE and not context.imported:
+    if not context.imported:
         payments.record_line_activity(
             context.tx, arrived.payment_method_id, arrived.sim_key, context.now
         )
+    if context.mode is Mode.TEST:
+        devices.see_sandbox(context.tx, context.now, arrived.device_id)
     if read_as.telco_id is None:
         outcome.state = MessageState.HELD
         outcome.reasons = [ReviewReason.NO_TELCO_ID]
@@ -155,6 +159,7 @@ def _handle_known_id(
         first.amount_minor == row["amount_minor"]
         and first.currency == row["currency"]
         and first.payment_method_id == row["payment_method_id"]
+        and (first.balance_minor == row["balance_minor"] or is_proved(context.tx, first))
     )
     if same:
         outcome.state = MessageState.DUPLICATE
@@ -164,6 +169,12 @@ def _handle_known_id(
     outcome.state = MessageState.HELD
     outcome.reasons = [ReviewReason.ID_CONFLICT]
     open_message_review(context, arrived.id, ReviewReason.ID_CONFLICT, {"payment_id": first.id})
+
+
+def is_proved(reader: Reader, payment: Payment) -> bool:
+    """Return whether the balance chain has no doubt about a payment's message, or does not know it."""
+    known = balances.of_message(reader, payment.message_id)
+    return known is None or known.entry.standing is Standing.ACCEPTED
 
 
 def is_imported(reader: Reader, payment: Payment) -> bool:
@@ -242,6 +253,8 @@ def open_message_review(
     reason: ReviewReason,
     details: dict[str, Any],
     transaction_id: str | None = None,
+    *,
+    tell: bool = True,
 ) -> None:
     """Open a review for a message without a payment.
 
@@ -251,6 +264,7 @@ def open_message_review(
         reason: Why it is held.
         details: Facts for the operator.
         transaction_id: The transaction that the message would pay, if any.
+        tell: Send `transaction.review_required` for it; not for an untrusted message, which anybody can send.
     """
     review_id = context.env.new_id()
     reviews.open_review(
@@ -264,7 +278,7 @@ def open_message_review(
         now=context.now,
     )
     about = None if transaction_id is None else transactions.get(context.tx, transaction_id)
-    if about is not None:
+    if about is not None and tell:
         context.env.outbox.review(
             context.tx, about, None, review_id=review_id, reason=reason, now=context.now
         )

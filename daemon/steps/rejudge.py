@@ -5,20 +5,19 @@ with a chain entry had a known sender: only the doubt about its wording is remov
 """
 
 import json
+from dataclasses import replace
 from typing import Final
 
-from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Message, Review
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps.context import Context, Outcome, StoredMessage
-from daemon.steps.judge import UNVERIFIED, accept_message, read_again
+from daemon.steps.context import Context
+from daemon.steps.judge import UNVERIFIED, judge_without_doubt, read_again
 from daemon.steps.process_message import process_message, reload_joined
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
 from daemon.store.messages.confirmations import Confirmed
 from daemon.store.payments import reviews
-from daemon.wire import MessageState, ReviewReason
 from parsers.read import provider_of_network
 from parsers.reading import Payment, Reversal
 
@@ -70,14 +69,7 @@ def _drop_doubt(context: Context, message: Message, review: Review) -> None:
         return
     left = [doubt for doubt in details.pop("doubts") if doubt != UNVERIFIED]
     known = balances.of_message(context.tx, message.id)
-    sound = known is not None and known.entry.standing in {Standing.ACCEPTED, Standing.NOTED}
-    if sound and not left and review.reason == ReviewReason.UNTRUSTED_SENDER:
-        reviews.close(context.tx, review.id, "superseded", by="momo", now=context.now)
-        outcome = Outcome(MessageState.NOT_PAYMENT)
-        accept_message(context, StoredMessage.before(message), outcome, reading)
-        messages.record_release(
-            context.tx, message.id, outcome.state, outcome.reasons, outcome.payment_id
-        )
-    elif left or review.reason == ReviewReason.BALANCE_BREAK:
-        # With the balance as the only doubt, the next message of the line may end the hold (`daemon.steps.judge`).
+    assert known is not None, "a message without a chain entry is processed again"
+    entry = replace(known.entry, doubts=tuple(left))
+    if not judge_without_doubt(context, known.chain, entry):
         reviews.set_details(context.tx, review.id, {**details, "doubts": left} if left else details)

@@ -114,6 +114,7 @@ def select_page(
     order: str,
     limit: int,
     offset: int,
+    behind: Conditions | None = None,
 ) -> tuple[list[Row], int]:
     """Return one page of rows and the total number of rows.
 
@@ -125,9 +126,12 @@ def select_page(
         order: Without `ORDER BY`; it must define a unique order.
         limit: Rows on a page.
         offset: Rows before it.
+        behind: Further conditions of the page, the position of a cursor; the total counts without them.
     """
     where, params = conditions.where, conditions.params
     total = int(reader.value(f"SELECT COUNT(*) FROM {source} WHERE {where}", params))
+    if behind is not None:
+        where, params = f"{where} AND {behind.where}", params | behind.params
     rows = reader.all(
         f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",
         {**params, "limit": limit, "offset": offset},

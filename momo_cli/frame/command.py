@@ -50,9 +50,7 @@ def command(
     Its docstring is its help page: after the first line, which the command table has too, come the facts for users, and
     a section with examples.
 
-    Args:
-        name: The full name in the command table, such as `endpoints pause`.
-        view: The columns of the answer; a function of the flags where they decide it.
+    `name` is that of the command table, such as `endpoints pause`; `view` may be a function of the flags.
     """
 
     def mark(function: Function) -> Function:
@@ -90,11 +88,7 @@ def parser_of(marked: Marked) -> Callable[..., Call]:
 
 
 def run_call(terminal: Terminal, call: Call) -> int:
-    """Run a command and write its answer; return the exit code.
-
-    Raises:
-        Failure: The error of the command.
-    """
+    """Run a command and write its answer; return the exit code, or raise the failure of the command."""
     flags = terminal.flags
     render.check_fields(terminal, call.view)
     client = Client(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from daemon.wire import Path
-from momo_cli.errors import Failure
 from momo_cli.flags import SWITCHES, VALUED, Flags, Output, lift
 from momo_cli.frame.command_table import ALIASES, COMMANDS, GROUPS
 from momo_cli.text import clean
@@ -96,11 +95,8 @@ SCRIPT_PATHS: Final = {
 def completions(line: str, environ: Mapping[str, str], *, bash: bool = False) -> list[str]:
     """Return the completions of the end of the line, in the form that the shell's script reads.
 
-    Args:
-        line: The command line from its first word to the cursor.
-        environ: The environment.
-        bash: Omit the part that bash treats as a separate word (up to the last `:` or `=`), quote the rest for
-            the shell, and omit the meanings.
+    `line` is the command line from its first word to the cursor. With `bash` the part that bash treats as a separate
+    word (up to the last `:` or `=`) and the meanings are omitted, and the rest is quoted for the shell.
     """
     words, current = _words(line)
     found = [each for each in _found(words, current, environ) if each[0].startswith(current)]
@@ -132,7 +128,9 @@ def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> It
     if command is None:
         yield from _next_words(named, current)
         return
-    params = _params(command)
+    from momo_cli.frame.tree import load  # noqa: PLC0415  # command words need no command module
+
+    params = load(command).params
     if current.startswith("-"):
         yield from _flags(params)
         return
@@ -174,12 +172,6 @@ def _next_words(named: Sequence[str], current: str) -> Iterator[Found]:
                 yield name.removeprefix(group), info.summary
 
 
-def _params(command: str) -> Sequence[Any]:
-    from momo_cli.frame.tree import load  # noqa: PLC0415  # command words need no command module
-
-    return load(command).params
-
-
 def _flags(params: Iterable[Any]) -> Iterator[Found]:
     for param in params:
         if param.param_type_name == "option":
@@ -200,10 +192,8 @@ def _argument(params: Iterable[Any], number: int) -> Any:
 
 def _taken(params: Iterable[Any], rest: Sequence[str]) -> int:
     """Count the positional-looking words that are values of options."""
-    valued = {
-        name for param in params if not getattr(param, "is_flag", True) for name in param.opts
-    }
-    return sum(word in valued for word in rest[:-1])
+    valued = [param.opts for param in params if not getattr(param, "is_flag", True)]
+    return sum(word in names for word in rest[:-1] for names in valued)
 
 
 def _values(
@@ -262,12 +252,7 @@ def _live_values(kind: str, current: str, environ: Mapping[str, str]) -> list[Fo
         warn=lambda _: None,
         pause=lambda _: None,
     )
-    if not client.alive():
-        return []
-    try:
-        rows = client.get(asked.path, **asked.query).data
-    except Failure:
-        return []
+    rows = client.find(asked.path, **asked.query) if client.alive() else None
     found = [each for row in rows or () for each in asked.offer(row, current)]
     return [(name, clean(meaning)) for name, meaning in dict.fromkeys(found) if name]
 

@@ -66,15 +66,13 @@ def _option(param: Any) -> str:
 
 def markdown(level: str = "###") -> str:
     """Return the reference of all commands by panel, in Markdown."""
-    return "\n".join(_markdown(level)).rstrip() + "\n"
-
-
-def _markdown(level: str) -> Iterator[str]:
+    lines: list[str] = []
     for panel in PANELS:
-        yield from (f"{level} {panel}", "")
+        lines += [f"{level} {panel}", ""]
         for name, info in COMMANDS.items():
             if info.panel == panel:
-                yield from _section(level + "#", page(name))
+                lines += _section(level + "#", page(name))
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _section(level: str, found: Page) -> Iterator[str]:

@@ -36,12 +36,7 @@ _PING_S: Final = 10.0
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run one command line and return its exit code.
-
-    Args:
-        argv: The words after the program's name.
-        environ: The environment.
-    """
+    """Run the words after the program's name, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         # With cron's LANG=C a name with the letter ɔ would raise an error.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a stream of text has it
@@ -119,7 +114,10 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         return exit_codes.USAGE
     if call is None or isinstance(call, int):  # --help was answered by Typer
         if isinstance(shown, io.StringIO):
-            _help_for_programs(terminal, words, shown.getvalue())
+            from momo_cli.show.answer import document_of  # noqa: PLC0415  # people's help needs no JSON
+
+            data = {"topic": _command_of(words), "text": shown.getvalue().rstrip("\n")}
+            terminal.stdout.write(document_of(data) + "\n")
         return int(call or exit_codes.OK)
     # Help needs neither locks nor a client.
     from momo_cli.frame.command import run_call  # noqa: PLC0415
@@ -129,13 +127,6 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     lock = lock_name(command, words)
     with hold_lock(terminal, lock, command) if lock else contextlib.nullcontext():
         return run_call(terminal, call)
-
-
-def _help_for_programs(terminal: Terminal, words: Sequence[str], text: str) -> None:
-    from momo_cli.show.answer import dumps  # noqa: PLC0415  # people's help needs no JSON
-
-    data = {"topic": _command_of(words), "text": text.rstrip("\n")}
-    terminal.stdout.write(dumps({"success": True, "data": data}) + "\n")
 
 
 def _helped(words: list[str]) -> list[str]:
@@ -205,34 +196,22 @@ def _crash(terminal: Terminal, defect: Exception) -> int:
     """Write a crash file without values, and name it in the error."""
     from parsers.masking import describe_traceback  # noqa: PLC0415  # only defects need it
 
+    text = describe_traceback(defect)
     try:
-        path = write_crash_file(
-            terminal.located.places.state, describe_traceback(defect), terminal.now()
-        )
+        path = write_crash_file(terminal.located.places.state, text, terminal.now())
         message = f"this is a defect of momo; it is recorded in {path}"
     except OSError as problem:
         message = f"this is a defect of momo; it could not be recorded ({problem.strerror})"
-        terminal.complain(describe_traceback(defect))
+        terminal.complain(text)
     else:
         if terminal.flags.debug:
-            terminal.complain(describe_traceback(defect))
-    name = type(defect).__name__
-    return fail(
-        terminal,
-        Failure(
-            ErrorCode.INTERNAL_ERROR,
-            f"{name}; {message}",
-            next=("momo doctor --bundle momo-doctor.tar.gz",),
-        ),
-    )
+            terminal.complain(text)
+    why, bundle = f"{type(defect).__name__}; {message}", "momo doctor --bundle momo-doctor.tar.gz"
+    return fail(terminal, Failure(ErrorCode.INTERNAL_ERROR, why, next=(bundle,)))
 
 
 def write_crash_file(state: str, text: str, now: datetime) -> str:
-    """Write a crash file and return its path; delete the oldest ones beyond `KEPT`.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write a crash file and return its path, or raise OSError; delete the oldest ones beyond `KEPT`."""
     folder = f"{state}/crash"
     path = f"{folder}/{now:%Y%m%dT%H%M%S}-{system.new_key()[:8]}.log"
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
@@ -245,11 +224,7 @@ def write_crash_file(state: str, text: str, now: datetime) -> str:
 
 
 def checked_url(url: str) -> str:
-    """Return the URL.
-
-    Raises:
-        Failure: USAGE, if it is not an http or https URL.
-    """
+    """Return the URL; fail (exit 2) if it is not an http or https URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise usage(f"--ping: {url!r} is not a URL such as https://hc.example/UUID")

@@ -16,18 +16,10 @@ from momo_cli.errors import Failure
 from momo_cli.frame.command_table import ALIASES
 from momo_cli.show.terminal import Terminal
 
-_ALWAYS: Final = frozenset(
-    {
-        "backup create",
-        "backup prune",
-        "dead-letters replay-batch",
-        "messages import",
-        "messages reparse",
-        "prune",
-        "replay",
-        "restore",
-    }
-)
+_ALWAYS: Final = (
+    "backup create", "backup prune", "dead-letters replay-batch", "messages import", "messages reparse", "prune",
+    "replay", "restore",
+)  # fmt: skip
 _WITH_FLAG: Final = {"reconcile": "--from-file", "deliveries redeliver": "--failed"}
 """Commands that are bulk only with a flag."""
 _PER_FLAG: Final = {"replay": "--endpoint"}
@@ -37,12 +29,7 @@ _PAUSE_S: Final = 0.1
 
 
 def lock_name(command: str, words: Sequence[str]) -> str:
-    """Return the name of the lock that a command line needs, "" if it needs none.
-
-    Args:
-        command: The command, such as `dead-letters replay-batch`.
-        words: All words of the command line.
-    """
+    """Return the name of the lock that a command needs with these words of its command line, "" for none."""
     first, _, rest = command.partition(" ")
     command = f"{ALIASES.get(first, (first,))[0]} {rest}".strip()
     flags = {word.partition("=")[0] for word in words}
@@ -58,11 +45,7 @@ def lock_name(command: str, words: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def hold_lock(terminal: Terminal, name: str, command: str) -> Iterator[None]:
-    """Hold a lock while the block runs; wait for it up to `--wait-lock`.
-
-    Raises:
-        Failure: LOCKED, with the process that holds it.
-    """
+    """Hold a lock while the block runs; wait for it up to `--wait-lock`, then fail (LOCKED) and name its holder."""
     folder = f"{terminal.located.places.state}/lock"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
@@ -91,11 +74,11 @@ def _take(descriptor: int, wait_s: float, command: str) -> None:
                 continue
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             who = f"process {holder}" if holder else "another process"
-            raise Failure(
-                ErrorCode.LOCKED,
+            why, again = (
                 f"another momo {command} is already running ({who})",
-                next=(f"momo {command} --wait-lock 10m",),
-            ) from None
+                f"momo {command} --wait-lock 10m",
+            )
+            raise Failure(ErrorCode.LOCKED, why, next=(again,)) from None
         else:
             return
 

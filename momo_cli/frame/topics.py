@@ -109,31 +109,20 @@ def _exit_codes() -> str:
     lines = ["Exit codes. Treat an unknown code as a failure; codes are only ever added.", ""]
     lines += [f"  {row.code:>3}  {row.name:<12} {row.meaning}" for row in EXIT_CODES]
     lines += ["", "Every error code, and its exit code:", ""]
-    lines += [
-        f"  {code:<29} {row.exit_code:>3}  {error_message(code)}" for code, row in ERRORS.items()
-    ]
-    lines += [
-        "",
-        "momo reconcile differs, so that 3 means only that the payment has not arrived yet:",
-        "",
-    ]
+    for code, row in ERRORS.items():
+        lines.append(f"  {code:<29} {row.exit_code:>3}  {error_message(code)}")
+    differs = "momo reconcile differs, so that 3 means only that the payment has not arrived yet:"
+    lines += ["", differs, ""]
     lines += [f"  {code:<29} {exit_code:>3}" for code, exit_code in RECONCILE_EXITS.items()]
     return "\n".join(lines)
 
 
 def _exit_data() -> dict[str, Any]:
-    return {
-        "exit_codes": [row._asdict() for row in EXIT_CODES],
-        "errors": [
-            {
-                "code": code,
-                "exit_code": row.exit_code,
-                "message": error_message(code),
-                "next": row.next,
-            }
-            for code, row in ERRORS.items()
-        ],
-    }
+    errors = []
+    for code, row in ERRORS.items():
+        fact = {"code": code, "exit_code": row.exit_code, "message": error_message(code)}
+        errors.append({**fact, "next": row.next})
+    return {"exit_codes": [row._asdict() for row in EXIT_CODES], "errors": errors}
 
 
 def _errors() -> str:

@@ -89,7 +89,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # as above
         """Return the command of the first word, or raise an error that suggests a similar one."""
         if not self._resolve(args[0]):
-            after = [] if self._prefix else _groups_with(args[0])
+            verbs = (full.partition(" ")[::2] for full in COMMANDS)
+            after = [] if self._prefix else [group for group, verb in verbs if verb == args[0]]
             raise no_such_command(self._prefix, args[0], self.commands, after)
         return super().resolve_command(ctx, args)
 
@@ -153,11 +154,6 @@ def _words(prefix: str) -> dict[str, tuple[str, str]]:
         else:
             found.setdefault(words[0], GROUPS[words[0]])
     return found
-
-
-def _groups_with(verb: str) -> list[str]:
-    """Return the groups that have such a command."""
-    return [full.partition(" ")[0] for full in COMMANDS if full.partition(" ")[2] == verb]
 
 
 def load(full: str) -> MomoCommand:

@@ -18,16 +18,10 @@ _LIKE: Final = 0.6
 
 
 def explain_problem(problem: Exception, command: str) -> Failure:
-    """Return the failure (exit 2) for an exception of the parser.
-
-    Args:
-        problem: The exception.
-        command: The command's own words; empty if there is only `momo`.
-    """
+    """Return the failure (exit 2) for an exception of the parser; `command` is empty if there is only `momo`."""
     read = _READERS.get(type(problem).__name__, _as_it_is)
-    return usage(
-        read(problem, f"momo {command}".rstrip()), f"momo {command} --help".replace("  ", " ")
-    )
+    typed = f"momo {command}".rstrip()
+    return usage(read(problem, typed), f"{typed} --help")
 
 
 def no_such_command(
@@ -35,11 +29,7 @@ def no_such_command(
 ) -> Failure:
     """Return the failure for an unknown command, with the most similar one as suggestion.
 
-    Args:
-        group: The words before it; empty directly after `momo`.
-        word: The unknown word.
-        there: The words that are valid there.
-        groups: The groups that have a command of this name.
+    `group` is the word before it, empty directly after `momo`; `there` are the valid words; `groups` have the command.
     """
     of = f"momo {group}".rstrip()
     if groups:
@@ -58,11 +48,7 @@ def missing_command(group: str, there: Iterable[str]) -> Failure:
 
 
 def check_words(command: Any, context: Any, words: Sequence[str]) -> None:  # the parser's own types
-    """Reject mistakes that the parser accepts silently: a flag given twice, or a flag in the place of a value.
-
-    Raises:
-        Failure: USAGE.
-    """
+    """Reject (exit 2) what the parser accepts silently: a flag given twice, or a flag in the place of a value."""
     values, _, order = command.make_parser(context).parse_args(list(words))
     flags = {name for each in command.params for name in _names(each)} | {*SWITCHES, *VALUED}
     seen: set[str] = set()
@@ -91,7 +77,8 @@ def _missing(problem: Any, command: str) -> str:  # noqa: ARG001  # every reader
     read: Mapping[str, object] = problem.ctx.params if problem.ctx is not None else {}
     lacking = [each for each in _params(problem) if each.required and each.name not in read]
     names = [_name(each) for each in lacking] or [_name(problem.param)]
-    return _and(names) + (" is missing" if len(names) == 1 else " are missing")
+    *first, last = names
+    return f"{', '.join(first)} and {last} are missing" if first else f"{last} is missing"
 
 
 def _wrong_value(problem: Any, command: str) -> str:  # noqa: ARG001  # as above
@@ -166,7 +153,3 @@ def _alike(word: str, there: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  # only a mistake needs it
 
     return next(iter(get_close_matches(word, list(there), n=1, cutoff=_LIKE)), "")
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

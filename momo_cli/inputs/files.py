@@ -25,11 +25,7 @@ def file_errors(label: str) -> Iterator[None]:
 
 
 def read_text(terminal: Terminal, path: str) -> str:
-    """Return the text of a file, or of stdin for `-`.
-
-    Raises:
-        Failure: USAGE, if it cannot be read or is too large.
-    """
+    """Return the text of a file, or of stdin for `-`; fail (exit 2) if it cannot be read or is too large."""
     with file_errors(path):
         if path == STDIN:
             text = terminal.stdin.read(BYTES_MAX + 1)
@@ -45,17 +41,8 @@ def read_text(terminal: Terminal, path: str) -> str:
 def secret_file(path: str | None, flag: str) -> Iterator[Callable[[str], None]]:
     """Create the file before the secret is created, because a secret that cannot be written would be lost.
 
-    Without a path nothing is done. If the block fails, the file is removed.
-
-    Args:
-        path: A file that must not exist yet; it gets mode 0600.
-        flag: The flag with the path, for the message.
-
-    Yields:
-        A function that writes the secret as one line.
-
-    Raises:
-        Failure: USAGE, if the file cannot be created.
+    Yields a function that writes the secret as one line. Without a path it does nothing. The file gets mode 0600, must
+    not exist yet (exit 2), and is removed if the block fails. `flag` is the flag with the path, for the message.
     """
     if path is None:
         yield lambda _secret: None

@@ -25,11 +25,7 @@ _LOOKED_AT_MAX: Final = 2000
 
 
 def split_sim(text: str, flag: str) -> tuple[str, int]:
-    """Split `DEVICE:SLOT`.
-
-    Raises:
-        Failure: USAGE, if it does not have that form.
-    """
+    """Split `DEVICE:SLOT`; fail (exit 2) if it does not have that form."""
     device, colon, slot = text.rpartition(":")
     if not colon or not device or not slot.isascii() or not slot.isdigit():
         raise usage(f"{flag}: {text!r} is not DEVICE:SLOT, such as zte-front:0", "momo sims list")
@@ -37,19 +33,14 @@ def split_sim(text: str, flag: str) -> tuple[str, int]:
 
 
 def sim_object(client: Client, device: str, slot: int) -> dict[str, Any]:
-    """Return the `sim` member of a payment method; look up a name among the phones.
-
-    Raises:
-        Failure: DEVICE_NOT_FOUND, or USAGE if two phones have that name.
-    """
+    """Return the `sim` member of a payment method; fail if no phone, or two (USAGE), have that id or name."""
     phones: Sequence[Row] = client.get(Path.SIMS).data or ()
     found = [p for p in phones if p.get("device_id") == device.lower()]
     found = found or [p for p in phones if p.get("name") == device]
     if not found:
         names = ", ".join(clean(p.get("name")) for p in phones) or "none"
-        raise Failure(
-            ErrorCode.DEVICE_NOT_FOUND, f"no phone is called {device!r}; connected: {names}"
-        )
+        why = f"no phone is called {device!r}; connected: {names}"
+        raise Failure(ErrorCode.DEVICE_NOT_FOUND, why)
     if len(found) > 1:
         ids = ", ".join(clean(p.get("device_id")) for p in found)
         raise usage(f"two phones are called {device!r}; give one of {ids}", "momo sims list")
@@ -176,11 +167,7 @@ def rule_id(client: Client, endpoint: str, typed: str) -> str:
 
 
 def id_of(client: Client, kind: IdKind, typed: str) -> str:
-    """Return the id of the one thing that matches; a complete id unchanged.
-
-    Raises:
-        Failure: The kind's code if none matches, USAGE if several do.
-    """
+    """Return the id of the one thing that matches, a complete id unchanged; fail as `find_match`."""
     typed = typed.strip()
     if _UUID.fullmatch(typed):
         return typed
@@ -188,11 +175,7 @@ def id_of(client: Client, kind: IdKind, typed: str) -> str:
 
 
 def ids_of(client: Client, kind: IdKind, typed: Sequence[str]) -> list[str]:
-    """Return the ids of several texts, each once; a text without a match stays unchanged, and the daemon refuses it alone.
-
-    Raises:
-        Failure: USAGE, if one of them matches several.
-    """
+    """Return the ids, each once; a text without a match stays, and the daemon refuses it; several matches fail."""
     if all(_UUID.fullmatch(each) for each in typed):
         return list(typed)
     rows = list(_listed(client, kind))
@@ -234,11 +217,7 @@ def with_ellipsis(typed: str) -> str:
 
 
 def find_match(typed: str, rows: Sequence[Row], kind: IdKind, *, id_: str = "id") -> Row:
-    """Return the one row that matches.
-
-    Raises:
-        Failure: The kind's code if none matches, USAGE if several do.
-    """
+    """Return the one row that matches; fail with the kind's code if none does, with USAGE if several do."""
     same = _comparable(typed)
     tests: tuple[Callable[[Row], bool], ...] = (
         lambda row: str(row.get(id_)).lower() == typed.lower(),

@@ -16,11 +16,7 @@ _DIGITS_MIN, _DIGITS_MAX = 4, 8
 
 
 def read_password_file(path: str) -> str:
-    """Read a password from a file; a final line end is dropped.
-
-    Raises:
-        Failure: USAGE, if the file cannot be read.
-    """
+    """Read a password from a file, without its final line end; fail (exit 2) if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is not needed here
             return file.read().removesuffix("\n")
@@ -31,29 +27,19 @@ def read_password_file(path: str) -> str:
 def owners_password(
     terminal: Terminal, path: str | None, question: str = "The owner's password: "
 ) -> str:
-    """Return the password from the given file or stdin, else ask for it.
-
-    Raises:
-        Failure: USAGE, if there is no file and no terminal to ask on, or the file cannot be read.
-    """
+    """Return the password in the file or stdin, else ask for it; fail (exit 2) if neither is possible."""
     given = _given_password(terminal, path)
     return terminal.ask_secret(question, "--password-file FILE") if given is None else given
 
 
 def new_password(terminal: Terminal, path: str | None) -> str:
-    """Return a new password from the given file or stdin, else ask for it twice.
-
-    Raises:
-        Failure: USAGE, as `owners_password`.
-    """
+    """Return a new password in the file or stdin, else ask for it twice; fail (exit 2) if neither is possible."""
     given = _given_password(terminal, path)
     if given is not None:
         return given
     while True:
-        first = terminal.ask_secret(
-            f"Choose a password for the owner ({_CHARACTERS_MIN} characters or more): ",
-            "--password-file FILE",
-        )
+        question = f"Choose a password for the owner ({_CHARACTERS_MIN} characters or more): "
+        first = terminal.ask_secret(question, "--password-file FILE")
         if len(first) < _CHARACTERS_MIN:
             terminal.complain(f"That has {len(first)} characters; {_CHARACTERS_MIN} are needed.")
         elif terminal.ask_secret("The same again: ", "--password-file FILE") != first:
@@ -69,11 +55,7 @@ def _given_password(terminal: Terminal, path: str | None) -> str | None:
 
 
 def read_pin_file(path: str, terminal: Terminal) -> str:
-    """Return the PIN in a file, or on the next line of stdin.
-
-    Raises:
-        Failure: USAGE, if the file cannot be read or has no PIN.
-    """
+    """Return the PIN in a file, or on the next line of stdin; fail (exit 2) if there is none."""
     if path == STDIN:
         return checked_pin(terminal.stdin.readline().strip())
     try:
@@ -89,21 +71,13 @@ def is_pin(text: str) -> bool:
 
 
 def checked_pin(text: str) -> str:
-    """Return the PIN.
-
-    Raises:
-        Failure: USAGE, if it does not have the form of a PIN.
-    """
+    """Return the PIN; fail (exit 2) if it does not have the form of one."""
     if not is_pin(text):
         raise usage(f"a PIN is {_DIGITS_MIN} to {_DIGITS_MAX} digits")
     return text
 
 
 def send_pin(client: Client, device: str, slot: int, pin: str) -> Reply:
-    """Send a PIN to the daemon, which encrypts it and tries it once.
-
-    Raises:
-        Failure: The daemon refused it.
-    """
+    """Send a PIN to the daemon, which encrypts it and tries it once, or refuses it."""
     body: dict[str, Any] = {"device": device, "slot_index": slot, "pin": pin}
     return client.call("POST", Path.LOCAL_SIM_PIN, body=body)

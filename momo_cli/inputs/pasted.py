@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from momo_cli.errors import usage
+from momo_cli.inputs.typed_values import check_choice
 from momo_cli.show.terminal import Terminal
 from parsers.explain import nearest
 from parsers.own import load_wordings
@@ -52,14 +53,9 @@ def own_wordings(terminal: Terminal) -> tuple[Wording, ...]:
 
 
 def check_network(source: Source) -> None:
-    """Reject a network without known wordings.
-
-    Raises:
-        Failure: USAGE, listing the known ones.
-    """
+    """Reject a network without known wordings (exit 2), and list the known ones."""
     known = {provider.network for provider in EVERY_PROVIDER.values()}
-    if source.network is not None and source.network not in known:
-        raise usage(f"--network: {source.network!r} is not one of {', '.join(sorted(known))}")
+    check_choice(source.network, "--network", sorted(known))
 
 
 def read_by(source: Source, body: str) -> Reading:
@@ -73,7 +69,13 @@ def split_messages(source: Source, text: str) -> Iterator[str]:
     Some messages contain an empty line: pieces are joined again if only the joined text can be read.
     """
     for block in _parted(text, RULE):
-        pieces = list(_parted(block, ""))
+        pieces: list[str] = []
+        for piece in _parted(block, ""):
+            # A receipt can be read without its reference, but no message begins with one.
+            if pieces and piece.startswith("Ref"):
+                pieces[-1] += f"\n\n{piece}"
+            else:
+                pieces.append(piece)
         while pieces:
             taken = next(
                 (
@@ -118,30 +120,19 @@ def describe_message(source: Source, body: str) -> dict[str, Any]:
         "nearest": None,
     }
     if not isinstance(reading, Unreadable):
-        row |= {
-            "network": reading.network,
-            "wording": reading.wording,
-            "extra": dict(reading.extra),
-        }
-        return row
+        row |= {"network": reading.network, "wording": reading.wording}
+        return row | {"extra": dict(reading.extra)}
     found = nearest(body, _sending(source.sender) if source.network is None else (source.network,))
     if found is not None:
         row["why"] = f"{reading.why}; {found}" if reading.why == UNKNOWN else reading.why
-        row["nearest"] = {
-            "network": found.network,
-            "wording": found.wording,
-            "at": found.at,
-            "expected": found.expected,
-            "found": found.found,
-        }
+        names = ("network", "wording", "at", "expected", "found")
+        row["nearest"] = {name: getattr(found, name) for name in names}
     return row
 
 
 def _sending(sender: str | None) -> tuple[str, ...] | None:
-    networks = tuple(
-        provider.network for provider in EVERY_PROVIDER.values() if sender in provider.senders
-    )
-    return networks or None
+    senders = EVERY_PROVIDER.values()
+    return tuple(one.network for one in senders if sender in one.senders) or None
 
 
 def _why(source: Source, reading: Reading) -> str:
@@ -154,10 +145,8 @@ def _why(source: Source, reading: Reading) -> str:
     doubts = [PASTED_NOTE]
     of = next(one for one in EVERY_PROVIDER.values() if one.network == reading.network)
     if source.sender is not None and source.sender not in of.senders:
-        known = ", ".join(of.senders) or "not known yet"
-        doubts.append(
-            f"{of.display_name} does not send from {source.sender!r}; its sender is {known}"
-        )
+        known = f"its sender is {', '.join(of.senders) or 'not known yet'}"
+        doubts.append(f"{of.display_name} does not send from {source.sender!r}; {known}")
     if reading.unverified:
         doubts.append("no genuine message has confirmed this wording yet")
     if reading.telco_id is None:
@@ -166,11 +155,7 @@ def _why(source: Source, reading: Reading) -> str:
 
 
 def json_entries(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a file with one JSON object per line, each with its line number.
-
-    Raises:
-        Failure: USAGE, with the line number.
-    """
+    """Yield the line number and the object of each line of JSON; fail (exit 2) with the number of a wrong line."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue

@@ -96,9 +96,8 @@ def _of_xml(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
             waiting.append(_found(parser.CurrentLineNumber, values, smsc, zone))
 
     def refuse(*_: object) -> None:
-        raise usage(
-            f"line {parser.CurrentLineNumber}: it has a document type, which no backup has, so it is not read"
-        )
+        why = "it has a document type, which no backup has, so it is not read"
+        raise usage(f"line {parser.CurrentLineNumber}: {why}")
 
     parser.StartElementHandler = element
     parser.StartDoctypeDeclHandler = refuse
@@ -147,10 +146,8 @@ def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
         begin = reader.line_num + 1
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                found = {
-                    name: cells[place] if place < len(cells) else ""
-                    for name, place in places.items()
-                }
+                padded = [*cells, *[""] * (len(header) - len(cells))]
+                found = {name: padded[place] for name, place in places.items()}
                 if found.get("type", "").strip().casefold() in _RECEIVED:
                     values = (found["sender"], found["text"], found["date"])
                     yield _found(begin, values, found.get("smsc"), zone)
@@ -167,9 +164,8 @@ def _places(header: list[str]) -> dict[str, int]:
             places[name] = there[0]
     missing = [name for name in _NEEDED if name not in places]
     if missing:
-        raise usage(
-            f"line 1: no column {', '.join(missing)}; name the columns sender, text, date (and type, smsc)"
-        )
+        wanted = "name the columns sender, text, date (and type, smsc)"
+        raise usage(f"line 1: no column {', '.join(missing)}; {wanted}")
     return places
 
 
@@ -200,9 +196,8 @@ def _found(
     try:
         at = _moment(date.strip(), zone)
     except (ValueError, OverflowError, Failure):
-        return BackupMessage(
-            line, {}, f"{date!r} is not a time; write milliseconds since 1970, or ISO 8601"
-        )
+        why = f"{date!r} is not a time; write milliseconds since 1970, or ISO 8601"
+        return BackupMessage(line, {}, why)
     body = {"sender": sender.strip(), "text": text, "sent_at": stamp(at)}
     if smsc is not None and smsc.strip() not in _NOTHING:
         body["smsc"] = smsc.strip()

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, Final
 
@@ -21,11 +21,7 @@ _CEDI: Final = ("GH₵", "GH¢", "₵")
 def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
     """Parse an amount: `12`, `12.50`, `1,200.50`, `GHS 12.50`.
 
-    Returns:
-        The amount with two decimals, and the currency, None if none was given.
-
-    Raises:
-        Failure: USAGE, with a hint for `12,50`.
+    Returns it with two decimals, and the currency, None if none was given; fails (exit 2) with a hint for `12,50`.
     """
     word = text.strip()
     match = _AMOUNT.fullmatch(word)
@@ -40,11 +36,7 @@ def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
 
 
 def read_json(text: str, flag: str) -> Any:
-    """Parse JSON: the text itself, the file after `@`, or stdin for `@-`.
-
-    Raises:
-        Failure: USAGE, if there is no such file or the text is not JSON.
-    """
+    """Parse JSON (the text itself, the file after `@`, or stdin for `@-`); fail (exit 2) if it is none."""
     if text == "@-":
         text = sys.stdin.read()
     elif text.startswith("@"):
@@ -59,17 +51,19 @@ def read_json(text: str, flag: str) -> Any:
         raise usage(f"{flag}: not JSON: {error}") from None
 
 
+def check_choice(value: str | None, flag: str, choices: Collection[str]) -> None:
+    """Check that a value, if it was given, is one of the choices; fail (exit 2) if not."""
+    if value is not None and value not in choices:
+        raise usage(f"{flag}: {value!r} is not one of {', '.join(choices)}")
+
+
 def only_given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a body that were given: all that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def json_object(text: str, flag: str) -> dict[str, Any]:
-    """Parse a JSON object, or the file named after `@`.
-
-    Raises:
-        Failure: USAGE, if it is not an object.
-    """
+    """Parse a JSON object, or the file named after `@`; fail (exit 2) if it is not an object."""
     value = read_json(text, flag)
     if not isinstance(value, dict):
         raise usage(f'{flag} must be a JSON object, like {{"order": 17}}')
@@ -86,9 +80,8 @@ def day_of(text: str, flag: str, now: datetime, zone: tzinfo) -> str | None:
     try:
         return date.fromisoformat(word).isoformat()
     except ValueError:
-        raise usage(
-            f"{flag}: {text!r} is not a day; write for example yesterday or 2026-01-31"
-        ) from None
+        form = "write for example yesterday or 2026-01-31"
+        raise usage(f"{flag}: {text!r} is not a day; {form}") from None
 
 
 def time_of(text: str | None, flag: str, terminal: Terminal) -> str | None:
@@ -97,11 +90,7 @@ def time_of(text: str | None, flag: str, terminal: Terminal) -> str | None:
 
 
 def period(since: str | None, until: str | None, terminal: Terminal) -> dict[str, Any]:
-    """Parse `--from` and `--to` into the API's form; a day given to `--to` is included to its end.
-
-    Raises:
-        Failure: USAGE, if one is not a time, or the end is not after the beginning.
-    """
+    """Return `--from` and `--to` (a day to its end) in the API's form; fail (exit 2) if the end is not later."""
     first, last = time_of(since, "--from", terminal), time_of(until, "--to", terminal)
     if until is not None and last is not None and _names_a_day(until):
         found = parse_stamp(last)

@@ -5,13 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from daemon.wire import ErrorCode
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Reply
 
 
 def verb_argv(verb: str, *flags: str) -> list[str]:
@@ -26,13 +26,8 @@ def exec_daemon(terminal: Terminal, verb: str, *flags: str) -> NoReturn:
     os.execve(sys.executable, verb_argv(verb, *flags), terminal.located.environ)  # noqa: S606  # our own program
 
 
-@dataclass(frozen=True, slots=True)
-class VerbResult:
-    """The result of a verb that answers with one JSON document."""
-
-    exit_code: int
-    text: str
-    body: dict[str, Any]
+class VerbResult(Reply):
+    """The result of a verb that answers with one JSON document; its `status` is the exit code."""
 
 
 def run_verb(terminal: Terminal, verb: str, *flags: str, stdin: str | None = None) -> VerbResult:
@@ -57,19 +52,14 @@ def run_verb(terminal: Terminal, verb: str, *flags: str, stdin: str | None = Non
         body = None
     if not isinstance(body, dict):
         terminal.complain(done.stderr.decode("utf-8", "replace").rstrip())
-        raise Failure(
-            ErrorCode.INTERNAL_ERROR,
-            f"the daemon's program ended with {done.returncode} and no answer",
-            exit_code=done.returncode if done.returncode > 0 else exit_codes.FAILED,
-        )
+        why = f"the daemon's program ended with {done.returncode} and no answer"
+        code = done.returncode if done.returncode > 0 else exit_codes.FAILED
+        raise Failure(ErrorCode.INTERNAL_ERROR, why, exit_code=code)
     if body.get("success") is not True and "error" in body:
         error = body["error"] if isinstance(body["error"], dict) else {}
-        raise Failure(
-            str(error.get("code", "")),
-            str(error.get("message", "")),
-            body=body,
-            exit_code=done.returncode or exit_codes.FAILED,
-        )
+        name, message = str(error.get("code", "")), str(error.get("message", ""))
+        code = done.returncode or exit_codes.FAILED
+        raise Failure(name, message, body=body, exit_code=code)
     return VerbResult(done.returncode, text, body)
 
 

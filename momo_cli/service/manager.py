@@ -14,18 +14,8 @@ from typing import Final
 
 from daemon.wire import HOME_VARIABLE, ErrorCode, Path
 from momo_cli.errors import Failure, usage
-from momo_cli.service.unit_files import (
-    SYSTEM_ENVIRONMENT,
-    SYSTEM_HOME,
-    Shop,
-    UnitFile,
-    launch_agent,
-    shop_of_unit,
-    system_files,
-    timer_names,
-    timers,
-    user_service,
-)
+from momo_cli.service import unit_files
+from momo_cli.service.unit_files import Shop, UnitFile
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 
@@ -73,7 +63,7 @@ class Service:
     @property
     def installed(self) -> bool:
         """Return whether the unit file exists and belongs to this shop."""
-        return shop_of_unit(self.text) == self.shop.home
+        return unit_files.shop_of_unit(self.text) == self.shop.home
 
     @property
     def text(self) -> str:
@@ -83,11 +73,14 @@ class Service:
     def files(self, *, with_timers: bool) -> list[UnitFile]:
         """Return every file that an installation writes."""
         if self.kind is Kind.LAUNCHD:
-            return [launch_agent(self.shop, self.folder, _LABEL)]
+            return [unit_files.launch_agent(self.shop, self.folder, _LABEL)]
         system = self.kind is Kind.SYSTEM
-        found = system_files(self.shop) if system else [user_service(self.shop, self.folder)]
+        if system:
+            found = unit_files.system_files(self.shop)
+        else:
+            found = [unit_files.user_service(self.shop, self.folder)]
         if with_timers:
-            found += timers(self.shop, self.folder, system=system)
+            found += unit_files.timers(self.shop, self.folder, system=system)
         return found
 
     def control(self, verb: str, *units: str) -> list[str]:
@@ -107,7 +100,9 @@ def service_for(terminal: Terminal, *, system: bool) -> Service:
     """Return the service that this shop has, or would have, on this machine."""
     places, environ = terminal.located.places, terminal.located.environ
     if system:
-        shop = Shop(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT, sys.executable)
+        shop = Shop(
+            f"{unit_files.SYSTEM_HOME}/default", unit_files.SYSTEM_ENVIRONMENT, sys.executable
+        )
         return Service(Kind.SYSTEM, shop, _SYSTEM_UNITS, f"{_SYSTEM_UNITS}/momo.service")
     passed = {name: environ[name] for name in _PASSED_ON if environ.get(name)}
     profile = environ.get("MOMO_PROFILE") or "default"
@@ -135,26 +130,17 @@ def installed_service(terminal: Terminal) -> Service | None:
 
 
 def check_python(service: Service) -> None:
-    """Reject a system service with a Python that it cannot read.
-
-    Raises:
-        Failure: The Python is in a home folder, which ProtectHome= hides from the service.
-    """
+    """Reject a system service with a Python in a home folder, which ProtectHome= hides from it."""
     if service.kind is Kind.SYSTEM and service.shop.python.startswith(_PRIVATE):
-        raise Failure(
-            ErrorCode.USAGE,
+        raise usage(
             f"a system service cannot read {service.shop.python}: install momo for all users, "
             "for example under /usr/local, and run the command there",
-            next=("momo service install",),
+            "momo service install",
         )
 
 
 def run_control(terminal: Terminal, words: Sequence[str]) -> str:
-    """Run a control program; return its output.
-
-    Raises:
-        Failure: It does not exist, or it failed; with its error message.
-    """
+    """Run a control program; return its output, or fail with its error message."""
     try:
         done = subprocess.run(  # noqa: S603  # the machine's own programs, with our arguments
             words,
@@ -187,11 +173,7 @@ def read_unit(path: str) -> str:
 
 
 def write_unit(file: UnitFile) -> None:
-    """Write a file atomically.
-
-    Raises:
-        Failure: It cannot be written.
-    """
+    """Write a file atomically; fail if it cannot be written."""
     draft = f"{file.path}.new"
     try:
         os.makedirs(os.path.dirname(file.path), exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib here
@@ -204,11 +186,7 @@ def write_unit(file: UnitFile) -> None:
 
 
 def remove_unit(path: str) -> bool:
-    """Remove a file; return False if there was none.
-
-    Raises:
-        Failure: It cannot be removed.
-    """
+    """Remove a file; return False if there was none, fail if it cannot be removed."""
     try:
         os.unlink(path)  # noqa: PTH108  # no pathlib here
     except FileNotFoundError:
@@ -248,16 +226,14 @@ def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
     if terminal.flags.yes:
         return True
     if not terminal.can_ask():
-        raise usage(
-            "--yes is missing, and there is no terminal to ask on", "momo service install --print"
-        )
+        why = "--yes is missing, and there is no terminal to ask on"
+        raise usage(why, "momo service install --print")
     for file in files:
         terminal.complain(terminal.style(f"── {file.path}", "bold", message=True))
         terminal.complain(f"   {file.what}" if file.what else file.text)
     if any(file.what for file in files):
-        terminal.complain(
-            "To see the full files of the timers: momo service install --timers --print\n"
-        )
+        show = "momo service install --timers --print"
+        terminal.complain(f"To see the full files of the timers: {show}\n")
     answer = terminal.ask("Write these files and start the service? [y/N] ", "--yes")
     return answer.lower() in ("y", "yes")
 
@@ -277,7 +253,10 @@ def enable_service(
             steps.append(["loginctl", "enable-linger"])
         wanted = [service.unit]
         if timers:
-            wanted += timer_names(service.shop, _endpoints(client))
+            # Each endpoint gets a timer; none if the daemon cannot be reached.
+            found = client.find(Path.ENDPOINTS) if client.alive() else None
+            endpoints = [str(endpoint["id"]) for endpoint in found or ()]
+            wanted += unit_files.timer_names(service.shop, endpoints)
         steps.append(["systemctl", *service.scope, "enable", "--now", *wanted])
     problems = []
     for step in steps:
@@ -286,14 +265,3 @@ def enable_service(
         except Failure as failure:
             problems.append(failure.message)
     return problems
-
-
-def _endpoints(client: Client) -> list[str]:
-    """Return the ids of the endpoints, which get a timer each; empty if the daemon cannot be reached."""
-    if not client.alive():
-        return []
-    try:
-        found = client.get(Path.ENDPOINTS).data or ()
-    except Failure:
-        return []
-    return [str(endpoint["id"]) for endpoint in found]

@@ -10,8 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from daemon.wire import ErrorCode
 from momo_cli.errors import Failure, usage
@@ -43,11 +42,7 @@ def usb_device(port: str) -> str | None:
 
 
 def managed_name(mmcli: str, device: str, port: str, environ: Mapping[str, str]) -> str | None:
-    """Return ModemManager's name of the modem at that USB device or port; None if it does not manage it.
-
-    Raises:
-        Failure: ModemManager does not answer.
-    """
+    """Return ModemManager's name of the modem at that USB device or port, if it manages it; fail without an answer."""
     tty = os.path.basename(os.path.realpath(port))  # noqa: PTH119  # the same
     for modem in _modems(mmcli, environ):
         uid = str(at(modem, "modem.generic.device") or "")
@@ -84,11 +79,7 @@ def _asked(mmcli: str, environ: Mapping[str, str], *words: str) -> dict[str, Any
 def inhibit(
     mmcli: str, uid: str, environ: Mapping[str, str], pause: Callable[[float], None]
 ) -> int:
-    """Start mmcli to inhibit the device, and return its process ID; the release lasts while it runs.
-
-    Raises:
-        Failure: ModemManager refused, or did not answer in time.
-    """
+    """Start mmcli to inhibit the device while it runs; return its process ID, or fail if ModemManager refuses."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         out = said.fileno()
         pid = os.posix_spawn(
@@ -116,8 +107,7 @@ def inhibit(
     raise _refused("it did not answer within 10 seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(NamedTuple):
     """The result of a release.
 
     Attributes:
@@ -134,11 +124,7 @@ class Released:
 def release_modem(
     port: str, environ: Mapping[str, str], pause: Callable[[float], None]
 ) -> Released:
-    """Make ModemManager release the modem at a port, if it manages it.
-
-    Raises:
-        Failure: The port is not a USB modem of this machine, or ModemManager refused.
-    """
+    """Make ModemManager release the modem at a port; fail if it refuses, or the port is no USB modem."""
     mmcli = mmcli_path(environ)
     if mmcli is None:
         return Released(manager=False)

@@ -11,12 +11,12 @@ from momo_cli import exit_codes, system
 from momo_cli.errors import Failure
 from momo_cli.service.daemon_program import spawn_daemon
 from momo_cli.service.manager import installed_service, run_control
-from momo_cli.show.answer import Answer, View, dumps, fields
+from momo_cli.show.answer import Answer, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 
 PAUSE_S: Final = 0.05
-DAEMON_VIEW: Final = View(fields=fields("status pid log"), id="pid")
+DAEMON_VIEW: Final = view_of("status pid log", id="pid")
 _TAIL_BYTES: Final = 2000
 _ERROR: Final = "error: "
 _LAST_WORDS: Final = 10
@@ -49,14 +49,8 @@ def start_daemon(
 ) -> Started:
     """Start the daemon unless it runs, and wait until its socket answers.
 
-    Args:
-        client: The daemon.
-        terminal: The terminal.
-        flags: Flags for `daemon run`; a service has its own flags, so with any the daemon is started directly.
-        wait_s: The time limit in seconds; 0 is no limit.
-
-    Raises:
-        Failure: NOT_SET_UP, or the error with which the daemon ended.
+    `flags` are those of `daemon run`; a service has its own flags, so with any the daemon is started directly. `wait_s`
+    is the time limit in seconds; 0 is no limit. Fails with NOT_SET_UP, or the error with which the daemon ended.
     """
     log = f"{terminal.located.places.log}/daemon.log"
     if client.alive():
@@ -113,10 +107,7 @@ def start_answer(started: Started, terminal: Terminal, *, again: bool = False) -
 def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
     """Ask the daemon to stop and wait until its socket is closed; return `stopped`, `already_stopped` or `stopping`.
 
-    A service then ends with success, so its supervisor does not restart it.
-
-    Raises:
-        Failure: NOT_SET_UP.
+    A service then ends with success, so its supervisor does not restart it. Fails if there is no shop (NOT_SET_UP).
     """
     if not client.alive():
         _check_set_up(terminal)
@@ -146,11 +137,8 @@ def _died(code: int, log: str) -> Failure:
     error = _tail(log)
     if error.endswith(f"[{ErrorCode.NOT_SET_UP}]"):
         return Failure(ErrorCode.NOT_SET_UP)
-    return Failure(
-        _DIED.get(code, ErrorCode.INTERNAL_ERROR),
-        f"the daemon ended with {code}" + (f": {error}" if error else f"; see {log}"),
-        next=("momo daemon run",),
-    )
+    why = f"the daemon ended with {code}" + (f": {error}" if error else f"; see {log}")
+    return Failure(_DIED.get(code, ErrorCode.INTERNAL_ERROR), why, next=("momo daemon run",))
 
 
 def _tail(log: str) -> str:

@@ -110,10 +110,9 @@ def user_service(shop: Shop, folder: str) -> UnitFile:
 
 def system_files(shop: Shop, root: str = "") -> list[UnitFile]:
     """Return the files of a system service: the unit, its user, the modem drivers, and the user's permissions."""
+    unit = f"{root}/etc/systemd/system/{shop.name}.service"
     return [
-        UnitFile(
-            f"{root}/etc/systemd/system/{shop.name}.service", _service("system.service", shop)
-        ),
+        UnitFile(unit, _service("system.service", shop)),
         UnitFile(f"{root}/etc/sysusers.d/momo.conf", _template("sysusers.conf").template),
         UnitFile(f"{root}/etc/modules-load.d/momo.conf", _template("modules.conf").template),
         UnitFile(f"{root}/etc/polkit-1/rules.d/50-momo.rules", _template("polkit.rules").template),
@@ -179,9 +178,8 @@ def shop_of_unit(text: str) -> str:
 
 def _service(template: str, shop: Shop) -> str:
     daemon = f"{_word(shop.python)} -P -m daemon"
-    return _template(template).substitute(
-        shop=shop.home, daemon=daemon, environment=_environment(shop)
-    )
+    environment = _environment(shop)
+    return _template(template).substitute(shop=shop.home, daemon=daemon, environment=environment)
 
 
 def _command(shop: Shop, words: Sequence[str]) -> str:
@@ -191,9 +189,8 @@ def _command(shop: Shop, words: Sequence[str]) -> str:
 
 def _environment(shop: Shop) -> str:
     given = {"PYTHONUNBUFFERED": "1", **shop.environment}
-    return "\n".join(
-        f"Environment={_quoted(f'{name}={value}')}" for name, value in sorted(given.items())
-    )
+    pairs = sorted(f"{name}={value}" for name, value in given.items())
+    return "\n".join(f"Environment={_quoted(pair)}" for pair in pairs)
 
 
 def _word(text: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from momo_cli.errors import usage
 from momo_cli.inputs.ids import split_sim
+from momo_cli.inputs.typed_values import check_choice
 
 BINDS: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
 SERVICES: Final = ("user", "system", "none")
@@ -49,11 +50,7 @@ _PLAIN: Final = (
 
 
 def read_answer_file(path: str) -> dict[str, Any]:
-    """Return the contents of the file.
-
-    Raises:
-        Failure: USAGE, if it cannot be read, is not TOML, or has an unknown key or a wrong value.
-    """
+    """Return the contents of the file; fail (exit 2) if it is not TOML, or a key or a value is wrong."""
     import tomllib  # noqa: PLC0415  # only this flag needs it
 
     try:
@@ -104,17 +101,10 @@ class SetupAnswers:
 
 
 def setup_answers(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) -> SetupAnswers:
-    """Return the answers that the flags and the file give.
-
-    Raises:
-        Failure: USAGE, if a value does not have its form.
-    """
+    """Return the answers that the flags and the file give; fail (exit 2) if a value does not have its form."""
     forms = (("http", tuple(BINDS)), ("service", SERVICES), ("keep_awake", AWAKE))
     for name, choices in forms:
-        if said.get(name) not in (None, *choices):
-            raise usage(
-                f"--{name.replace('_', '-')}: {said[name]!r} is not one of {', '.join(choices)}"
-            )
+        check_choice(said.get(name), f"--{name.replace('_', '-')}", choices)
     return SetupAnswers(
         methods=tuple(_method(text) for text in said.get("methods", ())),
         sims=tuple(_placed(text) for text in said.get("sims", ())),

@@ -2,19 +2,11 @@
 
 import json
 import os
-from typing import Any, Final
+from typing import Final
 
 from momo_cli.errors import Failure
+from momo_cli.service import manager
 from momo_cli.service.daemon_program import run_verb
-from momo_cli.service.manager import (
-    Service,
-    check_python,
-    confirm_files,
-    enable_service,
-    read_unit,
-    service_for,
-    write_unit,
-)
 from momo_cli.service.start_stop import start_daemon
 from momo_cli.setup.answer_file import BINDS
 from momo_cli.setup.step import Setup, outcome
@@ -37,9 +29,8 @@ def http(setup: Setup) -> Row:
     bind, public = setup.get("http.bind"), setup.get("http.public_base_url")
     wanted = bind if answers.http is None else BINDS[answers.http]
     if setup.looks and (wanted, answers.public_url or public) != (bind, public):
-        fix = (
-            f"momo setup --http {answers.http}" if wanted != bind else "momo setup --public-url URL"
-        )
+        flag = f"--http {answers.http}" if wanted != bind else "--public-url URL"
+        fix = f"momo setup {flag}"
         return outcome("needs_action", f"The address is {bind}, with {public or 'none'}", fix)
     if not setup.looks:
         bind = setup.set("http.bind", wanted)
@@ -56,9 +47,8 @@ def http(setup: Setup) -> Row:
 def _public(setup: Setup, public: str) -> str:
     url = setup.answers.public_url
     if url is None and not public and setup.may_ask("public"):
-        setup.say(
-            "  Customers can see a checkout page for each payment, if momo has a public address."
-        )
+        page = "a checkout page for each payment"
+        setup.say(f"  Customers can see {page}, if momo has a public address.")
         url = setup.ask("Its public https address (Enter: none yet) ", "--public-url URL")
         setup.note("public", later=not url)
     return setup.set("http.public_base_url", url) if url else public
@@ -67,7 +57,7 @@ def _public(setup: Setup, public: str) -> str:
 def service(setup: Setup) -> Row:
     """Install the service that starts momo with the machine, and the timers for backups."""
     wanted = setup.answers.service
-    found = service_for(setup.terminal, system=wanted == "system")
+    found = manager.service_for(setup.terminal, system=wanted == "system")
     fix = f"momo service install --timers {'--system' if wanted == 'system' else '--linger'}"
     if found.installed:
         return outcome("done", f"momo is a service: {found.path}")
@@ -111,18 +101,18 @@ def _keep_ports(setup: Setup) -> None:
         setup.set(_PORTS, dumps([os.path.abspath(port) for port in setup.answers.modems]))  # noqa: PTH100  # no pathlib here
 
 
-def _install(setup: Setup, found: Service, wanted: str | None) -> Row:
+def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
     _keep_ports(setup)
-    check_python(found)
+    manager.check_python(found)
     files = found.files(with_timers=True)
-    if setup.answers.service is None and not confirm_files(setup.terminal, files):
+    if setup.answers.service is None and not manager.confirm_files(setup.terminal, files):
         return outcome("skipped", "No file was written", "momo service install --timers")
     for file in files:
-        if read_unit(file.path) != file.text:
-            write_unit(file)
-    problems = enable_service(
-        setup.client, setup.terminal, found, linger=wanted == "user", timers=True
-    )
+        if manager.read_unit(file.path) != file.text:
+            manager.write_unit(file)
+    linger = wanted == "user"
+    client, terminal = setup.client, setup.terminal
+    problems = manager.enable_service(client, terminal, found, linger=linger, timers=True)
     if problems:
         detail = f"Written, but not enabled: {problems[0]}"
         return outcome("needs_action", detail, "momo service status")
@@ -139,7 +129,7 @@ def daemon(setup: Setup) -> Row:
     try:
         started = start_daemon(setup.client, setup.terminal, (), START_S)
     except Failure as failure:
-        if service_for(setup.terminal, system=False).installed is False:
+        if manager.service_for(setup.terminal, system=False).installed is False:
             raise
         return outcome("needs_action", failure.message, "momo service status")
     if started.status == "starting":
@@ -163,12 +153,10 @@ def backup(setup: Setup) -> Row:
     if setup.looks and wanted and wanted != place:
         return outcome("needs_action", f"Backups are not copied to {clean(wanted)} yet", fix)
     if wanted is None and not place and not setup.looks and setup.may_ask("backup"):
-        setup.say(
-            "  If the laptop is stolen or breaks, the backups on it are lost. Use a USB stick."
-        )
-        wanted = setup.ask(
-            "A folder on a USB stick or another disk (Enter: none) ", "--backup-to FOLDER"
-        )
+        lost = "If the laptop is stolen or breaks, the backups on it are lost."
+        setup.say(f"  {lost} Use a USB stick.")
+        question = "A folder on a USB stick or another disk (Enter: none) "
+        wanted = setup.ask(question, "--backup-to FOLDER")
         setup.note("backup", later=not wanted)
     if setup.looks or not wanted or wanted == place:
         if place:
@@ -178,7 +166,7 @@ def backup(setup: Setup) -> Row:
     same = _same_disk(setup, place)
     # Backups are made by another process, so the daemon needs no restart.
     setup.set("backup.also_to", place, live=False)
-    made: dict[str, Any] = run_verb(setup.terminal, "backup", "create", "--json").body["data"]
+    made = run_verb(setup.terminal, "backup", "create", "--json").data
     if at(made, "also.status") != "copied":
         return outcome("needs_action", clean(at(made, "also.why")), "momo backup create")
     detail = f"Copied to {clean(at(made, 'also.path'))}"

@@ -1,4 +1,4 @@
-"""The steps of `momo setup` about the phone: find its SIM, unlock it with its PIN, wait for a first payment."""
+"""The steps of `momo setup` about the phone: find its SIM, unlock it with its PIN, wait for a test payment."""
 
 import select
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from momo_cli.inputs.ids import split_sim
 from momo_cli.service import modem_manager
 from momo_cli.setup.step import Setup, outcome
 from momo_cli.show.answer import Row
-from momo_cli.show.words import money, phone
 from momo_cli.socket.client import Client
-from momo_cli.text import at, clean
+from momo_cli.text import clean
+from momo_cli.views.service_centres import ask_test_payment, smscs_of, test_payment_text
 
 PERSON_S: Final = 300.0
 """Time for a person to find the modem, or the other phone."""
@@ -24,9 +24,9 @@ LOOK_S: Final = 0.5
 _PASSING: Final = frozenset({"starting", "restarting", "recovering", "resuming", "gone"})
 """Passing states of a phone."""
 _AWAY: Final = "away"
+_NOT_TESTED: Final = "No test payment yet: foreign and first messages wait for you"
 _PIN: Final = "momo sims pin "
 _RELEASE: Final = "momo modems release "
-_READ: Final = frozenset({MessageState.PAYMENT, MessageState.HISTORICAL})
 
 
 def all_sims(client: Client) -> list[dict[str, Any]]:
@@ -64,67 +64,64 @@ def modem(setup: Setup) -> Row:
 
 
 def first_payment(setup: Setup) -> Row:
-    """Check that one real SMS of the network is read: one already on the SIM, or one that the operator causes now."""
+    """Check that the balance of each SIM with a number is known; ask for the test payment that makes it known."""
     again = "momo setup --first-payment"
-    known = _messages(setup.client)
-    if any(message["state"] in _READ for message in known):
-        return outcome("done", "The network's SMS are read and understood")
-    placed = [one for one in setup.client.get(Path.PAYMENT_METHODS).data or () if one.get("sim")]
+    sims = [sim for sim in all_sims(setup.client) if sim["phone_number"]]
+    unknown = [sim for sim in sims if not _is_known(setup.client, sim)]
     wanted = setup.answers.first_payment
+    if sims and not unknown:
+        return outcome("done", "The network's SMS are read, and the balance is known")
     if setup.looks:
-        return outcome(
-            "needs_action" if wanted else "skipped", "No real SMS has been read yet", again
-        )
-    if not placed or wanted is False or not (wanted or setup.may_ask("first_payment")):
-        return outcome("skipped", "No real SMS has been read yet", again)
-    setup.terminal.note(
-        f"  From another phone, send GHS 0.10 to {phone(placed[0]['phone_number'])} now, without a code: this "
-        "tests that the SIM's messages are read." + (" Press Enter to skip." if setup.asks else "")
+        return outcome("needs_action" if wanted else "skipped", _NOT_TESTED, again)
+    if not sims or wanted is False or not (wanted or setup.may_ask("first_payment")):
+        return outcome("skipped", _NOT_TESTED, again)
+    return next((row for row in (_tested(setup, sim, again) for sim in unknown) if row), None) or (
+        outcome("done", "The test payment came: the SMS are read, and the balance is known")
     )
-    # A payment that arrives before this point counts too.
-    return _watched(setup, again, {message["id"] for message in known})
 
 
-def _watched(setup: Setup, again: str, seen: set[str]) -> Row:
+def _is_known(client: Client, sim: Row) -> bool:
+    return bool(smscs_of(client, sim).data["has_chain"])
+
+
+def _tested(setup: Setup, sim: Row, again: str) -> Row | None:
+    """Ask for the test payment of a SIM and wait for it; return why it did not come, else None."""
+    seen = {message["id"] for message in _messages(setup.client)}
+    asked = ask_test_payment(setup.client, sim).data
+    skip = " Press Enter to skip." if setup.asks else ""
+    setup.terminal.note(f"  {test_payment_text(asked, sim['phone_number'], setup.terminal)}{skip}")
+    setup.say("  It tests that SMS are read, and proves the network's service centre.")
     begun = system.monotonic()
     while system.monotonic() - begun < PERSON_S:
+        if _is_known(setup.client, sim):
+            return None
         for message in reversed(_messages(setup.client)):
-            if message["id"] in seen:
-                continue
-            seen.add(message["id"])
-            if (result := _outcome_of(message)) is not None:
+            if message["id"] not in seen and (result := _outcome_of(message)) is not None:
                 return result
-            setup.say(f"  … an SMS came from {clean(message.get('sender'))}; it is not a receipt")
+            seen.add(message["id"])
         if _enter(setup):
             setup.note("first_payment", later=True)
-            return outcome("skipped", "Not tested", again)
-    return outcome("needs_action", "No SMS came within five minutes", "momo doctor modem")
+            return outcome("skipped", _NOT_TESTED, again)
+    return outcome("needs_action", "The test payment did not come", "momo doctor modem")
 
 
 def _outcome_of(message: Row) -> Row | None:
     """Return the outcome of the step after one new SMS; None if it must wait for another."""
     match message["state"]:
-        case MessageState.PAYMENT | MessageState.HISTORICAL:
-            amount = money(at(message, "fields.amount"), "GHS")
-            return outcome("done", f"{amount} was received: the SMS was read and understood")
         case MessageState.UNPARSED:
-            fix = f"momo messages sample {message['id']}"
-            return outcome(
-                "needs_action", "An SMS came with a wording that momo does not know", fix
-            )
+            detail = "An SMS came with a wording that momo does not know"
+            return outcome("needs_action", detail, f"momo messages sample {message['id']}")
         case MessageState.HELD:
-            return outcome(
-                "needs_action", "An SMS came that is held for review", "momo review list"
-            )
+            detail = "An SMS came that is held for review"
+            return outcome("needs_action", detail, "momo review list")
         case _:
             return None
 
 
 def _messages(client: Client) -> list[dict[str, Any]]:
     """Return the newest real SMS, newest first."""
-    return [
-        one for one in client.get(Path.LOCAL_MESSAGES, limit=50).data or () if not one.get("test")
-    ]
+    found = client.get(Path.LOCAL_MESSAGES, limit=50).data or ()
+    return [one for one in found if not one.get("test")]
 
 
 def _modems(client: Client) -> list[dict[str, Any]]:

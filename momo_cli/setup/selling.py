@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from daemon.wire import Path
+from daemon.wire import ErrorCode, Path
 from momo_cli import system
 from momo_cli.errors import Failure
 from momo_cli.inputs.ids import sim_object, split_sim
@@ -12,6 +12,7 @@ from momo_cli.show.answer import Row
 from momo_cli.show.words import phone
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
+from momo_cli.views.lines import ignore_sim
 from momo_cli.views.simulated_payment import simulate_sms
 
 PROVIDERS: Final = {"mtn": "momo_mtn", "telecel": "momo_telecel", "at": "momo_at"}
@@ -24,11 +25,8 @@ def number(setup: Setup) -> Row:
     for given, body in {} if setup.looks else wanted.items():
         place = next((sim for sim, its in setup.answers.sims if its == given), "")
         _add_number(setup.client, body, place)
-    if setup.may_ask("number"):
-        for sim in all_sims(setup.client):
-            if not sim["phone_number"] and not _ask_number(setup, sim):
-                setup.note("number", later=True)
-                break
+    if setup.may_ask("number") and not all(_ask_number(setup, sim) for sim in _bare_sims(setup)):
+        setup.note("number", later=True)
     taken = setup.client.get(Path.PAYMENT_METHODS).data or ()
     placed = [method for method in taken if method.get("sim")]
     fix = "momo methods add --provider momo_mtn --phone NUMBER --name NAME --sim DEVICE:0"
@@ -38,23 +36,36 @@ def number(setup: Setup) -> Row:
         shown = ", ".join(
             f"{phone(m['phone_number'])} ({clean(m['account_name'])})" for m in placed
         )
-        return outcome("done", f"Payments are received by {shown}")
+        without = [f"; {sim_text(sim)} has no number" for sim in _bare_sims(setup)[:1]]
+        detail = "".join([f"Payments are received by {shown}", *without])
+        return outcome("done", detail, "momo lines" if without else None)
     if taken:
         detail = "The number is on no SIM yet"
         return outcome("needs_action", detail, "momo sims assign DEVICE:0")
-    return outcome(
-        "needs_action" if setup.looks else "skipped", "No number receives payments yet", fix
-    )
+    status = "needs_action" if setup.looks else "skipped"
+    return outcome(status, "No number receives payments yet", fix)
+
+
+def _bare_sims(setup: Setup) -> list[Row]:
+    """Return the SIMs for payments that have no number."""
+    return [
+        sim for sim in all_sims(setup.client) if not (sim["phone_number"] or sim.get("ignored"))
+    ]
 
 
 def _ask_number(setup: Setup, sim: Row) -> bool:
-    """Ask for the number of a SIM and assign it; return False if it is postponed."""
+    """Ask for the number of a SIM and assign it, or ignore the SIM; return False if it is postponed."""
     flag = "--method NET:PHONE:NAME"
     while True:
         setup.say(f"  On {sim_text(sim)}:")
-        its = setup.ask("Its number, such as 0244124567 (Enter: later) ", flag)
+        its = setup.ask(
+            "Its number, such as 0244124567 (no: not for payments; Enter: later) ", flag
+        )
         if not its:
             return False
+        if its.lower() in ("n", "no", "none"):
+            ignore_sim(setup.client, sim)
+            return True
         name = setup.ask("The account name of that wallet? ", flag)
         network = str(sim.get("network") or "").lower()
         while network not in PROVIDERS:
@@ -69,11 +80,7 @@ def _ask_number(setup: Setup, sim: Row) -> bool:
 
 
 def _add_number(client: Client, body: dict[str, str], place: str) -> None:
-    """Register a number, on the SIM `place` if given; do nothing if it is already registered.
-
-    Raises:
-        Failure: The daemon refused it.
-    """
+    """Register a number, on the SIM `place` if given; do nothing if it is already registered."""
     given: dict[str, Any] = dict(body)
     if place:
         given["sim"] = sim_object(client, *split_sim(place, "--sim"))
@@ -99,7 +106,17 @@ def endpoint(setup: Setup) -> Row:
         setup.note("endpoint", later=not url)
     if not url:
         return outcome("skipped", "No program of yours gets webhooks", fix)
-    reply = setup.client.post_once(Path.ENDPOINTS, {"url": url})
+    try:
+        reply = setup.client.post_once(Path.ENDPOINTS, {"url": url})
+    except Failure as failure:
+        lacking = at(failure.body, "error.sims_without_number")
+        if failure.code != ErrorCode.LINES_NOT_READY or not lacking:
+            raise
+        setup.say("  Each SIM needs its number first, because payments without one match no rule.")
+        if not (setup.asks and all(_ask_number(setup, sim) for sim in lacking)):
+            detail = f"No endpoint yet: {sim_text(lacking[0])} has no number"
+            return outcome("needs_action", detail, "momo lines")
+        reply = setup.client.post_once(Path.ENDPOINTS, {"url": url})
     made = f"Payments are sent to {clean(url)}"
     return outcome("done", made, f"momo endpoints reveal {at(reply.body, 'data.id')}")
 

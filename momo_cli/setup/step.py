@@ -95,7 +95,7 @@ class Setup:
     def get(self, key: str) -> str:
         """Return a setting from the settings file; a list as JSON."""
         if not self._settings:
-            rows = run_verb(self.terminal, "config", "--json", "show").body["data"]
+            rows = run_verb(self.terminal, "config", "--json", "show").data
             self._settings = {row["key"]: row["value"] for row in rows}
         return raw(self._settings[key])
 

@@ -25,7 +25,7 @@ STEPS: Final[Mapping[str, tuple[str, Callable[[Setup], Row]]]] = {
     "modem": ("The phone", phone.modem),
     "number": ("The number", selling.number),
     "practice": ("A practice payment", selling.practice),
-    "first_payment": ("A first real payment", phone.first_payment),
+    "first_payment": ("A test payment of real money", phone.first_payment),
     "endpoint": ("Webhooks to your program", selling.endpoint),
     "backup": ("A second copy of backups", machine.backup),
 }

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from momo_cli import exit_codes
 from momo_cli.show.terminal import Terminal
-from momo_cli.socket.client import Client
+from momo_cli.socket.client import Client, Reply
 from momo_cli.text import at
 
 Row = Mapping[str, Any]
@@ -62,6 +62,17 @@ class View:
     fields: tuple[Field, ...]
     heads: tuple[Head, ...] = ()
     id: str = "id"
+
+
+def view_of(*parts: str | Field | Head, id: str = "id") -> View:  # noqa: A002  # named as the attribute
+    """Return the view with these columns: fields, or their names as `fields` reads them, and heads."""
+    named = [fields(part) if isinstance(part, str) else (part,) for part in parts]
+    columns = [part for group in named for part in group]
+    return View(
+        tuple(part for part in columns if isinstance(part, Field)),
+        tuple(part for part in columns if isinstance(part, Head)),
+        id,
+    )
 
 
 NOTHING = View(fields=())
@@ -129,6 +140,18 @@ def dumps(value: object) -> str:
 def document_of(data: object) -> str:
     """Return the JSON document of a result that no call of the API returned."""
     return dumps({"success": True, "data": data})
+
+
+def made(row: Row) -> tuple[str, list[Row]]:
+    """Return the document and the rows of an answer with one row that no call of the API returned."""
+    return document_of(row), [row]
+
+
+def unchanged(seen: Reply | None = None, *notes: str) -> Answer:
+    """Return the answer to a "no" of the operator (exit 10)."""
+    document, rows = ("", []) if seen is None else seen.parts
+    said, code = ["Nothing was changed."], exit_codes.CANCELLED
+    return Answer(document, rows, lines=said, notes=notes, exit_code=code)
 
 
 def with_status(body: Row, status: str) -> str:

@@ -5,6 +5,7 @@ terminal only, never in a log or a mail of cron) and then one sentence. A refuse
 unreachable daemon does; the same command, typed again, then continues, because the daemon knows which items are done.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,27 +14,21 @@ from typing import Any, Final
 from momo_cli import errors, exit_codes, system
 from momo_cli.errors import Failure
 from momo_cli.flags import Output
-from momo_cli.show.answer import Answer, View, fields
+from momo_cli.show.answer import Answer, view_of
 from momo_cli.show.terminal import ERASE, Terminal
 
 _BAR: Final = 24
 _EVERY_S: Final = 0.1
 """People cannot read faster updates, and over a slow SSH connection they would delay the work."""
-OUTCOME_VIEW: Final = View(fields=fields("id ok code message"))
+OUTCOME_VIEW: Final = view_of("id ok code message")
 """The result of each item of a batch; `code` is the error code of a refused one."""
 
 
 @contextmanager
 def progress(terminal: Terminal, label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress line while the block runs; it is erased afterwards.
+    """Show a progress line to a person while the block runs; it is erased afterwards.
 
-    Args:
-        terminal: The terminal, on which it is shown if a person reads it.
-        label: The verb, such as "Sending".
-        total: The number of items.
-
-    Yields:
-        A function that takes the number of finished items.
+    `label` is the verb, such as "Sending". Yields a function that takes the number of finished items, of `total`.
     """
     if not progress_is_shown(terminal) or total < 2:
         yield lambda _: None
@@ -45,9 +40,8 @@ def progress(terminal: Terminal, label: str, total: int) -> Iterator[Callable[[i
         now_s = system.monotonic()
         if now_s - last_s >= _EVERY_S or done == total:
             last_s = now_s
-            terminal.stderr.write(
-                ERASE + terminal.plain(progress_line(terminal, label, done, total))
-            )
+            line = progress_line(terminal, label, done, total)
+            terminal.stderr.write(ERASE + terminal.plain(line))
             terminal.stderr.flush()
             terminal.unfinished.open = True
 
@@ -101,36 +95,29 @@ class _Tally:
 
     good: int = 0
     bad: int = 0
-    why: dict[str, int] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    why: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     lost: Failure | None = None
 
     def add(self, row: dict[str, Any], counted: Sequence[str]) -> None:
         for name in counted:
-            self.counts[name] = self.counts.get(name, 0) + bool(row.get(name))
+            self.counts[name] += bool(row.get(name))
         if row["ok"]:
             self.good += 1
             return
         self.bad += 1
-        code = str(row.get("code"))
-        self.why[code] = self.why.get(code, 0) + 1
+        self.why[str(row.get("code"))] += 1
 
     def exit_code(self, found: Sequence[str]) -> int:
         if self.lost is not None:
             return errors.exit_code_of(self.lost)
         if self.bad:
             return exit_codes.PARTIAL
-        return (
-            exit_codes.FINDINGS if any(self.counts.get(name) for name in found) else exit_codes.OK
-        )
+        return exit_codes.FINDINGS if any(self.counts[name] for name in found) else exit_codes.OK
 
 
 def run_batch(terminal: Terminal, work: Batch, next_: Sequence[str] = ()) -> Answer:
-    """Run the batch and return an answer with each result and the summary.
-
-    Raises:
-        Failure: The daemon could not be reached for the first item.
-    """
+    """Return an answer with each result and the summary; fail if the daemon cannot be reached for the first item."""
     tally = _Tally()
     rows = _rows(terminal, work, tally)
     if terminal.human:
@@ -174,7 +161,7 @@ def _rows(terminal: Terminal, work: Batch, tally: _Tally) -> Iterator[dict[str, 
 
 
 def _summary(work: Batch, tally: _Tally) -> dict[str, Any]:
-    counts = {name: tally.counts.get(name, 0) for name in work.counted}
+    counts = {name: tally.counts[name] for name in work.counted}
     seen = tally.good + tally.bad
     left = {"left": work.total - seen} if seen < work.total else {}
     done = {work.done: tally.good, **counts, "failed": tally.bad}
@@ -195,15 +182,7 @@ def _sentence(work: Batch, tally: _Tally) -> str:
 def one_by_one(
     ids: Sequence[str], act: Callable[[str], dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Apply `act` to each id and continue after a refusal.
-
-    Args:
-        ids: The ids, each once.
-        act: Processes one id; returns the members to add to its outcome.
-
-    Raises:
-        Failure: The daemon cannot be reached.
-    """
+    """Apply `act`, which returns members of the outcome, to each id; go on after a refusal, fail without an answer."""
     for each in ids:
         try:
             yield {"id": each, "ok": True, "code": None, "message": None, **act(each)}

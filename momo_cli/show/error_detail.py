@@ -7,7 +7,7 @@ from typing import Any, Final
 from daemon.wire import ErrorCode
 from momo_cli.errors import Failure, as_clause, headline
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import clock, money, payer_text, phone, state
+from momo_cli.show.words import clock, money, payer_of, phone, state
 from momo_cli.text import at, clean
 
 PAID_BY: Final = "paid_by"
@@ -39,7 +39,7 @@ def _facts(failure: Failure, terminal: Terminal) -> str:
 
 def paid_by(row: _Error, terminal: Terminal) -> str:
     """Return a sentence about the transaction that a payment already paid."""
-    payer = payer_text(at(row, "payer.name"), at(row, "payer.phone_number"))
+    payer = payer_of(row)
     parts = (
         clean(at(row, "telco.provider")).upper(),
         money(row.get("actual_amount"), row.get("currency")),
@@ -53,31 +53,27 @@ def paid_by(row: _Error, terminal: Terminal) -> str:
     ).replace(" on today", " today at")
 
 
-def _already_verified(error: _Error, _: Terminal) -> str:
-    telco_id = clean(error.get("verified_by_transaction_id"))
-    word = state(error.get("transaction_status")).text.lstrip("✓!✗ ")
-    return f"It is {word}, by the payment {telco_id}." if telco_id else ""
+def _said(sentence: str, *parts: str) -> str:
+    """Return the sentence with the parts filled in; empty if the daemon did not send one of them."""
+    return sentence.format(*parts) if all(parts) else ""
 
 
-def _mismatch(error: _Error, _: Terminal) -> str:
-    claimed, matched = money(error.get("claimed_amount")), money(error.get("matched_amount"))
-    return f"You gave {claimed}, but {matched} was paid." if claimed and matched else ""
+def _list(value: object, word: str) -> str:
+    return f" {word} ".join(map(clean, value)) if isinstance(value, list) else ""
+
+
+def _status(error: _Error) -> str:
+    return state(error.get("transaction_status")).text.lstrip("✓!✗… ")
 
 
 def _lines_not_ready(error: _Error, _: Terminal) -> str:
     sims = error.get("sims_without_number")
     if not isinstance(sims, list) or not sims:
         return ""
-    names = [
-        f"{clean(sim.get('name') or sim.get('device_id'))}:{sim.get('slot_index')}" for sim in sims
-    ]
+    phones = [clean(sim.get("name") or sim.get("device_id")) for sim in sims]
+    names = [f"{name}:{sim.get('slot_index')}" for name, sim in zip(phones, sims, strict=True)]
     has = "1 SIM has" if len(names) == 1 else f"{len(names)} SIMs have"
     return f"{has} no number: {', '.join(names)}."
-
-
-def _sim_taken(error: _Error, _: Terminal) -> str:
-    number = phone(error.get("phone_number"))
-    return f"It holds {number}." if number else ""
 
 
 def _wrong_password(error: _Error, _: Terminal) -> str:
@@ -95,55 +91,41 @@ def _until(error: _Error, terminal: Terminal) -> str:
     return f"{(terminal.now() + timedelta(seconds=seconds)).astimezone(terminal.zone):%H:%M:%S}"
 
 
-def _wait(error: _Error, terminal: Terminal) -> str:
-    until = _until(error, terminal)
-    return f"It is locked until {until}, for {error['retry_after']} s." if until else ""
-
-
-def _too_many(error: _Error, terminal: Terminal) -> str:
-    until = _until(error, terminal)
-    return f"Try again after {until}." if until else ""
-
-
-def _still_tried(error: _Error, _: Terminal) -> str:
-    status = clean(error.get("delivery_status"))
-    return f"It is {status}." if status else ""
-
-
-def _scopes(error: _Error, _: Terminal) -> str:
-    scopes = error.get("required_scopes")
-    if not isinstance(scopes, list) or not scopes:
-        return ""
-    return f"It needs {' or '.join(map(clean, scopes))}."
-
-
-def _networks(error: _Error, _: Terminal) -> str:
-    providers = error.get("providers")
-    return f"They are {' and '.join(map(clean, providers))}." if isinstance(providers, list) else ""
-
-
 def _decided(error: _Error, terminal: Terminal) -> str:
     word, when = clean(error.get("review_state")), clock(error.get("decided_at"), terminal)
-    return f"It was {word} {when}.".replace(" .", ".") if word else ""
-
-
-def _status(error: _Error, _: Terminal) -> str:
-    word = state(error.get("transaction_status")).text.lstrip("✓!✗… ")
-    return f"It is {word}." if word else ""
+    return _said("It was {}.", word and f"{word} {when}".strip())
 
 
 _FACTS: Final[Mapping[str, Callable[[_Error, Terminal], str]]] = {
-    _E.ALREADY_VERIFIED: _already_verified,
-    _E.AMOUNT_MISMATCH: _mismatch,
+    _E.ALREADY_VERIFIED: lambda error, _: _said(
+        "It is {}, by the payment {}.",
+        _status(error),
+        clean(error.get("verified_by_transaction_id")),
+    ),
+    _E.AMOUNT_MISMATCH: lambda error, _: _said(
+        "You gave {}, but {} was paid.",
+        money(error.get("claimed_amount")),
+        money(error.get("matched_amount")),
+    ),
     _E.LINES_NOT_READY: _lines_not_ready,
-    _E.SIM_ALREADY_ASSIGNED: _sim_taken,
+    _E.SIM_ALREADY_ASSIGNED: lambda error, _: _said(
+        "It holds {}.", phone(error.get("phone_number"))
+    ),
     _E.INVALID_PASSWORD: _wrong_password,
-    _E.TOO_MANY_ATTEMPTS: _wait,
-    _E.RATE_LIMITED: _too_many,
-    _E.DELIVERY_NOT_REDELIVERABLE: _still_tried,
-    _E.INSUFFICIENT_SCOPE: _scopes,
-    _E.AMBIGUOUS_TRANSACTION_ID: _networks,
+    _E.TOO_MANY_ATTEMPTS: lambda error, terminal: _said(
+        "It is locked until {}, for {} s.", _until(error, terminal), str(error.get("retry_after"))
+    ),
+    _E.RATE_LIMITED: lambda error, terminal: _said("Try again after {}.", _until(error, terminal)),
+    _E.DELIVERY_NOT_REDELIVERABLE: lambda error, _: _said(
+        "It is {}.", clean(error.get("delivery_status"))
+    ),
+    _E.INSUFFICIENT_SCOPE: lambda error, _: _said(
+        "It needs {}.", _list(error.get("required_scopes"), "or")
+    ),
+    _E.AMBIGUOUS_TRANSACTION_ID: lambda error, _: _said(
+        "They are {}.", _list(error.get("providers"), "and")
+    ),
     _E.REVIEW_ALREADY_DECIDED: _decided,
-    _E.TRANSACTION_NOT_CANCELLABLE: _status,
+    _E.TRANSACTION_NOT_CANCELLABLE: lambda error, _: _said("It is {}.", _status(error)),
 }
 """The sentence made from the extra members of an error, by its code."""

@@ -26,11 +26,7 @@ _OWN_LINES: Final = ("summary", "error")
 
 
 def check_fields(terminal: Terminal, view: View) -> None:
-    """Reject impossible output flags before anything is done.
-
-    Raises:
-        Failure: USAGE, for an unknown field, or `--fields` with a form without columns.
-    """
+    """Reject an unknown field, or `--fields` with a form without columns (exit 2), before anything is done."""
     wanted = terminal.flags.fields
     if not wanted:
         return
@@ -46,9 +42,8 @@ def check_fields(terminal: Terminal, view: View) -> None:
 def write_answer(terminal: Terminal, view: View, answer: Answer) -> None:
     """Write the answer to stdout, in the chosen form."""
     if terminal.flags.get is not None and answer.stream:
-        raise usage(
-            "--get reads a value of one document, but this command writes many; use -o ndjson"
-        )
+        why = "--get reads a value of one document, but this command writes many"
+        raise usage(f"{why}; use -o ndjson")
     if terminal.flags.get is not None:
         _put(terminal, raw(pick_value(answer.document, terminal.flags.get)))
     elif terminal.output is Output.JSON and not answer.stream:
@@ -77,37 +72,18 @@ def _write_rows(terminal: Terminal, view: View, answer: Answer) -> None:
 
 
 def pick_value(document: str, path: str) -> Any:  # JSON
-    """Return the value at a dotted path of a document.
-
-    Raises:
-        Failure: USAGE, listing the existing members.
-    """
+    """Return the value at a dotted path of a document; fail (exit 2) with the existing members if there is none."""
     here: Any = json.loads(document) if document else {}
     walked: list[str] = []
     for step in path.split("."):
-        found = _member(here, step)
+        found = at(here, step, _MISSING)
         if found is _MISSING:
             place = ".".join(walked) or "the answer"
-            raise Failure(
-                "USAGE",
-                f"--get: {place} has no {step!r}; it has {_members(here)}. "
-                "The command itself was carried out.",
-            )
+            why = f"--get: {place} has no {step!r}; it has {_members(here)}."
+            raise Failure("USAGE", f"{why} The command itself was carried out.")
         walked.append(step)
         here = found
     return here
-
-
-def _member(here: object, step: str) -> object:
-    if isinstance(here, dict):
-        return here.get(step, _MISSING)
-    if (
-        isinstance(here, list)
-        and step.lstrip("-").isdigit()
-        and -len(here) <= int(step) < len(here)
-    ):
-        return here[int(step)]
-    return _MISSING
 
 
 def _members(here: object) -> str:

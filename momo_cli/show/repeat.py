@@ -4,7 +4,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Final
 
@@ -31,11 +31,7 @@ EVERY_S_MIN: Final = 0.5
 
 
 def parse_interval(text: str | None) -> float | None:
-    """Parse the value of `--watch`; None if it was not given.
-
-    Raises:
-        Failure: USAGE, if it is not a duration, or too short.
-    """
+    """Parse the value of `--watch` in seconds, None without it; fail (exit 2) if it is no duration or too short."""
     if text is None:
         return None
     found = duration_s(text, "--watch")
@@ -53,19 +49,16 @@ def repeat_answer(
 ) -> Answer:
     """Return the answer once; or repeat it until Ctrl-C, waiting while the daemon is unreachable.
 
-    Args:
-        look: Returns a new answer.
-        client: The daemon.
-        terminal: The terminal.
-        view: How the rows are written.
-        pause_s: Seconds between two repetitions; None is once.
+    `look` returns a new answer. `pause_s` is the time between two repetitions in seconds; None is once.
     """
     if pause_s is None:
         return look(terminal)
     if terminal.human and terminal.on_screen:
-        _on_screen(look, client, terminal, view, pause_s)
+        # The screen's size is read again each time, because the window may have been resized.
+        _on_screen(_answers(lambda: look(_sized(terminal)), client, pause_s), terminal, view)
         return Answer(exit_code=exit_codes.INTERRUPTED)
-    return Answer(rows=_rows(look, client, terminal, pause_s), stream=True)
+    answers = _answers(lambda: look(terminal), client, pause_s)
+    return Answer(rows=_rows(answers, client, terminal), stream=True)
 
 
 def _answers(look: Callable[[], Answer], client: Client, pause_s: float) -> Iterator[Answer | None]:
@@ -82,11 +75,9 @@ def _answers(look: Callable[[], Answer], client: Client, pause_s: float) -> Iter
         client.pause(pause_s)
 
 
-def _rows(
-    look: Callable[[Terminal], Answer], client: Client, terminal: Terminal, pause_s: float
-) -> Iterator[Row]:
+def _rows(answers: Iterable[Answer | None], client: Client, terminal: Terminal) -> Iterator[Row]:
     unreachable = False
-    for answer in _answers(lambda: look(terminal), client, pause_s):
+    for answer in answers:
         if answer is None:
             if not unreachable:
                 client.warn("the daemon is unreachable; trying again")
@@ -99,21 +90,13 @@ def _rows(
             yield from answer.rows
 
 
-def _on_screen(
-    look: Callable[[Terminal], Answer],
-    client: Client,
-    terminal: Terminal,
-    view: View,
-    pause_s: float,
-) -> None:
+def _on_screen(answers: Iterable[Answer | None], terminal: Terminal, view: View) -> None:
     terminal.stdout.write(_OPEN)
     try:
-        # The screen's size is read again each time, because the window may have been resized.
-        for answer in _answers(lambda: look(_sized(terminal)), client, pause_s):
+        for answer in answers:
             lines = _drawn(answer, _sized(terminal), view)
-            shown = "\x1b[K\n".join(
-                _fitting(lines, *os.get_terminal_size(terminal.stdout.fileno()))
-            )
+            size = os.get_terminal_size(terminal.stdout.fileno())
+            shown = "\x1b[K\n".join(_fitting(lines, *size))
             terminal.stdout.write(f"\x1b[H{shown}\x1b[K\x1b[J")
             terminal.stdout.flush()
     finally:

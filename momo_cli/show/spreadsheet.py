@@ -29,11 +29,8 @@ def csv_lines(
 ) -> Iterator[str]:
     """Yield a piece of CSV text for each row; lines end with CR LF.
 
-    Args:
-        columns: The members of each row, in order.
-        rows: The records.
-        header: Begin with a header line.
-        excel: Keep long digits as text, because Excel rounds them: such a cell is written ="0244124567".
+    `columns` are the members of each row, in order. `excel` keeps long digits as text, because Excel rounds them: such
+    a cell is written ="0244124567".
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")

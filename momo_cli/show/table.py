@@ -36,31 +36,21 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield the lines of a table, its heading first; no lines if there are no rows.
 
-    Args:
-        terminal: The terminal.
-        view: The columns for people.
-        answer: The rows and the heading.
-        fields: The columns to show instead of those for people; empty for the latter.
+    `fields` are shown instead of the view's columns for people, if there are any.
     """
     columns = (
         [_Column(field.name.upper()) for field in fields]
         if fields
         else [_Column(head.title, head.right, head.cut) for head in view.heads]
     )
-    rows, widths, upright, first = (
-        iter(answer.rows),
-        [text_width(c.title) for c in columns],
-        False,
-        True,
-    )
+    rows, widths = iter(answer.rows), [text_width(column.title) for column in columns]
+    upright, first = False, True
     while block := list(islice(rows, _BLOCK)):
         if first and answer.heading:
             yield from wrap_hanging(terminal.plain(answer.heading), terminal.width)
         cells = [_cells(terminal, view.heads, fields, row) for row in block]
-        widths = [
-            max(least, *(text_width(row[i].text) for row in cells))
-            for i, least in enumerate(widths)
-        ]
+        for i, least in enumerate(widths):
+            widths[i] = max(least, *(text_width(row[i].text) for row in cells))
         fitted, fits = _fitted(columns, widths, _floors(columns, cells), terminal.width)
         if not fits and first and len(block) < _BLOCK:
             # All rows are known, so columns that are empty in all of them can be dropped.

@@ -98,9 +98,8 @@ class Terminal:
         if self.on_screen and len(text) > self.width and not text.startswith(_COMMANDS):
             from momo_cli.show.wrapping import wrap_hanging  # noqa: PLC0415  # only long lines need it
 
-            text = "\n".join(
-                piece for line in text.split("\n") for piece in wrap_hanging(line, self.width)
-            )
+            wrapped = (wrap_hanging(line, self.width) for line in text.split("\n"))
+            text = "\n".join(piece for pieces in wrapped for piece in pieces)
         if self.unfinished.open:
             self.stderr.write(ERASE)
             self.unfinished.open = False
@@ -231,9 +230,8 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise usage(
-            f"--tz: there is no time zone {name!r}; write for example {DEFAULT_ZONE}"
-        ) from (None)
+        form = f"write for example {DEFAULT_ZONE}"
+        raise usage(f"--tz: there is no time zone {name!r}; {form}") from None
 
 
 def _default_zone(shops: str) -> tzinfo:

@@ -3,6 +3,7 @@
 A state is always a word; colour only repeats it.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from daemon.wire import DeliveryStatus, MessageState, TransactionStatus
@@ -45,6 +46,16 @@ def with_test_mark(cell: Cell, row: Row) -> Cell:
     return Cell(f"{cell.text}, TEST", "dim") if row.get("test") else cell
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return `1 payment` or `3 payments`; `many` is the plural, unless it is the noun with an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def fact_lines(facts: Iterable[tuple[str, str]], width: int, *, gap: str = " ") -> list[str]:
+    """Return a line for each fact with a value: its name in a column of that width, and the value."""
+    return [f"  {name:<{width}}{gap}{value}" for name, value in facts if value]
+
+
 def styled(cell: Cell, terminal: Terminal) -> str:
     """Return a cell as styled text."""
     return terminal.style(clean(cell.text), cell.style)
@@ -80,6 +91,27 @@ def short_phone(number: object) -> str:
 def payer_text(name: object, number: object) -> str:
     """Return a payer for a table: name and short number."""
     return " ".join(part for part in (clean(name), short_phone(number)) if part)
+
+
+def payer_of(row: Row, *, full: bool = False) -> str:
+    """Return the payer of a transaction: name and short number; with `full` the whole number, after a dot.
+
+    Once the transaction is paid, a value that its receipt does not contain is marked as the request's.
+    """
+    payer = row.get("payer")
+    if payer is None:
+        payer = {"name": row.get("payer_name"), "phone_number": row.get("payer_phone")}
+    number = at(payer, "phone_number")
+    values = {
+        "name": clean(at(payer, "name")),
+        "phone_number": phone(number) if full else short_phone(number),
+    }
+    paid, mark = row.get("actual_amount"), "(from the request)" if full else "(request)"
+    return (" · " if full else " ").join(
+        f"{text} {mark}" if paid and at(row, f"payer_source.{member}") == "request" else text
+        for member, text in values.items()
+        if text
+    )
 
 
 def ago(value: object, terminal: Terminal) -> str:
@@ -153,11 +185,7 @@ def size(number: object) -> str:
 def list_faults(reply: Reply, one: str, many: str, *, wanted: bool) -> list[str] | None:
     """Return the error line of a non-empty list; empty for an empty list; None without `--fail-if-any`.
 
-    Args:
-        reply: A page of the list.
-        one: The words for one item: "webhook was given up".
-        many: The words for several.
-        wanted: Whether `--fail-if-any` was given.
+    `one` are the words for one item, such as "webhook was given up"; `wanted` is whether the flag was given.
     """
     if not wanted:
         return None
@@ -165,17 +193,13 @@ def list_faults(reply: Reply, one: str, many: str, *, wanted: bool) -> list[str]
     if not rows:
         return []
     number = total if isinstance(total, int) else len(rows)
-    return [f"{number} {one if number == 1 else many}"]
+    return [counted(number, one, many)]
 
 
 def list_heading(reply: Reply, things: str, *, offset: int = 0, kind: str | None = None) -> str:
     """Return `Showing 50 of 214 deliveries (failed), next: --offset 50` for one page of a list.
 
-    Args:
-        reply: The page, with `meta.total`.
-        things: The plural noun of the rows.
-        offset: The number of rows skipped before them.
-        kind: The filter of the list, if any.
+    `things` is the plural noun of the rows, `offset` the rows skipped before them, `kind` the filter, if any.
     """
     shown, total = len(reply.data or ()), at(reply.body, "meta.total")
     of = f" of {total}" if isinstance(total, int) else ""

@@ -43,6 +43,12 @@ class Reply:
         """Return the member `data`."""
         return self.body.get("data")
 
+    @property
+    def parts(self) -> tuple[str, list[Any]]:
+        """Return the document and the rows of an `Answer`: `data` is a list of rows, one row, or missing."""
+        data = self.data
+        return self.text, [data] if isinstance(data, dict) else list(data or ())
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -76,6 +82,12 @@ class Client:
     def get(self, path: str, **query: object) -> Reply:
         """Make a GET call; query members that are None are omitted."""
         return self.call("GET", path, query=query)
+
+    def find(self, path: str, **query: object) -> Any:
+        """Return the `data` of a GET call; None if the daemon refuses it or cannot be reached."""
+        with contextlib.suppress(Failure):
+            return self.get(path, **query).data
+        return None
 
     def call(
         self,
@@ -117,13 +129,17 @@ class Client:
     def rows(
         self, path: str, query: Mapping[str, object], *, page: int, offset: int = 0
     ) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a whole list, in calls of `page` rows each."""
+        """Yield the rows of a whole list, in calls of `page` rows each; by cursor where the list has one."""
+        after: str | None = None
         while True:
-            found = self.get(path, **query, limit=page, offset=offset).data or ()
+            reply = self.get(path, **query, limit=page, offset=offset, after=after)
+            found = reply.data or ()
             yield from found
-            if len(found) < page:
+            meta = reply.body.get("meta") or {}
+            after = meta.get("next_cursor")
+            if after is None and ("next_cursor" in meta or len(found) < page):
                 return
-            offset += page
+            offset = offset + page if after is None else 0
 
     def raw(self, method: str, target: str, body: object, headers: Mapping[str, str]) -> Reply:
         """Make a call as typed by the user; an answer that is not JSON has an empty `body`.
@@ -151,9 +167,8 @@ class Client:
                     status, said = response.status, tuple(response.getheaders())
                     kind = response.getheader("Content-Type", "")
                     if kind.startswith("text/event-stream"):
-                        raise usage(
-                            f"{target} is an event stream; read it with momo tx watch --json"
-                        )
+                        read = "read it with momo tx watch --json"
+                        raise usage(f"{target} is an event stream; {read}")
                     text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
             except TimeoutError:
                 raise _timed_out(self.timeout_s, asked=method == "GET") from None
@@ -246,8 +261,8 @@ class Client:
             wire.PROTOCOL_HEADER: wire.PROTOCOL,
             "Connection": "close",
             "User-Agent": "momo-cli",
-            **headers,
         }
+        sent |= headers
         if body is not None:
             sent["Content-Type"] = "application/json"
         if self.trace is not None:
@@ -260,9 +275,8 @@ class Client:
         connection = _UnixConnection(transport)
         response = None
         try:
-            with contextlib.suppress(
-                BrokenPipeError
-            ):  # the answer came before the whole body was sent
+            # The answer may come before the whole body was sent.
+            with contextlib.suppress(BrokenPipeError):
                 connection.request(method, target, body=body, headers=sent)
             response = connection.getresponse()
             self._compare(response.getheader(wire.PROTOCOL_HEADER))
@@ -288,10 +302,8 @@ class Client:
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            raise Failure(
-                wire.ErrorCode.DAEMON_DOWN,
-                f"the program that answers on {self.located.socket} is not a momo daemon (status {status})",
-            )
+            what = f"the program that answers on {self.located.socket} is not a momo daemon"
+            raise Failure(wire.ErrorCode.DAEMON_DOWN, f"{what} (status {status})")
         if status < http.client.BAD_REQUEST:
             return Reply(status, text, body)
         error = body.get("error")
@@ -317,12 +329,7 @@ def read_events(
 ) -> Iterator[Event | None]:
     """Read the stream by the rules of the HTML standard, section 9.2.6.
 
-    Args:
-        response: The open response.
-        before_read: Called before each line is read; sets the timeout.
-
-    Yields:
-        Each event; None for each comment.
+    `before_read` is called before each line is read, and sets the timeout. Yields each event; None for each comment.
     """
     seen: dict[str, str] = {}
     data: list[str] = []
@@ -369,12 +376,8 @@ def _lost(problem: Exception, *, safe: bool) -> Failure:
 
 def _uncertain(message: str) -> Failure:
     """Return a failure after which it is unknown whether the call was carried out."""
-    return Failure(
-        wire.ErrorCode.DAEMON_DOWN,
-        message,
-        facts={"uncertain": "yes"},
-        next=("momo daemon status",),
-    )
+    facts, following = {"uncertain": "yes"}, ("momo daemon status",)
+    return Failure(wire.ErrorCode.DAEMON_DOWN, message, facts=facts, next=following)
 
 
 def path_of(path: str, **values: str) -> str:

@@ -78,11 +78,7 @@ def _places(environ: Mapping[str, str], uid: int) -> wire.Places:
 
 
 def connect(path: str, *, retry_s: float, pause: Callable[[float], None]) -> "socket.socket":
-    """Connect to a Unix socket; retry a refused connection for `retry_s` seconds.
-
-    Raises:
-        OSError: The connection failed.
-    """
+    """Connect to a Unix socket, or raise OSError; retry a refused connection for `retry_s` seconds."""
     import socket  # noqa: PLC0415  # help needs `locate` only
 
     pauses_left = round(retry_s / _DIAL_PAUSE_S)

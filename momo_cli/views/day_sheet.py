@@ -5,8 +5,7 @@ from datetime import timedelta, tzinfo
 from typing import Final
 
 from daemon.wire import Path
-from momo_cli.errors import Failure
-from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, fields
+from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import money, payer_text, phone
 from momo_cli.socket.client import Client, Reply
@@ -25,25 +24,21 @@ _KINDS: Final = (
     ("unmatched", "Matched to no transaction"),
     ("reversed", "Taken back by the network"),
 )
-SHEET_VIEW: Final = View(
-    fields=(
-        *fields("currency network phone_number"),
-        *(
-            Field(f"{kind}_{name}" if name == "count" else kind, f"{kind}.{name}")
-            for kind, _ in _KINDS
-            for name in ("count", "amount")
-        ),
-        *fields(
-            "owed=short.owed to_give_back=over.to_give_back late money_in_count=money_in.count",
-            "money_in=money_in.amount doubted=doubted.amount wallet_says=wallet.says",
-            "wallet_difference=wallet.difference",
-        ),
+SHEET_VIEW: Final = view_of(
+    "currency network phone_number",
+    *(
+        Field(f"{kind}_{name}" if name == "count" else kind, f"{kind}.{name}")
+        for kind, _ in _KINDS
+        for name in ("count", "amount")
     ),
+    "owed=short.owed to_give_back=over.to_give_back late money_in_count=money_in.count",
+    "money_in=money_in.amount doubted=doubted.amount wallet_says=wallet.says",
+    "wallet_difference=wallet.difference",
     id="payment_method_id",
 )
 
 
-def view_by(by: str) -> View:
+def view_by(by: str, **_: object) -> View:
     """Return the view of rows by line, hour, day or payer."""
     if by == "line":
         return SHEET_VIEW
@@ -53,13 +48,14 @@ def view_by(by: str) -> View:
         if by == "payer"
         else (Head(by.upper(), lambda row, _: clean(row[by])),)
     )
-    return View(
-        fields=(*map(Field, names), Field("currency"), Field("count"), Field("amount")),
-        heads=(
-            *heads,
-            Head("PAYMENTS", lambda row, _: str(row["count"]), right=True),
-            Head("AMOUNT", lambda row, _: Cell(money(row["amount"], row["currency"])), right=True),
-        ),
+    return view_of(
+        *map(Field, names),
+        Field("currency"),
+        Field("count"),
+        Field("amount"),
+        *heads,
+        Head("PAYMENTS", lambda row, _: str(row["count"]), right=True),
+        Head("AMOUNT", lambda row, _: Cell(money(row["amount"], row["currency"])), right=True),
         id=names[-1],
     )
 
@@ -240,9 +236,8 @@ def _unmatched(data: Row, client: Client, terminal: Terminal) -> list[str]:
     sheets = data.get("sheets") or ()
     if not terminal.human or not any(sheet["all"]["unmatched"]["count"] for sheet in sheets):
         return []
-    try:
-        waits = bool(client.get(Path.REVIEWS, limit=1).data)
-    except Failure:
+    waits = client.find(Path.REVIEWS, limit=1)
+    if waits is None:
         return []  # the sheet itself was printed
     if waits:
         return ["momo review list"]

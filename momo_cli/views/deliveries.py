@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from momo_cli.show.answer import Row, View, fields
+from momo_cli.show.answer import Row, fields, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, state, styled
+from momo_cli.show.words import ago, clock, fact_lines, state, styled
 from momo_cli.text import at, clean
 
 DELIVERY_FIELDS: Final = fields(
     "id webhook_id endpoint_id transaction_id status attempt_count response_status_code created_at",
     "delivered_at failed_at event next_attempt_at",
 )
-DELIVERY_VIEW: Final = View(fields=DELIVERY_FIELDS)
+DELIVERY_VIEW: Final = view_of(*DELIVERY_FIELDS)
 """The view of one delivery, which is shown as lines instead of a table."""
 
 
@@ -24,26 +24,21 @@ def answer_text(row: Row) -> str:
 
 def delivery_lines(row: Row, terminal: Terminal) -> list[str]:
     """Return the lines of one delivery."""
-    found = [
-        f"{styled(state(row.get('status')), terminal)}  {clean(row.get('event'))}",
-        f"  id       {clean(row.get('id'))}",
-        f"  webhook  {clean(row.get('webhook_id'))}",
-        f"  payment  svc_trx_{clean(row.get('transaction_id')).replace('-', '')}",
-    ]
-    if row.get("url"):
-        found.append(f"  to       {clean(row.get('url'))}")
-    found.append(f"  tries    {row.get('attempt_count') or 0} in run {row.get('run') or 1}")
-    message = clean(at(row, "error.message"))
-    said = " — ".join(part for part in (answer_text(row), message) if part)
-    if said:
-        found.append(f"  answer   {said}")
-    if row.get("delivered_at"):
-        found.append(f"  arrived  {clock(row.get('delivered_at'), terminal)}")
-    if row.get("waiting"):
-        found.append(f"  waits    {clean(row.get('waiting')).replace('_', ' ')}")
-    elif row.get("next_attempt_at"):
-        found.append(f"  next     {ago(row.get('next_attempt_at'), terminal)}")
-    return found
+    said = (answer_text(row), clean(at(row, "error.message")))
+    waits = clean(row.get("waiting")).replace("_", " ")
+    facts = (
+        ("id", clean(row.get("id"))),
+        ("webhook", clean(row.get("webhook_id"))),
+        ("payment", f"svc_trx_{clean(row.get('transaction_id')).replace('-', '')}"),
+        ("to", clean(row.get("url"))),
+        ("tries", f"{row.get('attempt_count') or 0} in run {row.get('run') or 1}"),
+        ("answer", " — ".join(part for part in said if part)),
+        ("arrived", clock(row.get("delivered_at"), terminal)),
+        ("waits", waits),
+        ("next", "" if waits else ago(row.get("next_attempt_at"), terminal)),
+    )
+    head = f"{styled(state(row.get('status')), terminal)}  {clean(row.get('event'))}"
+    return [head, *fact_lines(facts, 8)]
 
 
 def attempt_lines(rows: Sequence[Row], terminal: Terminal) -> list[str]:

@@ -6,25 +6,21 @@ from typing import Any, Final
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.inputs.ids import method_id, sim_name
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, fields
+from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, phone, styled
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
 
-METHODS_VIEW: Final = View(
-    fields=fields(
-        "id provider phone_number account_name merchant_code device_id=sim.device_id",
-        "slot_index=sim.slot_index is_active last_payment_at created_at",
-    ),
-    heads=(
-        Head("NUMBER", lambda row, _: phone(row.get("phone_number"))),
-        Head("NAME", lambda row, _: clean(row.get("account_name"))),
-        Head("NETWORK", lambda row, _: clean(row.get("provider_name") or row.get("provider"))),
-        Head("SIM", lambda row, _: sim_name(row.get("sim")) or Cell("no SIM", "yellow")),
-        Head("LAST PAYMENT", lambda row, t: ago(row.get("last_payment_at"), t) or "—"),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+METHODS_VIEW: Final = view_of(
+    "id provider phone_number account_name merchant_code device_id=sim.device_id",
+    "slot_index=sim.slot_index is_active last_payment_at created_at",
+    Head("NUMBER", lambda row, _: phone(row.get("phone_number"))),
+    Head("NAME", lambda row, _: clean(row.get("account_name"))),
+    Head("NETWORK", lambda row, _: clean(row.get("provider_name") or row.get("provider"))),
+    Head("SIM", lambda row, _: sim_name(row.get("sim")) or Cell("no SIM", "yellow")),
+    Head("LAST PAYMENT", lambda row, t: ago(row.get("last_payment_at"), t) or "—"),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
 _READY: Final = "ready"
 _PASSING: Final = ("opening", "starting", "resuming", "restarting")
@@ -32,10 +28,21 @@ _BARS: Final = "▂▄▆█"
 TROUBLE_FAIL: Final = "fail"
 
 
-def assign_sim(client: Client, method: str, sim: dict[str, Any] | None) -> Reply:
-    """Assign a number to a SIM, or to none."""
+def change_method(client: Client, method: str, changes: Row) -> Reply:
+    """Change a number: its SIM, or the name on it."""
     path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
-    return client.call("PATCH", path, body={"sim": sim})
+    return client.call("PATCH", path, body=changes)
+
+
+def assign_sim(client: Client, method: str, sim: Row | None) -> Reply:
+    """Assign a number to a SIM, or to none."""
+    return change_method(client, method, {"sim": sim})
+
+
+def ignore_sim(client: Client, sim: Row, *, ignored: bool = True) -> Reply:
+    """Set whether a SIM is not for payments."""
+    place = {"device_id": sim["device_id"], "slot_index": str(sim["slot_index"])}
+    return client.call("PATCH", path_of(Path.SIM, **place), body={"ignored": ignored})
 
 
 def method_answer(reply: Reply, terminal: Terminal, verb: str) -> Answer:
@@ -57,30 +64,22 @@ def method_answer(reply: Reply, terminal: Terminal, verb: str) -> Answer:
     )
 
 
-MODEMS_VIEW: Final = View(
-    fields=fields(
-        "device_id name port state signal_dbm=signal.dbm signal_bars=signal.bars registration",
-        "network_name storage_used=storage.used storage_total=storage.total last_sms_at",
-    ),
-    heads=(
-        Head("MODEM", lambda row, _: modem_name(row), cut=True),
-        Head("STATE", lambda row, _: modem_state(row)),
-        Head("SIGNAL", lambda row, terminal: signal(row, terminal)),  # noqa: PLW0108 -- defined below
-        Head("NETWORK", lambda row, _: network(row)),
-        Head("SIM HOLDS", lambda row, _: storage(row), right=True),
-        Head("LAST SMS", lambda row, terminal: ago(row.get("last_sms_at"), terminal) or "—"),
-        Head("TROUBLE", lambda row, _: _first_trouble(row)),
-    ),
+MODEMS_VIEW: Final = view_of(
+    "device_id name port state signal_dbm=signal.dbm signal_bars=signal.bars registration",
+    "network_name storage_used=storage.used storage_total=storage.total last_sms_at",
+    Head("MODEM", lambda row, _: modem_name(row), cut=True),
+    Head("STATE", lambda row, _: modem_state(row)),
+    Head("SIGNAL", lambda row, terminal: signal(row, terminal)),  # noqa: PLW0108 -- defined below
+    Head("NETWORK", lambda row, _: network(row)),
+    Head("SIM HOLDS", lambda row, _: storage(row), right=True),
+    Head("LAST SMS", lambda row, terminal: ago(row.get("last_sms_at"), terminal) or "—"),
+    Head("TROUBLE", lambda row, _: _first_trouble(row)),
     id="device_id",
 )
 
 
 def find_modem(client: Client, wanted: str) -> Row:
-    """Return the phone with that id, name or port.
-
-    Raises:
-        Failure: DEVICE_NOT_FOUND, or USAGE if two phones match.
-    """
+    """Return the phone with that id, name or port; fail if none (DEVICE_NOT_FOUND) or two (USAGE) match."""
     phones: Sequence[Row] = client.get(Path.LOCAL_MODEMS).data or ()
     for member, text in (("device_id", wanted.lower()), ("name", wanted), ("port", wanted)):
         found = [row for row in phones if row.get(member) == text]
@@ -90,11 +89,8 @@ def find_modem(client: Client, wanted: str) -> Row:
         if found:
             return found[0]
     names = ", ".join(modem_name(row) for row in phones) or "none"
-    raise Failure(
-        ErrorCode.DEVICE_NOT_FOUND,
-        f"no phone is called {wanted!r}; there are: {names}",
-        next=("momo modems list",),
-    )
+    why = f"no phone is called {wanted!r}; there are: {names}"
+    raise Failure(ErrorCode.DEVICE_NOT_FOUND, why, next=("momo modems list",))
 
 
 def simulated_notes(phones: Iterable[Row]) -> Iterator[str]:
@@ -208,7 +204,7 @@ def modem_lines(row: Row, terminal: Terminal) -> list[str]:
 
 
 def _sim(sim: Row) -> str:
-    number = phone(sim.get("phone_number")) or "no number"
+    number = phone(sim.get("phone_number")) or ("ignored" if sim.get("ignored") else "no number")
     last4 = clean(sim.get("iccid_last4"))
     shown = last4 and f"ICCID …{last4}"
     parts = (f"slot {sim.get('slot_index')}", clean(sim.get("network")), number, shown)

@@ -2,11 +2,21 @@
 
 from typing import Final
 
-from daemon.wire import TransactionStatus
+from daemon.wire import ReviewReason, TransactionStatus
 from momo_cli.errors import usage
-from momo_cli.show.answer import Cell, Head, Row, View, fields
+from momo_cli.show.answer import Cell, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, money, payer_text, phone, state, styled, with_test_mark
+from momo_cli.show.words import (
+    ago,
+    clock,
+    counted,
+    money,
+    payer_text,
+    phone,
+    state,
+    styled,
+    with_test_mark,
+)
 from momo_cli.text import at, clean
 
 OPEN: Final = "open"
@@ -36,21 +46,24 @@ def _code(row: Row) -> Cell:
     return Cell(f"{clean(likely[0].get('svc_code'))}?" if likely else "—", "bold")
 
 
-REVIEW_VIEW: Final = View(
-    fields=fields(
-        "id state reason amount currency sender=message.sender line=line.phone_number",
-        "telco_transaction_id=message.fields.transaction_id reference=request.reference",
-        "svc_code=request.svc_code message_id=message.id payment_id=payment.id created_at",
-        "decided_at decided_by suggested=suggestions.0.svc_code",
-    ),
-    heads=(
-        Head("STATE", lambda row, _: with_test_mark(review_state(row), row)),
-        Head("AMOUNT", lambda row, _: money(row.get("amount")) or "—", right=True),
-        Head("WHY", lambda row, _: clean(row.get("summary"))),
-        Head("CODE", lambda row, _: _code(row)),
-        Head("WHEN", lambda row, t: ago(row.get("created_at"), t)),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+def _summary(row: Row) -> str:
+    """Return the reason in a few words, with the number of messages that share the review."""
+    group = at(row, "details.group")
+    shared = f" ({counted(group, 'message')})" if isinstance(group, int) else ""
+    return clean(row.get("summary")) + shared
+
+
+REVIEW_VIEW: Final = view_of(
+    "id state reason amount currency sender=message.sender line=line.phone_number",
+    "telco_transaction_id=message.fields.transaction_id reference=request.reference",
+    "svc_code=request.svc_code message_id=message.id payment_id=payment.id created_at",
+    "decided_at decided_by suggested=suggestions.0.svc_code messages=details.group",
+    Head("STATE", lambda row, _: with_test_mark(review_state(row), row)),
+    Head("AMOUNT", lambda row, _: money(row.get("amount")) or "—", right=True),
+    Head("WHY", lambda row, _: _summary(row)),
+    Head("CODE", lambda row, _: _code(row)),
+    Head("WHEN", lambda row, t: ago(row.get("created_at"), t)),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
 
 
@@ -63,7 +76,8 @@ def review_lines(row: Row, terminal: Terminal) -> list[str]:
     """Return the lines of one review: the doubt, the evidence, and the next steps."""
     amount = money(row.get("amount"), row.get("currency"))
     mark = styled(with_test_mark(review_state(row), row), terminal)
-    found = [f"{mark}  {amount}  {clean(row.get('summary'))}", "", clean(row.get("why"))]
+    why = f"{clean(row.get('why'))} {clean(row.get('by_itself'))}".strip()
+    found = [f"{mark}  {amount}  {_summary(row)}", "", why]
     for title, facts in (
         ("the message", _message(row.get("message") or {}, row.get("line"), terminal)),
         ("the balance of the line", _chain(row, terminal)),
@@ -83,6 +97,23 @@ def review_lines(row: Row, terminal: Terminal) -> list[str]:
     if row.get("state") == OPEN:
         found += ["", f"What to do: {clean(row.get('what_to_do'))}"]
     return found
+
+
+def review_question(row: Row) -> str:
+    """Return the question before the approval of a message that may be forged."""
+    fields = at(row, "message.fields")
+    balance = money(at(fields, "balance") or row.get("amount"), row.get("currency"))
+    if row.get("reason") == ReviewReason.FOREIGN_SMSC:
+        return (
+            f"A service centre that this SIM never used. Does the wallet hold {balance}? Type YES"
+        )
+    return "Have you seen this money in the wallet itself, on the phone? Type YES"
+
+
+def settled_lines(body: Row) -> list[str]:
+    """Return the line about the other held messages that a decision settled, if any."""
+    others = body.get("settled")
+    return [f"  {counted(others, 'other held message')} settled with it."] if others else []
 
 
 def review_next(row: Row) -> list[str]:
@@ -211,9 +242,7 @@ def _chain(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
 
 
 def _payment(row: Row, name: str, terminal: Terminal) -> list[tuple[str, str]]:
-    payment = row.get(name)
-    if not isinstance(payment, dict):
-        return []
+    payment = row.get(name) or {}
     return [
         ("ID", clean(payment.get("transaction_id"))),
         ("network", clean(payment.get("network")).upper()),
@@ -228,9 +257,7 @@ def _payment(row: Row, name: str, terminal: Terminal) -> list[tuple[str, str]]:
 
 
 def _request(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
-    request = row.get("request")
-    if not isinstance(request, dict):
-        return []
+    request = row.get("request") or {}
     return [
         ("CODE", clean(request.get("svc_code"))),
         ("status", state(request.get("status")).text),

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from momo_cli.errors import usage
 from momo_cli.inputs.typed_values import read_json
-from momo_cli.show.answer import Row, View, dumps, fields
+from momo_cli.show.answer import Row, dumps, fields, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.text import clean
 
@@ -25,11 +25,10 @@ OPERATORS: Final = {
 """The typed operators and those of the API; VALUE of `in` is a list with commas."""
 
 RULE_FIELDS: Final = fields("id endpoint_id name position enabled filter created_at updated_at")
-RULE_VIEW: Final = View(fields=RULE_FIELDS)
+RULE_VIEW: Final = view_of(*RULE_FIELDS)
 """The view of one rule, which is shown as lines instead of a table."""
-CLAIMS_VIEW: Final = View(
-    fields=fields("endpoint_id url claims claimed_by rule_id catch_all reason"),
-    id="endpoint_id",
+CLAIMS_VIEW: Final = view_of(
+    "endpoint_id url claims claimed_by rule_id catch_all reason", id="endpoint_id"
 )
 
 
@@ -66,11 +65,7 @@ def read_filter(text: str | None, words: Sequence[str]) -> Any:
 
 
 def read_expression(text: str, flag: str) -> Any:
-    """Return the filter in one argument: `FIELD OP VALUE...`, a JSON object, or `@FILE` with one.
-
-    Raises:
-        Failure: USAGE, as `read_filter`.
-    """
+    """Return the filter in one argument (`FIELD OP VALUE...`, a JSON object, or `@FILE`), or fail as `read_filter`."""
     if text.lstrip().startswith(("{", "@")):
         return read_json(text.strip(), flag)
     try:
@@ -78,9 +73,8 @@ def read_expression(text: str, flag: str) -> Any:
     except ValueError as error:
         raise usage(f"{flag} {text}: {str(error).lower()}") from None
     if not words:
-        raise usage(
-            f"{flag}: give the payments that the rule claims, such as {flag} 'amount >= 50'"
-        )
+        example = f"{flag} 'amount >= 50'"
+        raise usage(f"{flag}: give the payments that the rule claims, such as {example}")
     return read_filter(None, words)
 
 

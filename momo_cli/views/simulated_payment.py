@@ -3,18 +3,16 @@
 from typing import Any, Final
 
 from daemon.wire import Path
-from momo_cli.show.answer import Answer, Row, View, fields
+from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import money, state, styled
 from momo_cli.socket.client import Client, Reply
 from momo_cli.text import at, clean
 
-SIMULATED_VIEW: Final = View(
-    fields=fields(
-        "message_id=message.id message_state=message.state reference=transaction.reference",
-        "status=transaction.status actual_amount=transaction.actual_amount review_id=review.id",
-        "review_reason=review.reason",
-    ),
+SIMULATED_VIEW: Final = view_of(
+    "message_id=message.id message_state=message.state reference=transaction.reference",
+    "status=transaction.status actual_amount=transaction.actual_amount review_id=review.id",
+    "review_reason=review.reason",
     id="message.id",
 )
 
@@ -28,7 +26,7 @@ def simulated_answer(client: Client, terminal: Terminal, body: dict[str, Any]) -
     """Let the sandbox receive one simulated SMS, and return the answer with the result."""
     reply = simulate_sms(client, body)
     lines, following = _lines(reply.data, terminal), _next(reply.data)
-    return Answer(reply.text, [reply.data], lines=lines, next=following)
+    return Answer(*reply.parts, lines=lines, next=following)
 
 
 def _lines(row: Row, terminal: Terminal) -> list[str]:

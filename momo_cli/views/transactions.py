@@ -3,15 +3,25 @@
 import re
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from itertools import chain
 from typing import Final
 
 from daemon.wire import Path, TransactionStatus
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.inputs import ids
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, fields
+from momo_cli.show.answer import Answer, Cell, Head, Row, fields, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, money, payer_text, phone, state, styled, with_test_mark
+from momo_cli.show.words import (
+    ago,
+    clock,
+    fact_lines,
+    money,
+    payer_of,
+    state,
+    styled,
+    with_test_mark,
+)
 from momo_cli.socket.client import Client, Event, Reply, path_of
 from momo_cli.text import at, clean
 
@@ -24,16 +34,14 @@ _FEW: Final = 5
 LIST_FIELDS: Final = fields(
     "reference svc_code status expected_amount actual_amount difference difference_type currency",
     "payer_phone payer_name created_at completed_at",
+    "payer_phone_source=payer_source.phone_number payer_name_source=payer_source.name",
 )
-SHOW_VIEW: Final = View(
-    fields=(
-        *LIST_FIELDS[:8],
-        *fields(
-            "payer_phone=payer.phone_number payer_name=payer.name telco_provider=telco.provider",
-            "telco_transaction_id=telco.transaction_id client_reference processing_time_ms",
-            "created_at=timeline.created_at completed_at=timeline.completed_at",
-        ),
-    ),
+SHOW_VIEW: Final = view_of(
+    *LIST_FIELDS[:8],
+    "payer_phone=payer.phone_number payer_name=payer.name telco_provider=telco.provider",
+    "telco_transaction_id=telco.transaction_id client_reference processing_time_ms",
+    "created_at=timeline.created_at completed_at=timeline.completed_at",
+    "payer_phone_source=payer_source.phone_number payer_name_source=payer_source.name held_review_id",
     id="reference",
 )
 PAID: Final = (TransactionStatus.SUCCESS, TransactionStatus.OVERPAID)
@@ -59,18 +67,16 @@ def transaction_state(row: Row) -> Cell:
     return Cell(f"{found.text}, REVERSED", "red") if row.get("reversed_at") else found
 
 
-LIST_VIEW: Final = View(
-    fields=LIST_FIELDS,
-    heads=(
-        Head("STATUS", lambda row, _: with_test_mark(transaction_state(row), row)),
-        Head("CODE", lambda row, _: Cell(clean(row.get("svc_code")), "bold")),
-        Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
-        Head("RECEIVED", lambda row, _: money(row.get("actual_amount")), right=True),
-        Head("DIFF", lambda row, _: money(row.get("difference")), right=True),
-        Head("PAYER", lambda row, _: payer_text(row.get("payer_name"), row.get("payer_phone"))),
-        Head("WHEN", lambda row, t: ago(row.get("completed_at") or row.get("created_at"), t)),
-        Head("REFERENCE", lambda row, _: clean(row.get("reference")), cut=True),
-    ),
+LIST_VIEW: Final = view_of(
+    *LIST_FIELDS,
+    Head("STATUS", lambda row, _: with_test_mark(transaction_state(row), row)),
+    Head("CODE", lambda row, _: Cell(clean(row.get("svc_code")), "bold")),
+    Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
+    Head("RECEIVED", lambda row, _: money(row.get("actual_amount")), right=True),
+    Head("DIFF", lambda row, _: money(row.get("difference")), right=True),
+    Head("PAYER", lambda row, _: payer_of(row)),
+    Head("WHEN", lambda row, t: ago(row.get("completed_at") or row.get("created_at"), t)),
+    Head("REFERENCE", lambda row, _: clean(row.get("reference")), cut=True),
     id="reference",
 )
 
@@ -110,11 +116,7 @@ def _whole(client: Client, order: str) -> str:
 
 
 def parse_status(word: str) -> str:
-    """Parse the value of `--status`: the API's word, or the one in tables.
-
-    Raises:
-        Failure: USAGE, listing all of them.
-    """
+    """Parse the value of `--status`, the API's word or the one in tables; fail (exit 2) with a list of all."""
     found = str(STATUS_WORDS.get(word.upper(), word.upper()))
     if found not in set(TransactionStatus):
         facts = ", ".join((*map(str.lower, STATUS_WORDS), *TransactionStatus))
@@ -140,9 +142,8 @@ def transaction_lines(row: Row, terminal: Terminal) -> list[str]:
     """Return the lines of one transaction."""
     currency = row.get("currency")
     head = f"{styled(with_test_mark(transaction_state(row), row), terminal)}  {money(row.get('expected_amount'), currency)}"
-    payer = payer_text(at(row, "payer.name"), None)
-    number = phone(at(row, "payer.phone_number"))
-    head += "".join(f" · {part}" for part in (payer, number) if part)
+    payer = payer_of(row, full=True)
+    head += f" · {payer}" if payer else ""
     facts = (
         ("CODE", terminal.style(clean(row.get("svc_code")), "bold")),
         ("ref", clean(row.get("reference"))),
@@ -155,7 +156,14 @@ def transaction_lines(row: Row, terminal: Terminal) -> list[str]:
         ("cancelled", clock(row.get("cancelled_at"), terminal)),
         ("reversed", clock(row.get("reversed_at"), terminal)),
     )
-    return [head, *(f"  {name:<9} {value}" for name, value in facts if value)]
+    held = held_text(row)
+    return [head, *fact_lines(facts, 9), *([terminal.style(f"! {held}", "yellow")] if held else [])]
+
+
+def held_text(row: Row) -> str:
+    """Return the words about a held message that names the transaction; empty if there is none."""
+    review = clean(row.get("held_review_id"))
+    return f"a message that names this code is held: momo review show {review}" if review else ""
 
 
 def _received(row: Row) -> str:
@@ -204,13 +212,9 @@ def follow_events(
     since: str | None = None,
     left: Callable[[], float] | None = None,
 ) -> Iterator[Event | None]:
-    """Read the event stream without end, and reconnect as needed.
+    """Read the event stream without end, and reconnect as needed; fail if that is impossible for a minute.
 
-    Yields:
-        Each event once; None at each keep-alive, so that the caller can check the time.
-
-    Raises:
-        Failure: The first connection failed, or reconnecting failed for a minute.
+    Yields each event once, and None at each keep-alive, so that the caller can check the time.
     """
     patience, first = _RECONNECTS_MAX, True
     while True:
@@ -243,30 +247,23 @@ def wait_for(
     The status is read before the event stream is opened, again when it is open (so that no change is missed), and
     again at each event and keep-alive.
 
-    Args:
-        client: The daemon.
-        reference: The transaction.
-        goal: The status to wait for.
-        limit_s: The time limit in seconds; 0 is no limit.
-        monotonic: A monotonic clock.
-
-    Returns:
-        The transaction, and the exit code: 0 goal met, 6 another final status, 8 timed out.
+    `limit_s` is the time limit in seconds, 0 is no limit; `monotonic` is a monotonic clock. Returns the transaction,
+    and the exit code: 0 goal met, 6 another final status, 8 timed out.
     """
     deadline = monotonic() + limit_s if limit_s else float("inf")
 
     def left() -> float:
         return deadline - monotonic()
 
-    reply = find_transaction(client, reference)
-    code = wait_exit_code(reply.data.get("status"), goal)
-    if code is not None:
-        return reply, code
-    for _ in follow_events(client, reference, left=left):
+    told = ""
+    for _ in chain((None,), follow_events(client, reference, left=left)):
         reply = find_transaction(client, reference)
         code = wait_exit_code(reply.data.get("status"), goal)
         if code is not None:
             return reply, code
+        if (held := held_text(reply.data)) and held != told:
+            client.warn(held)
+            told = held
         if left() <= 0:
             break
     return reply, exit_codes.PENDING

@@ -29,14 +29,12 @@ def large_figures(amount: str, width: int, *, symbols: bool = True) -> list[str]
         for character in amount:
             narrow = character in ".,"
             for row in range(HEIGHT):
-                points = _points(character, row)[: 1 if narrow else 3]
+                points = _ROWS.get(character, "").ljust(19)[
+                    row * 4 : row * 4 + (1 if narrow else 3)
+                ]
                 lines[row] += (
                     "".join((mark if p == "#" else " ") * size for p in points) + " " * size
                 )
         if max(map(len, lines)) <= width:
             return [line.rstrip() for line in lines]
     return []
-
-
-def _points(character: str, row: int) -> str:
-    return _ROWS.get(character, " " * 19).ljust(19)[row * 4 : row * 4 + 3]

@@ -26,18 +26,12 @@ _PAUSE_S: Final = 1.0
 
 
 def fetch_day(client: Client, *, sandbox: bool) -> DayData:
-    """Fetch today's day sheet and the open reviews.
-
-    Raises:
-        Failure: The daemon refused, or could not be reached.
-    """
+    """Fetch today's day sheet and the open reviews, or fail as `Client.call`."""
     mode = Mode.TEST if sandbox else Mode.LIVE
     report = client.get(Path.LOCAL_REPORT, recent=RECENT, mode=mode)
     reviews = client.get(Path.REVIEWS, limit=REVIEWS_MAX)
-    return DayData(
-        report.data or {},
-        tuple(row for row in reviews.data or () if bool(row.get("test")) is sandbox),
-    )
+    wanted = (row for row in reviews.data or () if bool(row.get("test")) is sandbox)
+    return DayData(report.data or {}, tuple(wanted))
 
 
 class Fetcher:
@@ -113,10 +107,9 @@ class Fetcher:
             try:
                 self._put(job())
             except Failure as failure:
+                said = ScreenMessage(_sentence(failure), "red")
                 down = failure.code == ErrorCode.DAEMON_DOWN
-                self._put(
-                    Connection(up=False) if down else ScreenMessage(_sentence(failure), "red")
-                )
+                self._put(Connection(up=False) if down else said)
 
     def _day(self) -> Result:
         # Cleared before the call, so that a change during the call causes another one.

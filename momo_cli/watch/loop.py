@@ -6,10 +6,7 @@ the others. The screen is drawn after each event, when its size changes, and onc
 
 import os
 import select
-import signal
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Iterable
 from typing import Final
 
 from rich.console import Console
@@ -18,18 +15,10 @@ from rich.text import Text
 
 from momo_cli import exit_codes, system
 from momo_cli.show.terminal import Terminal
+from momo_cli.watch import model as state
 from momo_cli.watch.fetch import Fetcher
 from momo_cli.watch.keyboard import Keys, single_keys
-from momo_cli.watch.model import (
-    Action,
-    Approve,
-    Leave,
-    Lookup,
-    Model,
-    Ring,
-    apply_result,
-    handle_key,
-)
+from momo_cli.watch.model import Action, Model
 from momo_cli.watch.view import Screen, screen_lines
 
 TICK_S: Final = 1.0
@@ -38,16 +27,11 @@ BOOKS_EVERY_S: Final = 30.0
 
 
 def run_loop(fetcher: Fetcher, terminal: Terminal, model: Model) -> int:
-    """Show the view until the operator quits; return the exit code.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C.
-        SystemExit: The terminal was closed, or SIGTERM came.
-    """
+    """Show the view until the operator quits; return the exit code. Signals end it by an exception."""
     console = _console(terminal)
     descriptor, keys = terminal.stdin.fileno(), Keys()
     with (
-        _signals(fetcher),
+        system.ended_by_signals(resized=fetcher.wake),
         single_keys(descriptor),
         Live(
             console=console,
@@ -66,10 +50,10 @@ def run_loop(fetcher: Fetcher, terminal: Terminal, model: Model) -> int:
             actions: list[Action] = []
             if fetcher.woken in ready:
                 for result in fetcher.results():
-                    actions += apply_result(model, result, now)
+                    actions += state.apply_result(model, result, now)
             if descriptor in ready:
                 for key in keys.read(descriptor):
-                    actions += handle_key(model, key, now)
+                    actions += state.handle_key(model, key, now)
             if now - asked_at >= BOOKS_EVERY_S:
                 fetcher.refresh()
                 asked_at = now
@@ -80,13 +64,13 @@ def run_loop(fetcher: Fetcher, terminal: Terminal, model: Model) -> int:
 def _done(actions: Iterable[Action], fetcher: Fetcher, console: Console) -> bool:
     """Carry out the actions; return whether the operator quits."""
     for action in actions:
-        if isinstance(action, Leave):
+        if isinstance(action, state.Leave):
             return True
-        if isinstance(action, Lookup):
+        if isinstance(action, state.Lookup):
             fetcher.look_up(action.code)
-        elif isinstance(action, Approve):
+        elif isinstance(action, state.Approve):
             fetcher.approve(action)
-        elif isinstance(action, Ring):
+        elif isinstance(action, state.Ring):
             for _ in range(action.times):
                 console.bell()
     return False
@@ -109,29 +93,8 @@ def _console(terminal: Terminal) -> Console:
 def _drawn(model: Model, console: Console, terminal: Terminal) -> Text:
     width, height = os.get_terminal_size(terminal.stdout.fileno())
     console.size = (width, height)
-    screen = Screen(
-        width, height, terminal.now(), system.monotonic(), terminal.zone, terminal.symbols
-    )
+    now, tick = terminal.now(), system.monotonic()
+    screen = Screen(width, height, now, tick, terminal.zone, terminal.symbols)
     shown = Text("\n", no_wrap=True, overflow="crop", end="").join(screen_lines(model, screen))
     shown.no_wrap, shown.overflow = True, "crop"
     return shown
-
-
-@contextmanager
-def _signals(fetcher: Fetcher) -> Iterator[None]:
-    """Draw at once when the window is resized, and exit cleanly on SIGTERM and SIGHUP."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    handlers = {
-        signal.SIGWINCH: lambda _number, _frame: fetcher.wake(),
-        signal.SIGTERM: end,
-        signal.SIGHUP: end,
-    }
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

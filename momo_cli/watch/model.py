@@ -5,7 +5,7 @@ A payment is new if its id was not among the newest before, even if the connecti
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from momo_cli.show.answer import Row
 from momo_cli.text import at, clean
@@ -23,8 +23,7 @@ QUIT: Final = "Q"
 """Typed alone and followed by Enter, it quits. Else it is the first letter of a code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(NamedTuple):
     """Fetch the transaction with this code."""
 
     code: str
@@ -40,38 +39,33 @@ class Approve:
     password: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ring:
+class Ring(NamedTuple):
     """Ring the bell a number of times."""
 
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(NamedTuple):
     """Quit."""
 
 
 Action = Lookup | Approve | Ring | Leave
 
 
-@dataclass(frozen=True, slots=True)
-class DayData:
+class DayData(NamedTuple):
     """Today's day sheet with the newest payments, and the open reviews."""
 
     report: Row
     reviews: tuple[Row, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(NamedTuple):
     """Whether the daemon is reachable."""
 
     up: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LookupResult:
+class LookupResult(NamedTuple):
     """The result of a look-up; `order` is None if there is none, and `why` is the reason."""
 
     code: str
@@ -241,9 +235,8 @@ def _approve(model: Model, now: float) -> list[Action]:
         model.say(text, now, "yellow")
     else:
         order = payable_transactions(row)[0]
-        action = Approve(
-            clean(row.get("id")), clean(order.get("reference")), clean(order.get("svc_code"))
-        )
+        reference, code = clean(order.get("reference")), clean(order.get("svc_code"))
+        action = Approve(clean(row.get("id")), reference, code)
         if not row.get("needs_password"):
             return [action]
         model.ask = Ask(action)

@@ -15,12 +15,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from momo_cli.show.answer import Cell, Row
-from momo_cli.show.words import money, payer_text, phone
+from momo_cli.show.words import money, payer_of, payer_text, phone
 from momo_cli.text import at, clean
 from momo_cli.times import parse_stamp
 from momo_cli.views.day_sheet import columns
-from momo_cli.views.reviews import payable_transactions
-from momo_cli.views.transactions import transaction_state
+from momo_cli.views.reviews import payable_transactions, review_question
+from momo_cli.views.transactions import held_text, transaction_state
 from momo_cli.watch.big_digits import large_figures
 from momo_cli.watch.model import CODE_CHARACTERS, QUIT, Model
 
@@ -147,12 +147,8 @@ def _newest(model: Model, screen: Screen, *, tall: bool) -> list[Text]:
         found = [Text(f" {clean(row.get('currency'))} {amount}", style)]
     what = Text(f" {state.text} ", f"reverse {style}" if flash else style)
     code = clean(at(row, "order.svc_code"))
-    parts = (
-        code,
-        _payer(row),
-        clean(row.get("network")).upper(),
-        _ago(row.get("stored_at"), screen),
-    )
+    network = clean(row.get("network")).upper()
+    parts = (code, _payer(row), network, _ago(row.get("stored_at"), screen))
     what.append("  " + " · ".join(part for part in parts if part))
     difference = money(at(row, "order.difference"))
     if difference:
@@ -213,9 +209,8 @@ def _older(model: Model, screen: Screen, width: int, room: int) -> list[Text]:
             found.append(line.append(f"{code:<7}").append(when, "dim"))
             continue
         line = Text(f" {when:>13}", "dim").append(f"{amount:>12}  ", "bold")
-        found.append(
-            line.append(f"{state.text:<12}", state.style).append(f"{code:<8}{_payer(row)}")
-        )
+        line.append(f"{state.text:<12}", state.style)
+        found.append(line.append(f"{code:<8}{_payer(row)}"))
     return found
 
 
@@ -269,9 +264,8 @@ def _waiting(model: Model, screen: Screen, width: int) -> list[Text]:
         line.append(f"  {_ago(row.get('created_at'), screen)}", "dim")
         found += wrap_styled(line, width, 15)
         if chosen:
-            found += [
-                part for line in _suggested(model, row) for part in wrap_styled(line, width, 7)
-            ]
+            for suggested in _suggested(model, row):
+                found += wrap_styled(suggested, width, 7)
     return found
 
 
@@ -296,11 +290,9 @@ def _foot(model: Model, screen: Screen) -> list[Text]:
     said = model.sentence(screen.tick)
     if model.ask is not None:
         typed = "•" * len(model.ask.typed) if model.ask.secret else model.ask.typed
-        question = (
-            "The owner's password"
-            if model.ask.secret
-            else "Have you seen this money in the wallet itself, on the phone? Type YES"
-        )
+        question = review_question(model.review or {})
+        if model.ask.secret:
+            question = "The owner's password"
         return [
             _rule("", screen.width, "yellow"),
             *wrap_styled(Text(f" {question}: {typed}▏", "bold"), screen.width),
@@ -327,11 +319,8 @@ def _foot(model: Model, screen: Screen) -> list[Text]:
         keys.append("+ approve")
     keys += ["* sound", "Esc clear", "Ctrl-C quit"]
     offered = Text(" " + "   ".join(keys), "dim")
-    return [
-        _rule("", screen.width),
-        *wrap_styled(entry, screen.width),
-        *wrap_styled(offered, screen.width),
-    ]
+    wrapped = [*wrap_styled(entry, screen.width), *wrap_styled(offered, screen.width)]
+    return [_rule("", screen.width), *wrapped]
 
 
 def _found(model: Model, screen: Screen) -> Text:
@@ -342,16 +331,14 @@ def _found(model: Model, screen: Screen) -> Text:
     order = found.order
     state = transaction_state(order)
     line = Text(f"{found.code} ", "bold").append(state.text, f"bold {state.style}")
-    expected, received = (
-        money(order.get("expected_amount"), order.get("currency")),
-        money(order.get("actual_amount")),
-    )
-    line.append(f"  asked {expected}")
-    if received:
+    line.append(f"  asked {money(order.get('expected_amount'), order.get('currency'))}")
+    if received := money(order.get("actual_amount")):
         line.append(f", received {received}", "bold")
-    payer = payer_text(at(order, "payer.name"), at(order, "payer.phone_number"))
+    payer = payer_of(order)
     when = _ago(at(order, "timeline.completed_at") or at(order, "timeline.created_at"), screen)
-    return line.append("".join(f" · {part}" for part in (payer, when) if part))
+    line.append("".join(f" · {part}" for part in (payer, when) if part))
+    held = held_text(order)
+    return line.append(f" · {held}", "yellow") if held else line
 
 
 def wrap_styled(line: Text, width: int, indent: int = 1) -> list[Text]:
@@ -375,10 +362,8 @@ def _place(plain: str, room: int, *, own: int) -> int:
     while fits < len(plain) and cell_len(plain[: fits + 1]) <= room:
         fits += 1
     for between, least in ((_BETWEEN_FACTS, room // 2), (_BETWEEN_WORDS, own + 1)):
-        places = [
-            one.start() for one in between.finditer(plain, own) if least <= one.start() <= fits
-        ]
-        if places:
+        starts = (one.start() for one in between.finditer(plain, own))
+        if places := [place for place in starts if least <= place <= fits]:
             return places[-1]
     return max(1, fits)
 

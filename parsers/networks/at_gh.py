@@ -8,7 +8,7 @@ longer in use.
 
 from typing import Final
 
-from parsers.reading import Kind
+from parsers.reading import COMVIVA, Kind
 from parsers.wording import (
     ADVERT,
     AMOUNT,
@@ -19,6 +19,7 @@ from parsers.wording import (
     PAYER_NAME,
     PAYER_PHONE,
     REFERENCE,
+    VIA,
     Groups,
     WordingFactory,
 )
@@ -28,22 +29,23 @@ PROVIDER: Final = "momo_at"
 SENDERS: Final[tuple[str, ...]] = ()
 PLMNS: Final = ("62003", "62006")
 """Formerly Tigo, formerly Airtel."""
-_FACTORY: Final = WordingFactory(NETWORK, order="mdy", unverified=True)
 _BALANCE: Final = (
     r"(?:Your )?(?:(?:[Nn]ew|[Aa]vailable|[Cc]urrent) )?(?:(?:AT|AirtelTigo)(?: |-)?Money )?[Bb]alance(?: is~:?|~:)~"
     rf"{BALANCE}~\.{FEE_AND_LEVY}"
 )
+_FACTORY: Final = WordingFactory(
+    NETWORK, order="mdy", unverified=True, middles=(rf"\. {_BALANCE} Ref",)
+)
 _NEW_BALANCE: Final = rf"(?:Your )?[Nn]ew (?:(?:AT|AirtelTigo) Money )?balance is {BALANCE}~\."
 _ID_LABEL: Final = r"(?:Trans(?:action)?\.?~I[Dd]|Txn~I[Dd]|TID)"
-# `PPyymmdd.HHMM.Lnnnnn` of the Comviva platform, or digits alone.
-_ANY_ID: Final = r"(?P<telco_id>[A-Z]{2}\d{6}\.\d{4}\.[A-Z]\d{5,6}|\d{9,15})"
+_ANY_ID: Final = rf"(?P<telco_id>{COMVIVA}|\d{{9,15}})"
 _ID: Final = rf"{_ID_LABEL}~:~{_ANY_ID}(?:\.|$|(?=\s))"
 _TYPED: Final = rf"Ref(?:erence)?~:?{REFERENCE}\."
 _AT: Final = r"(?: on (?P<date>\d{4}-\d\d-\d\d),?(?: at)? (?P<time>\d\d:\d\d:\d\d))?"
 # A number and a name in either order; one of them may be missing.
 _PAYER: Final = (
-    rf"(?:{PAYER_PHONE}(?:[\s,\-]{{1,4}}(?P<payer_name>[A-Za-z].{{0,99}}?))?"
-    r"|(?P<payer_name_first>[A-Za-z].{0,99}?)(?:[\s,(\-]{1,4}(?P<payer_phone_last>\+?\d{9,15})\)?)?)"
+    rf"(?:{PAYER_PHONE}(?:[\s,\-]{{1,4}}(?P<payer_name>[A-Za-z].{{0,175}}?))?"
+    r"|(?P<payer_name_first>[A-Za-z].{0,175}?)(?:[\s,(\-]{1,4}(?P<payer_phone_last>\+?\d{9,15})\)?)?)"
 )
 _OLD_ID: Final = r"Trans\.?~ID:~(?P<telco_id>\d{12,13})\.?"
 _OLD_BALANCE: Final = rf"Your available balance is {BALANCE}~\."
@@ -83,7 +85,7 @@ WORDINGS: Final = (
         "receipt_from_network",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "MOBILE MONEY. Sender:", "Reference", "balance is"),
-        rf"You have received {AMOUNT} from (?P<via_network>[A-Z][A-Z\s]{{1,20}}MOBILE MONEY)~\. Sender:~{PAYER_PHONE}(?: -)? "
+        rf"You have received {AMOUNT} from {VIA}~\. Sender:~{PAYER_PHONE}(?: -)? "
         rf"{PAYER_NAME}\. {_TYPED} {_BALANCE} {_ID}{ADVERT}",
         "You have received GHS 75.00 from MTN MOBILE MONEY. Sender: 233241000123 KOFI ANTWI BADU. Reference: x8p3lm. Your "
         "AT Money balance is GHS 245.45. Trans ID: CI260912.1501.C00017",
@@ -92,7 +94,7 @@ WORDINGS: Final = (
         "cash_in",
         Kind.CASH_IN,
         ("Cash-In of", "is successful", "balance is"),
-        rf"Cash-In of {AMOUNT} from Agent~-~(?P<agent>\S.{{0,99}}?) is successful~\. {_NEW_BALANCE} {_ID}{ADVERT}",
+        rf"Cash-In of {AMOUNT} from Agent~-~(?P<agent>\S.{{0,175}}?) is successful~\. {_NEW_BALANCE} {_ID}{ADVERT}",
         "Cash-In of GHS 100.00 from Agent - MANTSE VENTURES is successful. New balance is GHS 345.45. TxnId: "
         "CI260912.1510.D00042. Thank you for using AT Money.",
     ),
@@ -148,7 +150,7 @@ WORDINGS: Final = (
         "cash_out_2015",
         Kind.CASH_OUT,
         ("Successful Tigo Cash withdrawal", "New Tigo Cash balance", "Ref No"),
-        rf"Successful Tigo Cash withdrawal: collect {AMOUNT} from Agent (?P<agent>\S.{{0,99}}?)~\. New Tigo Cash balance:~"
+        rf"Successful Tigo Cash withdrawal: collect {AMOUNT} from Agent (?P<agent>\S.{{0,175}}?)~\. New Tigo Cash balance:~"
         rf"{BALANCE}~\. (?P<date>\d{{1,2}}/\d{{1,2}}/\d\d) (?P<time>\d{{1,2}}:\d\d [AP]M)~\. Ref No (?P<telco_id>\d{{9,12}})\."
         r".{0,100}",
         "Successful Tigo Cash withdrawal: collect GHC 98.00 from Agent DERRICK EGYIN - 0278000007. New Tigo Cash balance: "

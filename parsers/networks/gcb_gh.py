@@ -40,6 +40,5 @@ WORDINGS: Final = (
         r"Dear Valued Customer, .{0,60}GCB Bank .{1,800}",
         "Dear Valued Customer,\nGCB Bank will NEVER call, text, or send a link to request your Ghana Card or PIN. \nWe do "
         "NOT deactivate services for ignoring such messages. All updates are done at our branches.",
-        once=False,
     ),
 )

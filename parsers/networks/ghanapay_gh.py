@@ -13,6 +13,7 @@ from parsers.wording import (
     PAYER_PHONE,
     REFERENCE,
     WordingFactory,
+    check_one_payer,
 )
 
 NETWORK: Final = "ghanapay"
@@ -28,7 +29,7 @@ _TAIL: Final = (
     rf"{_NEW_BALANCE}(?:~\.{FEE_AND_LEVY}{ADVERT}|$)"
 )
 _WALLET: Final = r"(?i:mobile money|money|cash|momo)"
-_VIA: Final = r"(?P<via_network>[A-Za-z][A-Za-z&\s]{1,40}?)"
+_VIA: Final = r"(?P<via_network>[A-Za-z][\w&\s\-]{1,40}?)"
 
 WORDINGS: Final = (
     _FACTORY.wording(
@@ -54,9 +55,10 @@ WORDINGS: Final = (
         "receipt_name_first",
         Kind.PAYMENT_RECEIVED,
         ("ou have received", "Ref", "alance"),
-        rf"{_YOU} received {AMOUNT} from~:?~(?P<payer_name>[A-Za-z].{{0,99}}?)(?:[\s,(]{{1,4}}{PAYER_PHONE}\)?)?\s?\. {_TAIL}",
+        rf"{_YOU} received {AMOUNT} from~:?~(?P<payer_name>[A-Za-z].{{0,175}}?)(?:[\s,(]{{1,4}}{PAYER_PHONE}\)?)?\s?\. {_TAIL}",
         "You have received GHS 20.00 from KOFI ANTWI BADU 0545000003. Ref: K7M2QX. Transaction ID: 620307283234. Balance: "
         "GHS 33.58.",
+        refine=check_one_payer,
     ),
     _FACTORY.wording(
         "sent",

@@ -15,6 +15,7 @@ from parsers.wording import (
     REFERENCE,
     TIME,
     WordingFactory,
+    check_one_payer,
 )
 
 NETWORK: Final = "gmoney"
@@ -38,9 +39,10 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Ref", "alance", "G-Money "),
-        rf"You have received {AMOUNT} from (?P<payer_name>[A-Za-z].{{0,99}}?){_PHONE}{_AT}~\. {_TAIL_WITH_REFERENCE}",
+        rf"You have received {AMOUNT} from (?P<payer_name>[A-Za-z].{{0,175}}?){_PHONE}{_AT}~\. {_TAIL_WITH_REFERENCE}",
         "You have received GHS 40.00 from KOFI ANTWI BADU 0241000123. Ref: K7M2QX. Transaction ID: 512163210186. Your "
         "G-Money balance is GHS 90.00.",
+        refine=check_one_payer,
     ),
     _FACTORY.wording(
         "receipt_number_first",
@@ -54,7 +56,7 @@ WORDINGS: Final = (
         "receipt_without_reference",
         Kind.PAYMENT_RECEIVED,
         ("You have received", "Transaction ID:", "G-Money balance is"),
-        rf"You have received {AMOUNT} from (?P<payer_name>[A-Za-z].{{0,99}}?){_PHONE}{_AT}~\. {_ID} Your (?:new )?"
+        rf"You have received {AMOUNT} from (?P<payer_name>[A-Za-z].{{0,175}}?){_PHONE}{_AT}~\. {_ID} Your (?:new )?"
         rf"G-Money balance is {BALANCE}~\.{ADVERT}",
         "You have received GHS 40.00 from KOFI ANTWI BADU 0241000123. Transaction ID: 512163210186. Your G-Money balance "
         "is GHS 90.00.",

@@ -25,7 +25,7 @@ from parsers.wording import (
     TAX,
     TIME,
     Groups,
-    Wording,
+    WordingFactory,
 )
 
 NETWORK: Final = "mtn"
@@ -47,7 +47,7 @@ _ID_PAID: Final = rf"Financial Transaction Id:~{_ID}\.(?:~{_EXTERNAL}\.)?{ADVERT
 _PAID_TAIL: Final = rf"Reference:{REFERENCE}\. {_ID_PAID}"
 _FEE_AND_TAX: Final = rf"Fee was {FEE}~\.?(?: Tax (?:was|charged~:) {TAX}~\.?)?"
 _OWN_AIRTIME: Final = r"MTN (?:BUNDLE|AIRTIME)"
-_TAX_END: Final = r"(?:\.|(?=\s{1,16}[A-Z]))"
+_ADVICE: Final = rf"Current Balance:~{_BALANCE} Available Balance:~{_AVAILABLE} Reference:"
 _ID_LABEL: Final = r"(?:Financial )?(?i:transaction id|txn id)~:"
 _LEVY: Final = r"(?i:(?:your )?(?:e-?levy|vat|tax)(?: charged?)?)(?: is| was)?~:?~"
 # Before the fee, as in Telecel's messages and in pushes; used twice, because a repeated group may not contain a repetition.
@@ -58,20 +58,28 @@ _RECEIPT_TAIL: Final = (
     rf"(?:~[,.]?~{_LEVY}{TAX})?(?:(?!\d){ADVERT})?"
 )
 
-_SECOND_BALANCES: Final = re.compile(
-    r"(?:current|new)\s{1,16}balance\s{0,16}(?::|gh)", re.ASCII | re.IGNORECASE
-)
+_CHARGED: Final = rf"Fee charged~:~{FEE}(?:[.,]?~(?i:tax charged)~:?~{TAX})?(?:(?!\d){ADVERT})?"
+_PAID_FOR: Final = rf"{_CURRENT}(?:~{_USABLE})?~{_ID_LABEL}~{_ID}[.,]~{_CHARGED}"
+_RECEIVED: Final = rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from"
 _LABEL: Final = re.compile(
     r"(?:balance|reference|\bref|\bid|\bfee)\s{0,16}(?::|charged\b|is\b|was\b)",
     re.ASCII | re.IGNORECASE,
 )
+# Labels that the name or the reference contains if the message is an `ordered_receipt` with a typed receipt in it.
+_IN_NAME: Final = re.compile(
+    r"\bid\s{0,16}:\s{0,16}\d|\bref(?:erence)?\s{0,16}:", re.ASCII | re.IGNORECASE
+)
+_IN_REFERENCE: Final = re.compile(
+    r"\bref(?:erence)?\s{0,16}:.{0,1200}?balance\s{0,16}:",
+    re.ASCII | re.DOTALL | re.IGNORECASE,
+)
 _FROM_NETWORK: Final = re.compile(
-    r"(?P<name>[^,]{1,100}),(?P<payer>[^,]{1,40}),(?P<typed>.{0,1200})\sfrom\s{1,4}(?P<via>[^,]{1,40})",
+    r"(?P<name>[^,]{1,160}),(?P<payer>[^,]{1,40}?)(?:,(?P<typed>.{0,1200}))?\sfrom\s{1,4}(?P<via>[^,]{1,40})",
     re.ASCII | re.DOTALL,
 )
 _NUMBER: Final = re.compile(r"\+?\d{9,15}", re.ASCII)
 _TO_NETWORK: Final = re.compile(
-    r"(?P<name>[^,]{0,100}),(?P<payee>\+?\d{9,15})(?:,(?P<typed>.{0,1200}))?", re.ASCII | re.DOTALL
+    r"(?P<name>[^,]{0,160}),(?P<payee>\+?\d{9,15})(?:,(?P<typed>.{0,1200}))?", re.ASCII | re.DOTALL
 )
 _NOTHING_TYPED: Final = frozenset({"Funds transfer wallet to wallet", "-"})
 """Fixed texts that other networks send when the payer's text was lost."""
@@ -83,9 +91,8 @@ def _typed_by_payer(found: Groups) -> str | None:
     An MTN payer can type the same form. It is believed only if the name in it is the payer's name.
     """
     reference = found.get("reference", "")
-    if _LABEL.search(found["payer_name"]) or _SECOND_BALANCES.search(reference):
-        # Typed by the payer, or part of a name with a false balance; the two cannot be distinguished.
-        return "two balances, so either could be the payer's text"
+    if _IN_NAME.search(found["payer_name"]) or _IN_REFERENCE.search(reference):
+        return "another order of the fields is possible"
     match = _FROM_NETWORK.fullmatch(reference)
     if match is None or match["name"].split() != found["payer_name"].split():
         return None
@@ -98,7 +105,7 @@ def _typed_by_payer(found: Groups) -> str | None:
         found["payer_phone_typed"] = "yes"
     else:
         found["payer_account"] = payer
-    _set_reference(found, match["typed"])
+    _set_reference(found, match["typed"] or "")
     return None
 
 
@@ -136,37 +143,7 @@ def _set_reference(found: Groups, typed: str) -> None:
         found.pop("reference", None)
 
 
-def _wording(  # noqa: PLR0913 - a row of a table
-    name: str,
-    kind: Kind,
-    guards: tuple[str, ...],
-    pattern: str,
-    *samples: str,
-    cut: bool = False,
-    once: bool = False,
-    unverified: bool = False,
-    reverses: bool = False,
-) -> Wording:
-    refine = {
-        "receipt": _typed_by_payer,
-        "ordered": _in_another_order,
-        "push": _typed_for_payee,
-        "paid": _typed_for_payee,
-    }
-    return Wording(
-        name=name,
-        network=NETWORK,
-        kind=kind,
-        guards=guards,
-        pattern=pattern,
-        samples=samples,
-        refine=refine.get(name.partition("_")[0]),
-        cut=cut,
-        once=once,
-        unverified=unverified,
-        reverses=reverses,
-    )
-
+_wording = WordingFactory(NETWORK, middles=(_BALANCES, _ADVICE)).wording
 
 WORDINGS: Final = (
     # Before `receipt`, because it has the same layout: money of the wallet's owner comes back. No payer has this name.
@@ -184,7 +161,7 @@ WORDINGS: Final = (
         "loan",
         Kind.OTHER,
         ("Payment ", "eceived", "alance", " OVA "),
-        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from (?P<lender>(?i:\w{{0,20}}~loan|xtra~cash)(?: [A-Za-z]{{1,20}})? OVA)~"
+        rf"{_RECEIVED} (?P<lender>(?i:\w{{0,20}}~loan|xtra~cash)(?: [A-Za-z]{{1,20}})? OVA)~"
         rf"{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
         "Payment received for GHS 528.00 from QwikLoan OVA Current Balance: GHS 2998.94 . Available Balance: GHS 2998.94. "
         "Reference: . Transaction ID: 75416854259. TRANSACTION FEE: 0.00",
@@ -193,13 +170,14 @@ WORDINGS: Final = (
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("Payment ", "eceived", "alance"),
-        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
+        rf"{_RECEIVED} {PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: "
         "GHS 628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",
         "Payment received for GHS 1000.00 from YAW OPARE DANKYI  Current Balance: GHS 4061.17 . Available Balance: "
         "GHS 4061.17. Reference: payment. Transaction ID: 28175366793. TRANSACTION FEE: 0.00, Tax Charged 0",
         "Payment received for GHS 9.00 from JEMIMA OFOSUA OKYERE Current Balance: GHS 9.09. Reference: JEMIMA OFOSUA "
         "OKYERE ,233201000597,5 from VODAFONE. Transaction ID: 80929972527. TRANSACTION FEE: 0.00",
+        refine=_typed_by_payer,
     ),
     # The same pieces in another order, as sister networks of the group print them. The payer's text is in another position
     # then, so it may not contain a fixed word.
@@ -207,35 +185,38 @@ WORDINGS: Final = (
         "ordered_receipt_id_first",
         Kind.PAYMENT_RECEIVED,
         ("Payment ", "eceived", "alance", "ID"),
-        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}\.~{_ID_LABEL}~{_ID}[.,]~{_BALANCES}{REFERENCE}[.,]~"
+        rf"{_RECEIVED} {PAYER_NAME}\.~{_ID_LABEL}~{_ID}[.,]~{_BALANCES}{REFERENCE}[.,]~"
         rf"{_LEVIES}{_LEVIES}{_FEE_CLAUSE}(?:(?!\d){ADVERT})?",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH. Transaction ID: 85614800061. Current Balance: GHS 628.92. "
         "Available Balance: GHS 628.92. Reference: Q4T9WD. TRANSACTION FEE: 0.00",
+        refine=_in_another_order,
     ),
     _wording(
         "ordered_receipt_reference_first",
         Kind.PAYMENT_RECEIVED,
         ("Payment ", "eceived", "alance", "ef"),
-        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}\.~(?:[Rr]eference|Ref)~:{REFERENCE}[.,]~{_CURRENT}"
+        rf"{_RECEIVED} {PAYER_NAME}\.~(?:[Rr]eference|Ref)~:{REFERENCE}[.,]~{_CURRENT}"
         rf"(?:~{_USABLE})?~{_ID_LABEL}~{_ID}[.,]?~{_LEVIES}{_LEVIES}{_FEE_CLAUSE}(?:(?!\d){ADVERT})?",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH. Reference: Q4T9WD. Current Balance: GHS 628.92. Available "
         "Balance: GHS 628.92. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",
+        refine=_in_another_order,
     ),
     _wording(
         "ordered_receipt_fee_first",
         Kind.PAYMENT_RECEIVED,
         ("Payment ", "eceived", "alance", "ef"),
-        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}[.,]~{_LEVIES}{_LEVIES}"
+        rf"{_RECEIVED} {PAYER_NAME}{_BALANCES}{REFERENCE}[.,]~{_LEVIES}{_LEVIES}"
         rf"{_FEE_CLAUSE}[.,]~{_ID_LABEL}~{_ID}\.{ADVERT}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH Current Balance: GHS 628.92. Available Balance: GHS 628.92. "
         "Reference: Q4T9WD. TRANSACTION FEE: 0.00. Transaction ID: 85614800061.",
+        refine=_in_another_order,
     ),
     # The first of two parts: its ID looks like a shorter valid one, and the fee is missing.
     _wording(
         "part_of_receipt",
         Kind.OTHER,
         ("Payment ", "eceived", "alance"),
-        rf"Payment [Rr]eceived(?: for| of|~:) {AMOUNT} from {PAYER_NAME}{_BALANCES}{REFERENCE}[.,]~{_ID_LABEL}~\d{{0,15}}",
+        rf"{_RECEIVED} {PAYER_NAME}{_BALANCES}{REFERENCE}[.,]~{_ID_LABEL}~\d{{0,15}}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: GHS "
         "628.92. Reference: Q4T9WD. Transaction ID: 85614",
         cut=True,
@@ -257,7 +238,16 @@ WORDINGS: Final = (
         "14:09:16. Message from sender: . Your new balance:GHS 1403.44. Financial Transaction Id: 32328501316.",
         "You have received 1000.00 GHS from Ecobank ova on your mobile money account at 2022-12-21 14:09:16. "
         "Message from sender: . Your new balance:1403.44 GHS. Financial Transaction Id: 21328501316.",
-        once=True,
+    ),
+    # It names no balance. Only the last ID and its fee can end the message.
+    _wording(
+        "deposit",
+        Kind.PAYMENT_RECEIVED,
+        ("Money Transfer Deposit received for", "Token", "ransaction I"),
+        rf"Money Transfer Deposit received for {AMOUNT} from {PAYER_NAME} Token~:~(?P<token>\d{{4,20}})[.,]?~{_ID_LABEL}~{_ID}[.,]~"
+        rf"(?i:(?:transaction )?fee(?: charged)?(?:~:| is| was))~{FEE}(?:(?!\d){ADVERT})?",
+        "Money Transfer Deposit received for GHS 66.00 from KOFI ANTWI BADU Token: 998469693069 Transaction ID: 52041773425. "
+        "TRANSACTION FEE IS 0",
     ),
     # 2012 to 2014. It prints no ID, so an operator has to check it.
     _wording(
@@ -270,11 +260,10 @@ WORDINGS: Final = (
             "Available Balance:",
             "QJV",
         ),
-        rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} Current Balance:~{_BALANCE} "
-        rf"Available Balance:~{_AVAILABLE} Reference:{REFERENCE} QJV\w{{0,40}}",
+        rf"MobileMoney Advice Payment received for {AMOUNT} from {PAYER_NAME} {_ADVICE}{REFERENCE} "
+        rf"QJV\w{{0,40}}",
         "MobileMoney Advice\nPayment received for GHC20.00 from KOFI ANTWI BADU\nCurrent Balance: GHC35.50\n"
         "Available Balance: GHC35.50\nReference: school fees\nQJV",
-        once=True,
     ),
     _wording(
         "cash_in",
@@ -285,7 +274,6 @@ WORDINGS: Final = (
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0. Cash in (Deposit) is a free transaction on MTN "
         "Mobile Money. Please do not pay any fees for it.",
-        once=True,
     ),
     _wording(
         "cash_in_without_id",
@@ -296,7 +284,6 @@ WORDINGS: Final = (
         "Cash In received for GHS 5.00 from DELALI SENA TSC GR -. Current Balance GHS 50.00  Available Balance GHS "
         "50.00. Cash in (Deposit) is a free transaction on MTN Mobile Money. Please do not pay any fees for it. "
         "Thank you for using MTN MobileMoney. Fee charged: GHS 0.",
-        once=True,
     ),
     _wording(
         "interest",
@@ -310,9 +297,8 @@ WORDINGS: Final = (
     _wording(
         "sent",
         Kind.SENT,
-        ("Payment made for", "Fee charged:"),
-        rf"Payment made for {AMOUNT} to {PAYEE_NAME}\.?~{_BALANCES}{REFERENCE}\. Transaction ID:~{_ID}\. "
-        rf"Fee charged:~{FEE} (?:TAX|Tax) charged:~{TAX}\.{ADVERT}",
+        ("Payment made for", "Fee charged"),
+        rf"Payment made for {AMOUNT} to {PAYEE_NAME}\.?~{_BALANCES}{REFERENCE}\. {_ID_LABEL}~{_ID}[.,] {_CHARGED}",
         "Payment made for GHS 30.00 to SELASI AGBEKO Current Balance: GHS 468.61 . Available Balance: GHS 468.61. "
         "Reference: lunch. Transaction ID: 79728153259. Fee charged: GHS0.00 Tax charged: 0. Download the MoMo App",
         "Payment made for GHS 30.00 to SELASI AGBEKO. Current Balance: GHS 468.61. Available Balance: GHS 468.61. "
@@ -327,6 +313,7 @@ WORDINGS: Final = (
         "Your payment of GHS 24.00 to TELECEL PUSH has been completed at 2026-05-22 08:15:05. Your new balance: GHS "
         "648.90. Fee was GHS 0.38 Tax was GHS -. Reference: ABENA KWAFOWA,233500000004,Waakye. Financial Transaction "
         "Id: 81796856984. External Transaction Id: 81796856984.Download the MoMo App",
+        refine=_typed_for_payee,
     ),
     _wording(
         "paid",
@@ -337,6 +324,7 @@ WORDINGS: Final = (
         "Your payment of GHS 1224.00 to GhQR has been completed at 2022-11-18 14:03:55. Your new balance: GHS 310.77. "
         "Fee was GHS 5.00 Tax was GHS 16.86. Reference: ,233241000123. Financial Transaction Id: 20429931310. "
         "External Transaction Id: 20429931310.Download the MoMo App",
+        refine=_typed_for_payee,
     ),
     _wording(
         "paid_reference_first",
@@ -349,6 +337,7 @@ WORDINGS: Final = (
         "Your payment of GHS 5.00 to FIT FOR LIFE GYM LIMITED has been completed at 2026-03-09 07:36:18. Reference: . Your new "
         "balance: GHS 47.95. Fee was GHS 0.50 Tax charged: GHS0. Financial Transaction Id: 76807586512. External Transaction "
         "Id: -.Download the MoMo App for a Faster & Easier Experience",
+        refine=_typed_for_payee,
     ),
     _wording(
         "paid_own_airtime",
@@ -359,6 +348,7 @@ WORDINGS: Final = (
         "Your payment of GHS 10.00 to MTN AIRTIME has been completed at 2026-06-10 21:00:02. Your new balance: GHS 90.57. Fee "
         "was GHS 0.00 Tax was GHS -. Reference: -. Financial Transaction Id: 83077174612. External Transaction Id: "
         "83077174612.Download the MoMo App",
+        refine=_typed_for_payee,
     ),
     _wording(
         "paid_to_merchant",
@@ -369,6 +359,7 @@ WORDINGS: Final = (
         rf"{_FEE_AND_TAX} {_ID_PAID}",
         "Y'ello. You have Paid GHS 40 to Merchant 104911 on your mobile money account at 202608184348. Message from sender: 1. "
         "Your new balance: GHS 106.39 . Fee was GHS 0.50 . Financial Transaction Id: 84997229712.",
+        refine=_typed_for_payee,
     ),
     _wording(
         "transferred",
@@ -390,12 +381,13 @@ WORDINGS: Final = (
         "Your payment of GHS 350.00 to VODAFONE PUSH  has failed at 2024-10-02 12:28:49. Reference: DESMOND TEI-BOADU,"
         "233201000333,1243. Financial Transaction Id: 45341834535. External Transaction Id: 45341834535. "
         "TRANSACTION FEE IS 0",
+        refine=_typed_for_payee,
     ),
     _wording(
         "limit_exceeded",
         Kind.FAILED,
         ("You have exceeded your", "TRANSACTION FEE IS"),
-        rf"You have exceeded your .{{1,60}} limit\. .{{1,200}}\. Financial Transaction Id:~{_ID}\. {_EXTERNAL}\. "
+        rf"You have exceeded your .{{1,60}}limit\..{{1,200}}Financial Transaction Id:~{_ID}\. {_EXTERNAL}\. "
         rf"TRANSACTION FEE IS {FEE}\.?",
         "You have exceeded your daily transaction limit. Go to my wallet to check your wallet limit. Financial "
         "Transaction Id: 27200888410. External Transaction Id: MTN960258056745471944. TRANSACTION FEE IS 0.",
@@ -413,20 +405,29 @@ WORDINGS: Final = (
     _wording(
         "airtime",
         Kind.AIRTIME,
-        ("Payment for", "MTN ", "Fee charged:"),
-        rf"Payment for {AMOUNT} to (?P<payee_name>{_OWN_AIRTIME})~\.?~Current Balance:~{_BALANCE}\. "
-        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}{_TAX_END}{ADVERT}",
+        ("Payment for", "MTN ", "Fee charged"),
+        rf"Payment for {AMOUNT} to (?P<payee_name>{_OWN_AIRTIME})~\.?~{_PAID_FOR}",
         "Payment for GHS3.00 to MTN BUNDLE .Current Balance: GHS 0.38. Transaction Id: 85713132800. Fee charged: "
         "GHS0.00,Tax Charged 0.",
     ),
     _wording(
         "bill",
         Kind.BILL,
-        ("Payment for", "Transaction Id:", "Fee charged:"),
-        rf"Payment for {AMOUNT} to (?!{_OWN_AIRTIME}){PAYEE_NAME}\.{{0,2}}~Current Balance:~{_BALANCE}\. "
-        rf"Transaction Id:~{_ID}\. Fee charged:~{FEE},~Tax Charged~{TAX}{_TAX_END}{ADVERT}",
+        ("Payment for", "ransaction I", "Fee charged"),
+        rf"Payment for {AMOUNT} to (?!{_OWN_AIRTIME}){PAYEE_NAME}\.{{0,2}}~{_PAID_FOR}",
         "Payment for GHS50.50 to Bills.INV ..Current Balance: GHS 113.41. Transaction Id: 79854486507. Fee charged: "
         "GHS0.00,Tax Charged 0.",
+        "Payment for GHS260.00 to SIKA SCHOOL FEES.Current Balance: GHS 13.41. Transaction Id: 85854486507. Fee charged: GHS0.00.",
+    ),
+    # Often beside the message of the same payment and ID, `Your payment of ... to <bank> has been completed`.
+    _wording(
+        "deposited_at_bank",
+        Kind.SENT,
+        ("Deposit made to your bank account number",),
+        rf"Deposit made to your bank account number~:?~(?P<payee_account>[\dxX*]{{4,24}})(?:(?:(?!alance).){{0,80}}?{AMOUNT})?"
+        rf"(?:.{{0,120}}?{_CURRENT})?(?:.{{0,120}}?{_ID_LABEL}~{_ID}\b)?.{{0,1600}}",
+        "Deposit made to your bank account number: ****4111. Amount: GHS 90.00. Current Balance: GHS 13.41. Transaction Id: "
+        "85854486512. Fee charged: GHS 0.00.",
     ),
     _wording(
         "refund",
@@ -453,7 +454,7 @@ WORDINGS: Final = (
         "failed_to_you",
         Kind.FAILED,
         ("failed to send", "to your account"),
-        rf"(?:You have exceeded your .{{1,60}} limit\. )?{PAYER_NAME} failed to send {AMOUNT} to your account\b"
+        rf"(?:You have exceeded your .{{1,60}}limit\.~)?{PAYER_NAME} failed to send {AMOUNT} to your account\b"
         rf"(?:.{{0,300}}?Financial [Tt]ransaction Id:~{_ID}\..{{0,100}}|.{{0,400}})",
         "KOFI ANTWI BADU failed to send GHS 50.00 to your account because your limit is reached.",
         "You have exceeded your daily transaction limit. INTEROPERABILITY PULL OVA failed to send GHS 990.00 to your account. "
@@ -495,7 +496,7 @@ WORDINGS: Final = (
         "otp_code",
         Kind.OTP,
         ("OTP",),
-        r"(?:Dear .{1,60}, )?(?:[Yy]our .{0,60}OTP .{0,60}?is~:?~\d{4,8}\b.{0,300}|\d{4,8} is your .{0,60}OTP\b.{0,300})",
+        r"(?:Dear .{1,60}, )?(?:[Yy]our .{0,60}OTP .{0,60}?is~:?~\d{4,8}\b.{0,1600}|\d{4,8} is your .{0,60}OTP\b.{0,1600})",
         "Your MTN MoMo OTP is 483911. Do not share it with anyone, not even MTN staff.",
     ),
     _wording(

@@ -89,6 +89,7 @@ class Soak:
 
     def run(self, payments: int) -> None:
         """Let `count` payments arrive; every one must be booked."""
+        self.scene.shop.begin_chain(50_000)
         self.scene.open_for_business()
         shop = self.scene.shop
         for done in range(ROUND, payments + 1, ROUND):

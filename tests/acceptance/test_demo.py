@@ -23,11 +23,8 @@ def test_the_demo_plays_one_payment_to_its_end_and_leaves_nothing_behind(tmp_pat
     assert code is not None
     assert f"Reference: {code[1]}." in said, "the receipt carries the code"
     assert "The transaction is SUCCESS received 25.00 of 25.00, MTN transaction 86105511902" in said
-    for event in ("transaction.forwarded", "transaction.completed"):
-        pattern = (
-            rf"{event} GHS 25\.00 from KOFI BOATENG, SUCCESS, signature verified ocl_[a-z0-9]{{24}}"
-        )
-        assert re.search(pattern, said), f"{event} is missing"
+    told = "transaction.forwarded GHS 25.00 from KOFI BOATENG, SUCCESS, signature verified ocl_"
+    assert said.count(told) == said.count("transaction.") == 1, "one webhook for the endpoint"
     assert said.endswith("Paid, recorded, and sent to the shop's software.")
     assert list(tmp_path.iterdir()) == [], "its folder is gone"
     assert time.perf_counter() - begun < 60

@@ -33,6 +33,7 @@ def test_the_order_holds_for_hundreds_of_receipts(scene: Scene, tmp_path: Path) 
 def _run(scene: Scene, tmp_path: Path, *, receipts: int) -> None:
     shop, phone = scene.shop, scene.phone
     log = tmp_path / "strace.log"
+    shop.begin_chain(50_000)
     shop.start(prefix=[*ARGUMENTS, f"--output={log}"])
     tty = os.path.realpath(phone.link)
     promised = _orders(shop, scene.receiver.url())

@@ -116,7 +116,7 @@ def _run(scene: Scene, *, kills: int, requests: int) -> None:
 
 
 def _line_is_ready(shop: RealShop) -> bool:
-    return shop.rows("SELECT present FROM devices") == [(1,)]
+    return shop.rows("SELECT present FROM devices WHERE mode = 'live'") == [(1,)]
 
 
 def _rested(shop: RealShop) -> list[tuple[str, str, int]] | None:

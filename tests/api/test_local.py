@@ -70,10 +70,9 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
             "review": 0,
             "waiting": 1,
         },
-        # Forwarded, and completed too: nobody else hears it.
-        "endpoints": [{**endpoints[0], "queued": 2}],
+        "endpoints": [{**endpoints[0], "queued": 1}],
         "messages": {"incomplete": 0},
-        "queue": {"pending": 2, "retrying": 0, "failed": 0, "dead_letters": 0},
+        "queue": {"pending": 1, "retrying": 0, "failed": 0, "dead_letters": 0},
         "templates": {"files": 0, "wordings": 0, "problems": []},
         "notices": {"unseen": 0, "urgent": 0},
         "phones": [],

@@ -15,9 +15,8 @@ INITIALIZE = "/v1/transactions/initialize"
 def refused(answer: httpx.Response) -> tuple[int, str, dict[str, Any]]:
     """Return the status, the code, and the extras, which must be the same in both places."""
     body = answer.json()
-    error = {
-        name: value for name, value in body["error"].items() if name not in ("message", "hint")
-    }
+    for_people = ("message", "hint", "doc_url")
+    error = {name: value for name, value in body["error"].items() if name not in for_people}
     code = error.pop("code")
     assert error == {
         name: each for name, each in body.items() if name not in ("success", "error", "meta")

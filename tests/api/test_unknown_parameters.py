@@ -6,7 +6,7 @@ from daemon.wire import Path
 from tests.api.http.test_reading_writes_nothing import gets
 from tests.fakes.api import FakeApi
 
-NO_ENVELOPE = {Path.OPENAPI, Path.DOCS, Path.METRICS}
+NO_ENVELOPE = {Path.OPENAPI, Path.DOCS, Path.DOCS_ERRORS, Path.METRICS}
 """What is no answer of ours but a document of another form: it has no place for a warning."""
 COLOUR = "Unknown parameter `colour` was ignored."
 

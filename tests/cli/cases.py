@@ -167,6 +167,30 @@ CASES = {
         ok(samples.METHOD_ROW),
         DOES,
     ),
+    "sims ignore": Case(
+        ("sims", "ignore", "zte-front:0"),
+        ("PATCH", wire.Path.SIM.format(device_id=samples.DEVICE, slot_index=0)),
+        ok(samples.IGNORED_SIM),
+        DOES,
+    ),
+    "sims show": Case(
+        ("sims", "show", "zte-front:0"),
+        ("POST", wire.Path.LOCAL_SIM_SMSCS),
+        ok(samples.SMSCS),
+        ok({**samples.SMSCS, "smscs": []}),
+    ),
+    "sims trust": Case(
+        ("sims", "trust", "zte-front:0", "--message", samples.MESSAGE, "--password-file", "pw.txt"),
+        ("POST", wire.Path.LOCAL_SIM_TRUST),
+        ok({"message_id": samples.MESSAGE, "settled": 2}),
+        DOES,
+    ),
+    "sims test-payment": Case(
+        ("sims", "test-payment", "zte-front:0"),
+        ("POST", wire.Path.LOCAL_SIM_TEST_PAYMENT),
+        ok(samples.TEST_PAYMENT),
+        DOES,
+    ),
     "sims acknowledge": Case(
         ("sims", "acknowledge", "zte-front:0"),
         ("POST", wire.Path.LOCAL_SIM_UNTOLD),

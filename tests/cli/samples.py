@@ -21,6 +21,7 @@ PAID: dict[str, Any] = {
     "currency": "GHS",
     "payer_phone": "+233244124567",
     "payer_name": "Kofi Ɔsei",
+    "payer_source": {"phone_number": "receipt", "name": "receipt"},
     "created_at": "2026-11-20T09:00:00.000Z",
     "completed_at": "2026-11-20T09:14:00.000Z",
 }
@@ -48,6 +49,7 @@ ONE: dict[str, Any] = {
     "client_reference": None,
     "processing_time_ms": None,
     "payer": {"phone_number": "+233244124567", "name": "Kofi"},
+    "payer_source": {"phone_number": "request", "name": "request"},
     "telco": {"provider": None, "transaction_id": None, "timestamp": None},
     "meta": {},
     "timeline": {
@@ -243,10 +245,45 @@ SIMS: list[dict[str, Any]] = [
                 "payment_method_id": None,
                 "phone_number": None,
                 "available": True,
+                "ignored": False,
             }
         ],
     }
 ]
+TEST_PAYMENT: dict[str, Any] = {
+    "amount": "1.37",
+    "currency": "GHS",
+    "expires_at": "2026-11-20T10:18:00.000Z",
+}
+SMSCS: dict[str, Any] = {
+    "device_id": DEVICE,
+    "slot_index": 0,
+    "network": "mtn",
+    "has_chain": True,
+    "smscs": [
+        {
+            "smsc": "+233240000099",
+            "home": True,
+            "source": "sim",
+            "message_id": None,
+            "since": "2026-11-17T09:18:00.000Z",
+        },
+        {
+            "smsc": "+447000000001",
+            "home": False,
+            "source": "noticed",
+            "message_id": MESSAGE,
+            "since": "2026-11-20T09:14:00.000Z",
+        },
+    ],
+    "test_payment": None,
+}
+IGNORED_SIM: dict[str, Any] = {
+    "device_id": DEVICE,
+    "name": "zte-front",
+    **SIMS[0]["sims"][0],
+    "ignored": True,
+}
 METHOD_ROW: dict[str, Any] = {
     "id": METHOD,
     "provider": "momo_mtn",
@@ -632,6 +669,7 @@ MODEM: dict[str, Any] = {
             "iccid_last4": "0012",
             "phone_number": "+233244124567",
             "last_sms_at": "2026-11-20T09:14:00.000Z",
+            "ignored": False,
             "silent_since": None,
         }
     ],

@@ -34,6 +34,7 @@ def test_a_waiting_request_as_a_list_item() -> None:
         "currency": "GHS",
         "payer_phone": "+233244124567",
         "payer_name": "Kofi Boateng",
+        "payer_source": {"phone_number": "request", "name": "request"},
         "created_at": CREATED,
         "completed_at": None,
         "origin": "request",
@@ -55,6 +56,7 @@ def test_a_verified_request_as_a_single_transaction() -> None:
         "client_reference": "order-1",
         "processing_time_ms": 4,
         "payer": {"phone_number": "+233201000456", "name": "KOFI ANTWI"},
+        "payer_source": {"phone_number": "receipt", "name": "receipt"},
         "telco": {
             "provider": "mtn",
             "transaction_id": "0012345678",
@@ -67,7 +69,6 @@ def test_a_verified_request_as_a_single_transaction() -> None:
             "processing_at": PAID,
             "completed_at": "2026-11-21T08:02:00.127Z",
         },
-        "payer_source": "receipt",
         "origin": "request",
         "test": False,
         "matched_by": "code",
@@ -98,7 +99,7 @@ def test_nested_objects_are_there_when_nothing_is_known() -> None:
         "processing_at": None,
         "completed_at": None,
     }
-    assert shape["payer_source"] is None
+    assert shape["payer_source"] == {"phone_number": None, "name": None}
     assert shape["merged_into"] == "svc_trx_0f3c0000000040008000000000000002"
 
 
@@ -116,29 +117,25 @@ def test_the_difference_is_signed_and_null_on_exact(
 @pytest.mark.parametrize(
     ("phone", "name", "payer", "source"),
     [
-        ("+233201000456", None, ("+233201000456", "Kofi Boateng"), "receipt"),
-        (None, "KOFI ANTWI", ("+233244124567", "KOFI ANTWI"), "request"),
-        (None, None, ("+233244124567", "Kofi Boateng"), "request"),
+        ("+233201000456", None, ("+233201000456", "Kofi Boateng"), ("receipt", "request")),
+        (None, "KOFI ANTWI", ("+233244124567", "KOFI ANTWI"), ("request", "receipt")),
+        (None, None, ("+233244124567", "Kofi Boateng"), ("request", "request")),
     ],
 )
-def test_the_payer_is_the_receipts_else_the_requests(
-    phone: str | None, name: str | None, payer: tuple[str, str], source: str
+def test_each_member_of_the_payer_is_the_receipts_else_the_requests_and_says_so(
+    phone: str | None, name: str | None, payer: tuple[str, str], source: tuple[str, str]
 ) -> None:
     shape = transaction_json.single(
         rows.verified(), rows.payment(payer_phone=phone, payer_name=name), NOW
     )
     assert tuple(shape["payer"].values()) == payer
-    assert shape["payer_source"] == source
+    assert tuple(shape["payer_source"].values()) == source
 
 
 def test_a_walk_in_named_without_a_number_is_the_receipts_word() -> None:
     holder = rows.verified(origin="open", phone_number=None, customer_name=None)
-    assert (
-        transaction_json.single(holder, rows.payment(payer_phone=None), NOW)["payer_source"]
-        == "receipt"
-    )
-    named = rows.transaction(phone_number=None)
-    assert transaction_json.single(named, None, NOW)["payer_source"] == "request"
+    shape = transaction_json.single(holder, rows.payment(payer_phone=None), NOW)
+    assert shape["payer_source"] == {"phone_number": None, "name": "receipt"}
 
 
 def test_a_request_expires_on_read_at_the_very_microsecond() -> None:

@@ -123,6 +123,7 @@ def test_the_list_of_sims_says_which_are_free() -> None:
                     "payment_method_id": rows.METHOD_ID,
                     "phone_number": "+233244124567",
                     "available": False,
+                    "ignored": False,
                 },
                 {
                     "slot_index": 1,
@@ -131,6 +132,7 @@ def test_the_list_of_sims_says_which_are_free() -> None:
                     "payment_method_id": None,
                     "phone_number": None,
                     "available": True,
+                    "ignored": False,
                 },
             ],
         }
@@ -220,6 +222,7 @@ def test_extras_of_a_refusal_stand_in_both_places() -> None:
             "code": "ALREADY_VERIFIED",
             "message": "This transaction is already paid.",
             "hint": "Nothing to do; retrieve it to see its payment.",
+            "doc_url": "/docs/errors#ALREADY_VERIFIED",
             "transaction_status": "SUCCESS",
         },
         "transaction_status": "SUCCESS",

@@ -4,21 +4,34 @@ import json
 
 import pytest
 
+from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments import transaction_json
 from daemon.core.webhooks import body as core_body
-from daemon.wire import Mode
+from daemon.wire import EventKind, Mode
 from tests.core.test_json_values import CREATED, NOW, PAID, REFERENCE, read
 from tests.fakes import rows
 from tests.fakes.rows import AT, MINUTE
 
+WEBHOOK_ID = "ocl_0123456789abcdefghijklmn"
+
+
+def forwarded(
+    at_us: int,
+    transaction: Transaction,
+    payment: Payment,
+    method: PaymentMethod | None,
+    raw: str | None = None,
+) -> bytes:
+    data = core_body.forwarded(transaction, payment, method, raw)
+    return core_body.payload(EventKind.FORWARDED, WEBHOOK_ID, at_us, transaction.mode, data)
+
 
 def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> None:
-    body = core_body.forwarded_body(
-        webhook_id="ocl_0123456789abcdefghijklmn",
-        timestamp_us=AT + MINUTE,
-        transaction=rows.verified(),
-        payment=rows.payment(),
-        method=rows.method(),
+    body = forwarded(
+        AT + MINUTE,
+        rows.verified(),
+        rows.payment(),
+        rows.method(),
     )
     assert body.decode() == (
         '{"webhook_id":"ocl_0123456789abcdefghijklmn","type":"transaction.forwarded",'
@@ -28,6 +41,7 @@ def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> No
         '"expected_amount":"25.00","actual_amount":"25.00","difference":null,'
         '"difference_type":"EXACT","client_reference":"order-1","meta":{"table":4,"vat":1.10},'
         '"payer":{"phone_number":"+233201000456","name":"KOFI ANTWI"},'
+        '"payer_source":{"phone_number":"receipt","name":"receipt"},'
         '"telco":{"provider":"mtn","transaction_id":"0012345678",'
         '"timestamp":"2026-11-21T08:01:58.123Z","reference_text":"A7K2M9"},'
         f'"payment_method":{{"id":"{rows.METHOD_ID}","phone_number":"+233244124567",'
@@ -40,12 +54,11 @@ def test_the_forwarded_body_has_the_keys_of_the_decisions_in_their_order() -> No
 
 def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
     holder = rows.verified(origin="open", svc_code=None, expected_minor=None, matched_by="none")
-    body = core_body.forwarded_body(
-        webhook_id="ocl_0123456789abcdefghijklmn",
-        timestamp_us=AT,
-        transaction=holder,
-        payment=rows.payment(payment_method_id=None),
-        method=None,
+    body = forwarded(
+        AT,
+        holder,
+        rows.payment(payment_method_id=None),
+        None,
         raw="Payment received",
     )
     data = json.loads(body)["data"]
@@ -61,12 +74,11 @@ def test_an_unplaced_walk_in_names_no_request_and_no_number() -> None:
 
 
 def test_a_reversed_payment_says_so_in_later_bodies() -> None:
-    body = core_body.forwarded_body(
-        webhook_id="ocl_0123456789abcdefghijklmn",
-        timestamp_us=AT,
-        transaction=rows.verified(),
-        payment=rows.payment(reversed_at=AT),
-        method=rows.method(),
+    body = forwarded(
+        AT,
+        rows.verified(),
+        rows.payment(reversed_at=AT),
+        rows.method(),
     )
     assert json.loads(body)["data"]["reversed_at"] == CREATED
 
@@ -74,13 +86,18 @@ def test_a_reversed_payment_says_so_in_later_bodies() -> None:
 def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
     request, payment = rows.verified(mode=Mode.TEST), rows.payment(mode=Mode.TEST)
     body = json.loads(
-        core_body.completed_body(
-            webhook_id="ocl_0123456789abcdefghijklmn",
-            timestamp_us=NOW,
-            transaction=request,
-            payment=payment,
-            reconciliation_id="rec_" + "0" * 32,
-            supersedes_reference=REFERENCE,
+        core_body.payload(
+            EventKind.COMPLETED,
+            WEBHOOK_ID,
+            NOW,
+            Mode.TEST,
+            core_body.completed(
+                request,
+                payment,
+                NOW,
+                reconciliation_id="rec_" + "0" * 32,
+                supersedes_reference=REFERENCE,
+            ),
         )
     )
     assert list(body) == [
@@ -113,12 +130,11 @@ def test_the_largest_payload_stays_within_20_kilobytes(character: str, *, raw_ke
         customer_name="₵" * 200,
     )
     text = character * 1600
-    body = core_body.forwarded_body(
-        webhook_id="ocl_0123456789abcdefghijklmn",
-        timestamp_us=AT,
-        transaction=request,
-        payment=rows.payment(reference_text=text[:1500], payer_name=text[1500:]),
-        method=rows.method(account_name="₵" * 100),
+    body = forwarded(
+        AT,
+        request,
+        rows.payment(reference_text=text[:1500], payer_name=text[1500:]),
+        rows.method(account_name="₵" * 100),
         raw=text,
     )
     assert len(body) <= 20_000

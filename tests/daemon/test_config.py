@@ -93,7 +93,7 @@ def test_unknown_key_names_file_line_and_the_nearest_key() -> None:
 
 def test_unknown_key_near_to_nothing_lists_what_is_known() -> None:
     assert why("[trust]\nzzz = 1") == (
-        "/shop/config.toml, line 2: unknown key zzz; known: balance_check"
+        "/shop/config.toml, line 2: unknown key zzz; known: balance_check, unconfirmed_limit"
     )
 
 
@@ -240,6 +240,46 @@ def test_settings_of_the_machine_stand_below_those_of_the_shop(tmp_path: Path) -
     assert (both.workers, both.jitter) == (5, 0.1)
     alone = load_config(str(shop), {"MOMO_HOME": str(tmp_path)}, str(machine)).webhooks
     assert (alone.workers, alone.jitter) == (5, 0.2)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://shop.example",
+        "https://shop.example:8443",
+        "https://xn--bcher-kva.example",
+        "https://[2001:db8::1]",
+        "http://localhost:*",
+    ],
+)
+def test_origin_of_a_page_is_taken_as_browsers_send_it(origin: str) -> None:
+    text = f'[http]\ncors_origins = ["{origin}"]\n'
+    assert parse_config(text).http.cors_origins == (origin,)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "",
+        "*",
+        "null",
+        "shop.example",
+        "http://shop.example",
+        "http://localhost:5173",
+        "https://shop.example/",
+        "https://shop.example/pay",
+        "https://shop.example:443",
+        "https://Shop.example",
+        "https://*.shop.example",
+        "https://bücher.example",
+        "https://me@shop.example",
+        "https://shop.example.",
+        "https://shop.example\\n",
+    ],
+)
+def test_origin_that_no_browser_sends_or_https_does_not_protect_is_refused(origin: str) -> None:
+    with pytest.raises(ConfigError, match=r"line 2: cors_origins takes origins .*shop\.example"):
+        parse_config(f'[http]\ncors_origins = ["{origin}"]\n')
 
 
 def test_second_place_for_backups_is_a_path_from_the_root_and_need_not_be_there_now() -> None:

@@ -1,14 +1,14 @@
-"""A line for tests of the balance check: messages that arrive and the ruling on each."""
+"""A line for tests of the balance chain: messages that arrive one by one, and their standings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from daemon.core.limits import MINUTE_US
-from daemon.core.messages.balance import BalanceCheck, Ruling, judge
-from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
+from daemon.core.messages.balance import Line
+from daemon.core.messages.balance_chain import Entry, Standing
 from tests.fakes.rows import AT
 
-ACCEPTED, HELD, FORGED = Standing.ACCEPTED, Standing.HELD, Standing.FORGED
-SUSPECT, UNPROVEN, NOTED = Standing.SUSPECT, Standing.UNPROVEN, Standing.NOTED
+ACCEPTED, HELD, UNCONFIRMED = Standing.ACCEPTED, Standing.HELD, Standing.UNCONFIRMED
+REFUTED, NOTED = Standing.REFUTED, Standing.NOTED
 
 
 def entry(
@@ -16,62 +16,61 @@ def entry(
     effect: int | None,
     after: int | None,
     *,
+    home: bool = True,
+    smsc: str = "+233240000099",
+    late: int = 0,
     pays: bool | None = None,
-    doubted: bool = False,
-    at: int | None = None,
+    doubts: tuple[str, ...] = (),
     key: str | None = None,
-    with_id: bool = True,
 ) -> Entry:
-    """Make a message; `number` is its position in time and in the order of IDs."""
-    when = AT + number * MINUTE_US if at is None else at
+    """Make a message of minute `number`, stored `late` minutes after it."""
+    at = AT + number * MINUTE_US
     return Entry(
         key=key or f"m{number}",
         seq=number,
-        at=when,
-        stored_at=when,
-        telco_id=f"{93_000_000_000 + number}" if with_id else None,
+        at=at,
+        stored_at=at + late * MINUTE_US,
+        telco_id=f"{93_000_000_000 + number}",
         pays=(effect or 0) > 0 if pays is None else pays,
         effects=() if effect is None else (effect,),
         after=after,
-        doubted=doubted,
+        smsc=smsc if home else "+447000000001",
+        home=home,
+        doubts=doubts,
     )
 
 
-class Line:
-    """A line that keeps the rulings as the store does."""
+class Wallet:
+    """A line that keeps what each message changed, as the store does."""
 
-    def __init__(
-        self, *, check: BalanceCheck = BalanceCheck.REVIEW, away: Sequence[Absence] = ()
-    ) -> None:
+    def __init__(self, begin: int | None = 10_000) -> None:
         self.entries: dict[str, Entry] = {}
-        self.check = check
-        self.away = away
+        if begin is not None:
+            self.change(lambda line: line.begin(entry(0, 0, begin)))
 
-    def tell(self, *news: Entry) -> Ruling:
+    def tell(self, *news: Entry) -> Standing:
+        """Judge messages in this order; return the standing of the last one."""
         for new in news:
-            ruling = judge(self.entries.values(), new, away=self.away, check=self.check)
-            if ruling.why is not Why.ID_TAKEN:
-                self.keep(ruling)
-        return ruling
+            self.change(lambda line, new=new: line.take(new, claims=new.pays))  # type: ignore[misc]
+        return self.entries[news[-1].key].standing
 
-    def keep(self, ruling: Ruling) -> None:
-        for change in ruling.changes:
-            assert self.entries[change.before.key] == change.before
-            self.entries[change.after.key] = change.after
-        self.entries[ruling.entry.key] = ruling.entry
+    def change(self, act: Callable[[Line], object]) -> object:
+        line = Line(self.entries.values())
+        told = act(line)
+        for _, now in line.changes():
+            self.entries[now.key] = now
+        return told
 
-    def standings(self) -> dict[str, Standing]:
-        return {key: self.entries[key].standing for key in sorted(self.entries)}
+    def at(self, number: int) -> int:
+        return AT + number * MINUTE_US
+
+    @property
+    def end(self) -> int | None:
+        end = Line(self.entries.values()).end
+        return None if end is None else end.after
+
+    def standings(self, *keys: str) -> list[Standing]:
+        return [self.entries[key].standing for key in keys]
 
     def gaps(self) -> dict[str, int]:
-        return {key: kept.gap_minor for key, kept in self.entries.items() if kept.gap_minor}
-
-
-FIRST = entry(10, 2500, 10000)
-
-
-def proven(**settings: object) -> Line:
-    """Return a line with two receipts whose balances join."""
-    line = Line(**settings)  # type: ignore[arg-type]  # only the two settings of a line
-    line.tell(FIRST, entry(11, 500, 10500))
-    return line
+        return {key: one.gap_minor for key, one in self.entries.items() if one.gap_minor}

@@ -11,7 +11,7 @@ from daemon.store.migrate import Migration
 
 BASE = migrate.migrations()[0]
 _DEVICE = (
-    "device_id TEXT PRIMARY KEY, imei TEXT, name TEXT NOT NULL, manufacturer TEXT, model TEXT, port TEXT, "
+    "device_id TEXT PRIMARY KEY, mode TEXT NOT NULL DEFAULT 'live', imei TEXT, name TEXT NOT NULL, manufacturer TEXT, model TEXT, port TEXT, "
     "present INTEGER NOT NULL, first_seen_at INTEGER NOT NULL, last_seen_at INTEGER NOT NULL, forgotten_at INTEGER"
 )
 LATER = (
@@ -38,7 +38,7 @@ SMALL_SHOP = (
     ("INSERT INTO sims (sim_key, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
     "VALUES ('s', 'mtn', 'd', 0, 1, 1, 1)"),
     ("INSERT INTO payment_methods (id, provider, phone_number, account_name, sim_seq, is_active, line_created_at, created_at, "
-    "updated_at) VALUES ('pm', 'momo_mtn', '+233244124567', 'Ama', 1, 1, 1, 1, 1)"),
+    "updated_at) SELECT 'pm', 'momo_mtn', '+233244124567', 'Ama', seq, 1, 1, 1, 1 FROM sims WHERE sim_key = 's'"),
     ("INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, sender, sent_at, parts_total, parts_seen, body, state, "
     "fields, reasons, payment_id, received_at, created_at) VALUES ('m1', 'live', 0, 's', 'd', 0, 'MobileMoney', 2, 1, 1, 'text', "
     "'payment', '{}', '[]', 'p1', 2, 2)"),

@@ -4,8 +4,8 @@ from typing import Any
 
 from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome, RetryPolicy
-from daemon.flows.webhooks import deliver
 from daemon.store.webhooks.attempts import Leased
+from tests.fakes import delivering
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -63,7 +63,7 @@ async def lease_one(shop: FakeShop) -> Leased:
 
 
 async def lease(shop: FakeShop, limit: int = 5) -> list[Leased]:
-    due = await deliver.lease(shop.env, limit=limit, per_endpoint=5, running={})
+    due = await delivering.lease(shop.env, limit=limit, per_endpoint=5, running={})
     return list(due.leased)
 
 
@@ -78,4 +78,4 @@ async def only(shop: FakeShop) -> Delivery:
 
 
 async def fail(shop: FakeShop, leased: Leased, status: int = 500) -> None:
-    await deliver.record_outcome(shop.env, leased, outcome(status), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, leased, outcome(status), link=LINK, policy=POLICY)

@@ -14,6 +14,7 @@ Everything has a time limit, and every started program is ended by its process n
 output of all its runs is in `shop.log`. Benchmarks use this too.
 """
 
+import asyncio
 import contextlib
 import datetime
 import http.client
@@ -34,6 +35,10 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from daemon import wire
+from daemon.core.limits import HOUR_US
+from daemon.emulator.sim import Identity
+from daemon.store.engine import Store
+from tests.fakes.chain import begin_chain
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 60.0
@@ -116,7 +121,11 @@ class RealShop:
         }
         self.places = wire.places(self.environ, os.getuid(), "/tmp")
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        merged: dict[str, dict[str, object]] = {"webhooks": {"allow_private_hosts": ["localhost"]}}
+        merged: dict[str, dict[str, object]] = {
+            "webhooks": {"allow_private_hosts": ["localhost"]},
+            # Most tests' first receipts name balances of their own, which do not join.
+            "trust": {"unconfirmed_limit": 1_000_000},
+        }
         if ca_file:
             merged["webhooks"]["ca_file"] = ca_file
         if short_schedule:
@@ -159,6 +168,17 @@ class RealShop:
             # A JSON string, number, boolean or list of them is also TOML.
             lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         Path(self.places.config).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def begin_chain(
+        self, balance_minor: int, provider: str = "momo_mtn", iccid: str = Identity().iccid
+    ) -> None:
+        """Store an old message that names the wallet's balance, before the daemon starts: receipts that join it are plain."""
+        at = time.time_ns() // 1000 - HOUR_US
+        store = Store.open(self.places.database, now_us=at)
+        try:
+            asyncio.run(store.write(lambda tx: begin_chain(tx, iccid, provider, balance_minor, at)))
+        finally:
+            store.close()
 
     def _set_up(self, name: str) -> Keys:
         password = self.home / "password"
@@ -364,10 +384,10 @@ class RealShop:
         return method
 
     def add_endpoint(self, url: str, description: str = "the shop's server") -> str:
-        """Add a webhook endpoint; return its signing secret."""
-        status, answer = self.api(
-            "POST", wire.Path.ENDPOINTS, {"url": url, "description": description}
-        )
+        """Add a webhook endpoint for both events of a paid transaction; return its signing secret."""
+        events = [wire.EventKind.FORWARDED, wire.EventKind.COMPLETED]
+        body = {"url": url, "description": description, "events": events}
+        status, answer = self.api("POST", wire.Path.ENDPOINTS, body)
         assert status in {200, 201}, answer
         secret: str = answer["secret"]
         return secret

@@ -55,6 +55,12 @@ async def approve(
     )
 
 
+async def approve_row(shop: FakeShop) -> None:
+    """Approve the first held receipt, and with it all of its row."""
+    found = await shop.rows(Review, "reviews", "state = 'open'")
+    await approve(shop, found[0].id, confirmed=True)
+
+
 async def reject(shop: FakeShop, review_id: str | None = None) -> dict[str, Any]:
     review_id = review_id or (await only(shop)).id
     return body(await review.reject(shop.env, OWNER, review_id, "not ours", meta=META))

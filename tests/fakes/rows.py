@@ -112,6 +112,7 @@ def method(**changes: Any) -> PaymentMethod:
     row: dict[str, Any] = {
         "seq": 1,
         "id": METHOD_ID,
+        "mode": Mode.LIVE,
         "provider": "momo_mtn",
         "phone_number": "+233244124567",
         "account_name": "Ama Mensah",
@@ -156,6 +157,7 @@ def sim(**changes: Any) -> Sim:
         "first_seen_at": AT,
         "last_seen_at": AT,
         "read_payment_at": AT,
+        "ignored_at": None,
     }
     return Sim(**(row | changes))
 

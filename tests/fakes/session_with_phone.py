@@ -5,14 +5,8 @@ events.
 from collections.abc import Callable, Iterable
 
 from daemon.emulator.phone import Phone
-from daemon.modem.session.session import (
-    Event,
-    PartsRead,
-    Session,
-    SessionSettings,
-    State,
-    StoredPart,
-)
+from daemon.modem.session.events import Event, PartsRead, SessionSettings, StoredPart
+from daemon.modem.session.session import Session, State
 
 TURNS_MAX = 20_000
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,26 @@ from daemon.core.inputs import (
     ReconcileRequest,
     Source,
 )
+from daemon.core.limits import HOUR_US
 from daemon.core.model import Payment, Transaction
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.messages import ingest
 from daemon.flows.payments import initialize
 from daemon.flows.payments import reconcile as flows_reconcile
-from daemon.runtime.config import Config
+from daemon.runtime.config import Config, Trust
 from daemon.runtime.secrets import Vault
 from daemon.store.engine import Store
 from daemon.store.rows import columns, load_all
 from tests.fakes import new_database
+from tests.fakes.chain import begin_chain
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
-from tests.fakes.receipts import Receipt
+from tests.fakes.receipts import MTN_SMSC, TELECEL_SMSC, Receipt
 
 OWNER = Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, publishable=False, name="socket:0")
+WALLET_MINOR = 90_000
+"""The balance of the wallet when a test begins."""
 METHOD_ID = "99999999-9999-4999-8999-999999999999"
 IMEI = "356938035643809"
 ICCID = "8923301000000000012"
@@ -41,12 +46,13 @@ TELECEL_IMSI = "620020000000012"
 class FakeShop:
     """One shop; open it with `make` and close it with `close`."""
 
-    def __init__(self, env: Env, clock: FakeClock, source: Source) -> None:
+    def __init__(self, env: Env, clock: FakeClock, source: Source, smsc: str = MTN_SMSC) -> None:
         self.env = env
         self.clock = clock
         self.source = source
+        self.smsc = smsc
         self._slot = 0
-        self._wallet_minor = 90_000
+        self._wallet_minor = WALLET_MINOR
 
     @classmethod
     async def make(
@@ -56,7 +62,8 @@ class FakeShop:
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
         new_database.lay(folder / "momo.db")
         store = Store.open(str(folder / "momo.db"), now_us=clock.now_us())
-        config = config or Config()
+        # Most tests' receipts name balances of their own, which do not join; the limit is tested in `test_balance`.
+        config = config or Config(trust=Trust(unconfirmed_limit=1_000_000))
         env = Env(
             store,
             clock,
@@ -67,13 +74,37 @@ class FakeShop:
             http_address="" if config.http.bind == "off" else "127.0.0.1:8420",
             free_bytes=lambda _folder: 80_000_000_000,
         )
+        smsc = MTN_SMSC if imsi == MTN_IMSI else TELECEL_SMSC
         source = await modems.identify(
-            env, PhoneIdentity("/dev/ttyUSB0", IMEI, ICCID, imsi, "huawei", "E3131")
+            env,
+            PhoneIdentity(
+                "/dev/ttyUSB0",
+                IMEI,
+                ICCID,
+                imsi,
+                "huawei",
+                "E3131",
+                smsc=smsc,
+            ),
         )
-        shop = cls(env, clock, source)
+        shop = cls(env, clock, source, smsc)
         if line:
             await shop.put_number("momo_mtn" if imsi == MTN_IMSI else "momo_telecel")
         return shop
+
+    async def begin_chain(
+        self, balance_minor: int = WALLET_MINOR, provider: str = "momo_mtn"
+    ) -> None:
+        """Store an old message that names the wallet's balance, so that the next receipt is not the first one."""
+        since = self.clock.now_us() - HOUR_US
+        await self.env.store.write(
+            lambda tx: begin_chain(tx, self.source.sim_key, provider, balance_minor, since)
+        )
+
+    def limit(self, amount: int) -> None:
+        """Set `[trust] unconfirmed_limit`."""
+        config = replace(self.env.config, trust=Trust(unconfirmed_limit=amount))
+        self.env = replace(self.env, config=config)
 
     async def put_number(self, provider: str) -> None:
         now = self.clock.now_us()

@@ -120,6 +120,8 @@ def busy(made: Path, tmp_path: Path) -> Path:
 async def _make(folder: Path) -> None:
     shop = await FakeShop.make(folder)
     await endpoint(shop)
+    both = '["transaction.forwarded", "transaction.completed"]'
+    await shop.env.store.write(lambda tx: tx.run(f"UPDATE endpoints SET events = '{both}'"))
     paid = await shop.request()
     await shop.request()
     await shop.read(

@@ -171,7 +171,7 @@ async def test_two_phones_that_change_places_keep_their_sims(tmp_path: Path) -> 
             await until(lambda: all_are(ports, "ready"))
             await until(lambda: all(port.device_id for port in ports.states()))
             before = [port.device_id for port in ports.states()]
-            sql = "SELECT sims.iccid, sims.device_id, devices.present FROM sims JOIN devices USING (device_id) ORDER BY 1"
+            sql = "SELECT sims.iccid, sims.device_id, devices.present FROM sims JOIN devices USING (device_id) WHERE iccid > '' ORDER BY 1"
             sims = [tuple(row) for row in await env.store.read(lambda reader: reader.all(sql))]
             a.unplug()
             b.unplug()

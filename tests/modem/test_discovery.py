@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.modem.discovery import PortFinder, find_ports
+from daemon.modem.discovery import PortFinder
 
 LOOKS = 4
 """The look that sees a change, and three more without one."""
@@ -57,7 +57,7 @@ def test_a_machine_without_modems_has_none(machine: Machine) -> None:
 
 
 def test_folders_that_do_not_exist_hold_no_modems(tmp_path: Path) -> None:
-    assert find_ports(str(tmp_path / "no"), str(tmp_path / "where")) == []
+    assert PortFinder(str(tmp_path / "no"), str(tmp_path / "where")).find() == []
 
 
 def test_a_huawei_stick_is_known_by_its_protocol_not_by_its_number(machine: Machine) -> None:

@@ -9,15 +9,8 @@ import pytest
 from daemon.emulator.phone import Phone
 from daemon.emulator.pty import PhonePort
 from daemon.modem.port import Link, PortGone, open_port
-from daemon.modem.session.session import (
-    Event,
-    Freed,
-    PartsRead,
-    Ready,
-    Session,
-    SessionSettings,
-    StoredPart,
-)
+from daemon.modem.session.events import Event, Freed, PartsRead, Ready, SessionSettings, StoredPart
+from daemon.modem.session.session import Session
 from daemon.runtime.system import SystemClock
 
 CLOCK = SystemClock()

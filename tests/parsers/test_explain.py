@@ -1,10 +1,12 @@
 """Where a text left the wording it follows longest."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.explain import _pieces, nearest
+from parsers.explain import _pieces, nearest, nearest_of
 from parsers.read import compile_pattern, wordings
 
 ON_NET = (
@@ -40,8 +42,9 @@ def test_the_place_is_named(text: str, at: str, expected: str, found: str) -> No
 
 
 def test_a_fixed_piece_that_stands_twice_is_named() -> None:
-    sample = next(w for w in wordings() if w.name == "ecw_receipt").samples[0]
-    close = nearest(sample.replace("sender: .", "sender: Your new balance: 5."), ["mtn"])
+    wording = replace(next(w for w in wordings() if w.name == "ecw_receipt"), once=True)
+    text = wording.samples[0].replace("sender: .", "sender: Your new balance: 5.")
+    close = nearest_of(text, [wording])
     assert close is not None
     assert close.repeated == "Your new balance:"
     assert "more than once" in str(close)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parsers.read import read
+from parsers.read import read, wordings
 from parsers.reading import Payment, Reading, Unreadable
 from tests.fakes.tiers import share
 
@@ -77,9 +77,9 @@ def _facts(reading: Reading) -> tuple[object, ...] | None:
 def test_a_reference_changes_nothing_of_an_mtn_receipt(text: str) -> None:
     reading = read("MobileMoney", MTN.format(name=NAME, reference=text))
     if isinstance(reading, Unreadable):
-        # The one text that cannot be told from a name with a false balance is left to a person.
-        assert "two balances" in reading.why
-        assert "Current Balance:" in text
+        # What cannot be told from a name with a false balance, or from two messages in one, is left to a person.
+        assert "so either" in reading.why
+        assert any(word in text.casefold() for word in ("balance", "id", "token"))
         return
     assert isinstance(reading, Payment)
     assert _facts(reading) == (7000, "85614800061", 62892, "mtn")
@@ -160,8 +160,13 @@ def test_a_receipt_whose_own_id_cannot_be_read_does_not_take_the_typed_one() -> 
 def test_dropping_any_tail_gives_no_payment(form: str) -> None:
     text = form.format(name=NAME, reference=CODE)
     assert isinstance(read(None, text), Payment)
+    # Telecel prints no reference at all when none was typed.
+    begin = text.find("\n")
+    whole = {begin, begin + 1, begin + len("\nReference:"), begin + len("\nReference: ")}
+    if form == MTN:
+        whole = set()
     for end in range(len(text)):
-        assert not isinstance(read(None, text[:end]), Payment), text[:end]
+        assert isinstance(read(None, text[:end]), Payment) == (end in whole), text[:end]
 
 
 def test_dropping_any_tail_never_changes_what_is_read() -> None:
@@ -217,10 +222,18 @@ def test_the_worst_texts_are_read_quickly() -> None:
         "a, b from c " * 133,
         (TELECEL.format(name=NAME, reference=("Stay" + " " * 16) * 80))[:1600],
     ]  # fmt: skip
-    for text in worst:
-        start = time.thread_time()
-        read(None, text)
-        assert time.thread_time() - start < 0.2, text[:80]
+    spread = [sample.replace(" ", " " * 12) for wording in wordings() for sample in wording.samples]
+    for text in [
+        *worst,
+        *((text * 40)[:1600] for text in spread),
+        *(text[:1600] for text in spread),
+    ]:
+        took = []
+        for _ in range(3):
+            start = time.thread_time()
+            read(None, text)
+            took.append(time.thread_time() - start)
+        assert min(took) < 0.02, text[:80]
 
 
 @given(st.text(max_size=1700), st.one_of(st.none(), st.text(max_size=12)))

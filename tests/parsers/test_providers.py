@@ -1,5 +1,6 @@
 """Providers: the networks of Ghana, their sender names and SIMs, and readings that need care."""
 
+from parsers.money import Money
 from parsers.providers import EVERY_PROVIDER, PROVIDERS, WORDINGS
 from parsers.read import read
 from parsers.reading import Payment, Unreadable, fields
@@ -45,13 +46,19 @@ def test_at_moneys_wordings_are_read_and_marked() -> None:
     assert isinstance(read(None, impossible), Unreadable)
 
 
-def test_a_label_that_stands_twice_makes_a_receipt_unreadable_and_says_so() -> None:
-    text = sample("ghanapay", "receipt").replace("K7M2QX", "x. Balance: GHS 9,999.00. Ref: y")
-    reading = read("GhanaPay", text)
-    assert isinstance(reading, Unreadable)
-    assert reading.why == (
-        "perhaps ghanapay receipt_from_bank, but it contains 'Ref' twice; the payer may have typed one"
-    )
+def test_labels_that_the_payer_typed_change_nothing() -> None:
+    typed = "x. Balance: GHS 9,999.00. Ref: y"
+    reading = read("GhanaPay", sample("ghanapay", "receipt").replace("K7M2QX", typed))
+    assert isinstance(reading, Payment)
+    assert (reading.reference, reading.balance) == (typed, Money(3358, "GHS"))
+
+
+def test_a_second_number_of_a_payer_makes_a_receipt_unreadable() -> None:
+    for network, name in (("ghanapay", "receipt_name_first"), ("gmoney", "receipt")):
+        text = sample(network, name).replace("BADU", "BADU 0241999999. Ref: x")
+        reading = read(None, text, network=network)
+        assert isinstance(reading, Unreadable)
+        assert "two numbers of a payer" in reading.why
 
 
 def test_what_is_left_of_a_cut_receipt_is_shown_and_not_read() -> None:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -234,19 +233,6 @@ def test_importing_money_imports_no_network_and_reading_no_phone_library() -> No
         "assert 'phonenumbers' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.slow
-def test_twelve_thousand_messages_a_second_are_read() -> None:
-    # Of any sender, which is the slower way, on this thread's own time; `bench/parse.py` measures it properly.
-    texts = [sample for wording in WORDINGS for sample in wording.samples]
-    for text in texts:
-        read(None, text)
-    start = time.thread_time()
-    for _ in range(50):
-        for text in texts:
-            read(None, text)
-    assert 50 * len(texts) / (time.thread_time() - start) > 12_000
 
 
 def test_a_long_dash_is_a_dash() -> None:

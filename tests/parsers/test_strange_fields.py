@@ -53,6 +53,13 @@ def with_name(wording: Wording, sample: str, name: str) -> str | None:
         "MADE ON TIME AND FROM HOME LTD",
         "Ng'ang'a \u00c9l\u00e8ve",
         "233 FOODS, ACCRA",
+        "NEW BALANCE SHOES",
+        "Balance Refills",
+        "Payment received LTD",
+        "Payment received from Balance Ventures",
+        "Transaction Fee Services",
+        "FTR - MM DescAcctTrsfSenderAMASERWAA - 09FG06151350342536301",
+        ("LONG NAME " * 16).strip() + "X",
     ],
 )
 def test_strange_names_change_nothing_else(name: str) -> None:
@@ -75,6 +82,51 @@ def with_reference(sample: str, typed: str) -> str | None:
     if old is None or reading.reference_raw is not None or sample.count(old) > 1:
         return None
     return sample.replace(old, typed)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Balance",
+        "Payment received",
+        "NEW BALANCE SHOES",
+        "You have received",
+        "Confirmed",
+        "refund for Refilwe",
+        "TRANSACTION FEE",
+        "Token 12",
+        "ID 5",
+        "T&Cs, see www.example.com *110#",
+        "FTR - MM DescAcctTrsfSenderAMASERWAA - 09FG06151350342536301",
+        "two words and " * 11 + "enough",
+    ],
+)
+def test_strange_references_change_nothing_else(typed: str) -> None:
+    tried = 0
+    for wording, sample in NAMED:
+        text = with_reference(sample, typed)
+        if text is None:
+            continue
+        reading = read(None, text)
+        assert isinstance(reading, Payment), (wording.network, wording.name, reading)
+        assert reading.reference == typed
+        assert sums(text) == sums(sample)
+        tried += 1
+    assert tried > 7
+
+
+@pytest.mark.parametrize(
+    "date", ["2026-09-19", "19/09/2026", "on 2026-09-19 at 18:20:07", "9-9-26"]
+)
+def test_a_date_in_a_name_is_not_part_of_it(date: str) -> None:
+    for wording, sample in NAMED:
+        for name in (f"EFUA ATTA {date}", f"EFUA {date} ATTA"):
+            text = with_name(wording, sample, name)
+            if text is not None:
+                reading = read(None, text)
+                assert isinstance(reading, Payment), (wording.network, wording.name)
+                assert reading.payer_name == "EFUA ATTA"
+                assert sums(text) == sums(sample)
 
 
 @given(

@@ -210,7 +210,9 @@ class Customers:
         if self._rng.random() < 0.5:
             self.truth.spoofed.add(made.telco_id)
         else:
-            pdus = encode_deliver(THIEF, made.text, made.sent_at, reference=number.reference)
+            pdus = encode_deliver(
+                THIEF, made.text, made.sent_at, smsc=number.sim.smsc, reference=number.reference
+            )
             made = replace(made, pdus=pdus)
             self.truth.forged.add(made.telco_id)
         self._send(number, made)

@@ -8,6 +8,7 @@ from daemon.runtime.secrets import Vault
 from daemon.runtime.system import Entropy
 from daemon.store.engine import Tx
 from daemon.store.webhooks import secrets
+from tests.fakes.chain import begin_chain
 from tests.simulation.internet import Receiver
 from tests.simulation.traffic import Number
 
@@ -38,6 +39,8 @@ def register_number(tx: Tx, at: int, number: Number, now: int) -> None:
             "now": now,
         },
     )
+    provider = "momo_telecel" if number.telecel else "momo_mtn"
+    begin_chain(tx, number.sim.iccid, provider, number.balance_minor, now)
 
 
 def set_up(

@@ -19,6 +19,7 @@ from tests.simulation.initial_state import HOSTS, endpoint_id
 from tests.simulation.shop import Killed, Shop
 from tests.simulation.traffic import Number
 
+OFF: Final = payment_methods.MethodChanges(moves=True)
 META: Final = CallMeta("req_" + "0" * 32)
 
 JOBS: Final = {
@@ -177,7 +178,7 @@ class Operators:
     async def _move(self) -> None:
         """Take a number off its SIM for a while, so that unplaced payments arrive."""
         number = self._rng.choice(self.shop.numbers)
-        await self.shop.call(lambda env: payment_methods.move(env, OWNER, number.line_id, None))
+        await self.shop.call(lambda env: payment_methods.change(env, OWNER, number.line_id, OFF))
         await asyncio.sleep(self._rng.uniform(30, 600))
         await self.put_back(number)
 
@@ -191,7 +192,12 @@ class Operators:
             if rows:
                 slot = payment_methods.Slot(rows[0][0], rows[0][1])
                 moved = await self.shop.call(
-                    partial(payment_methods.move, caller=OWNER, method_id=number.line_id, slot=slot)
+                    partial(
+                        payment_methods.change,
+                        caller=OWNER,
+                        method_id=number.line_id,
+                        changes=payment_methods.MethodChanges(moves=True, slot=slot),
+                    )
                 )
                 if not isinstance(moved, MomoError):
                     return

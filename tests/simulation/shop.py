@@ -30,9 +30,10 @@ from daemon.flows.payments import texts
 from daemon.flows.upkeep import clock
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
+from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.ports import Ports
-from daemon.runtime.config import Config
+from daemon.runtime.config import Config, Trust
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked, Vault
 from daemon.sender.address_guard import PUBLIC_ONLY
@@ -122,7 +123,9 @@ class Shop:
         self._open_env()
         for at, number in enumerate(self.numbers):
             sim = number.sim
-            who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "")
+            who = PhoneIdentity(
+                f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "", smsc=sim.smsc
+            )
             await modems.identify(self.env, who)
         now = self.clock.now_us()
         self.receivers = await self.store.write(
@@ -149,7 +152,12 @@ class Shop:
         self.store.rng = self._disk
         self.store.on_kill = self._on_kill
         self.env = Env(
-            self.store, self.clock, self._entropy, Config(), self.vault, account_key=b"k" * 32
+            self.store,
+            self.clock,
+            self._entropy,
+            Config(trust=Trust(unconfirmed_limit=1_000_000)),
+            self.vault,
+            account_key=b"k" * 32,
         )
 
     def _open_store(self, steps: list[migrate.Migration]) -> FaultyStore:
@@ -193,6 +201,7 @@ class Shop:
             asyncio.create_task(work)
             for work in (
                 self._deliver.run(), ports.run(), run_every_minute(self.env, log), NoticeLoop(self.env, {}, log).run(),
+                settle_held_messages(self.env, log),
             )
         ]  # fmt: skip
         self.store.kill_chance = self.kill_chance

@@ -20,7 +20,7 @@ from daemon.modem.session import events as said
 from daemon.modem.session.read_messages import CommandScheduler
 from daemon.modem.session.sim import ANSWER_VALID_S
 from daemon.modem.session.start import Setup
-from daemon.steps import process_message
+from daemon.steps import store_parts
 from daemon.store.messages import messages
 from tests.fakes.seed import seed
 from tests.simulation.simulated_time import run
@@ -156,13 +156,13 @@ def test_a_daemon_that_stores_a_message_again_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "has_part", lambda *_: False)
-    digest = process_message.digest
+    digest = store_parts.digest
     taken: list[str] = []
 
     def unlike(pdu: str) -> str:
         taken.append(pdu)
         return digest(f"{pdu}{len(taken):08X}")
 
-    monkeypatch.setattr(process_message, "digest", unlike)
+    monkeypatch.setattr(store_parts, "digest", unlike)
     verdict = live(tmp_path, hour(7)).verdict
     assert verdict.twice

@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from daemon.emulator.sim import Identity, Sim
 from daemon.modem.codec.pdu_encode import encode_deliver
-from tests.fakes.receipts import FIRST_MTN_ID, FIRST_TELECEL_ID, mtn, telecel
+from tests.fakes.receipts import (
+    FIRST_MTN_ID,
+    FIRST_TELECEL_ID,
+    MTN_SMSC,
+    TELECEL_SMSC,
+    mtn,
+    telecel,
+)
 from tests.simulation.simulated_time import SimulatedClock
 
 RECEIPTS = 0.6
@@ -42,6 +49,7 @@ class Number:
             iccid=f"89233010000000000{at:02d}",
             imsi=f"{network}{at:010d}",
             operator_code=network,
+            smsc=TELECEL_SMSC if of_telecel else MTN_SMSC,
         )
         return cls(
             Sim.of(identity),

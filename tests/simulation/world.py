@@ -25,8 +25,9 @@ from daemon.emulator.message_commands import Deletion
 from daemon.emulator.sim import Sim
 from daemon.env import Env
 from daemon.flows.lines import modems
+from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.ports import Ports
-from daemon.runtime.config import Config
+from daemon.runtime.config import Config, Trust
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import Vault
 from tests.fakes.entropy import FakeEntropy
@@ -101,7 +102,7 @@ class World:
             self.store,
             self.clock,
             FakeEntropy(day.seed),
-            Config(),
+            Config(trust=Trust(unconfirmed_limit=1_000_000)),
             Vault.open(places, "file"),
             account_key=b"k" * 32,
         )
@@ -157,7 +158,9 @@ class World:
         now = self.clock.now_us()
         for at, number in enumerate(self.numbers):
             sim = number.sim
-            who = PhoneIdentity(f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "")
+            who = PhoneIdentity(
+                f"/dev/ttyUSB{at}", IMEIS[at], sim.iccid, sim.imsi, "", "", smsc=sim.smsc
+            )
             await modems.identify(self.env, who)
             await self.store.write(partial(register_number, at=at, number=number, now=now))
 
@@ -165,7 +168,13 @@ class World:
         self._ports = Ports(
             self.env, Log(self.log), (), find=self.usb_ports.find, opener=self.usb_ports.open
         )
-        self._task = asyncio.create_task(self._ports.run())
+        self._task = asyncio.create_task(self._run_daemon())
+
+    async def _run_daemon(self) -> None:
+        assert self._ports is not None
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(self._ports.run())
+            loops.create_task(settle_held_messages(self.env, Log(self.log)))
 
     async def _stop_daemon(self) -> None:
         assert self._task is not None
@@ -370,7 +379,7 @@ class World:
 
     def _judge(self) -> Verdict:
         verdict = self.verdict
-        sql = "SELECT sim_key, payment_method_id, body, state FROM messages ORDER BY seq"
+        sql = "SELECT sim_key, payment_method_id, body, state FROM messages WHERE body <> '' ORDER BY seq"
         self.store_rows = self.store.look(lambda reader: reader.all(sql))
         lines = {number.sim.iccid: number.line_id for number in self.numbers}
         found = Counter[tuple[str, str | None]]()

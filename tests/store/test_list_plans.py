@@ -54,9 +54,12 @@ async def test_a_replay_and_each_narrowed_list_are_found_by_an_index(tmp_path: P
             DeliveryFilter(endpoint_id="e1", mode=Mode.LIVE),
             DeliveryFilter(transaction_id="t1"),
             DeliveryFilter(webhook_id=webhook),
+            DeliveryFilter(endpoint_id="e1", after=7),
         ):
             delivery_log.listed(tx, wanted, limit=50, offset=0)
-        dead_letters.listed(tx, dead_letters.DeadLetterFilter(), limit=100, offset=0)
+        for after in (None, (now, 7)):
+            letters = dead_letters.DeadLetterFilter(after=after)
+            dead_letters.listed(tx, letters, limit=100, offset=0)
         dead_letters.one(tx, "l1")
         assert isinstance(tx, Reader)
 

@@ -1,4 +1,4 @@
-"""POST /v1/auth/login and /v1/auth/password: sessions and the account password (decisions.md section 8)."""
+"""POST /v1/auth/login, /v1/auth/logout and /v1/auth/password: sessions and the account password (decisions.md section 8)."""
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
@@ -45,6 +45,13 @@ async def login(call: Call) -> Reply:
     token, ends = await password.open_session(call.env, actor)
     body = ok({"token": token, "expires_at": timestamp(ends)}).body
     return Reply(200, body, (NO_STORE,))
+
+
+@described("Log out", "logged out", errors=(ErrorCode.SESSION_REQUIRED,))
+async def logout(call: Call) -> Reply:
+    """End the session that makes the call: its token is refused from now on. Other sessions stay."""
+    await password.close_session(call.env, call.caller)
+    return ok({"logged_out": True})
 
 
 @described(

@@ -183,11 +183,11 @@ def _caller(key: ApiKey) -> Caller:
 
 
 class SessionCallers:
-    """Checks session tokens, with the signing key cached until it changes."""
+    """Checks session tokens, with the signing key and the logged-out sessions cached until they change."""
 
     def __init__(self, env: Env) -> None:
         self._env = env
-        self._key: bytes | None = None
+        self._known: tuple[bytes, frozenset[str]] | None = None
         self._listening = False
         self._changes = 0
 
@@ -198,18 +198,24 @@ class SessionCallers:
             Refusal: UNAUTHORIZED.
             Unavailable: The master key is locked, so the token cannot be checked.
         """
-        key = self._key or await self._look_up()
-        if key is None or not sessions.is_valid_token(key, token, now_us):
+        known = self._known or await self._look_up()
+        if known is None:
             raise unauthorized()
-        return SESSION
+        key, ended = known
+        session = sessions.read_token(key, token, now_us)
+        if session is None or session.id in ended:
+            raise unauthorized()
+        return replace(SESSION, session=session)
 
-    async def _look_up(self) -> bytes | None:
+    async def _look_up(self) -> tuple[bytes, frozenset[str]] | None:
         store, vault = self._env.store, self._env.vault
         if not self._listening:
             self._listening = True
             store.subscribe(passwords.TOPIC, self._forget)
         before = self._changes
-        sealed = await store.read(passwords.session_key)
+        sealed, ended = await store.read(
+            lambda reader: (passwords.session_key(reader), passwords.ended_sessions(reader))
+        )
         if sealed is None:
             return None
         try:
@@ -217,12 +223,12 @@ class SessionCallers:
         except SecretsLocked as error:
             raise Unavailable(f"sessions cannot be checked: {error}") from error
         if self._changes == before:
-            self._key = key
-        return key
+            self._known = key, ended
+        return key, ended
 
     def _forget(self) -> None:
         self._changes += 1
-        self._key = None
+        self._known = None
 
 
 class LocalUsers:

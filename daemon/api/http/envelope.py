@@ -141,11 +141,15 @@ class Envelope:
 
 
 def _check_local(scope: Scope) -> None:
-    """Reject socket requests with an Origin or Referer header (sent by web pages) or another Host than the fixed one."""
+    """Reject socket requests with an Origin or Referer header (sent by web pages) or with the Host of another server."""
     if header(scope, b"origin") is not None or header(scope, b"referer") is not None:
         raise unauthorized("A web page may not use the socket.")
-    if header(scope, b"host") != SOCKET_HOST:
-        raise unauthorized(f"On the socket, the Host header must be `{SOCKET_HOST}`.")
+    if header(scope, b"host") not in ("localhost", SOCKET_HOST):
+        raise Refusal(
+            ErrorCode.MISDIRECTED_REQUEST,
+            "On the Unix socket the Host header must be `localhost`.",
+            hint="Send `Host: localhost`, as does `curl --unix-socket PATH http://localhost/v1/...`.",
+        )
 
 
 def host_of(host: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from daemon.api.http.body import Number, compact
 from daemon.core.errors import FieldError, invalid
+from daemon.core.json_values import cursor_parts
+from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names
 from parsers import times
 from parsers.money import read_api_amount
@@ -156,8 +158,12 @@ class Fields:
         found: dict[str, Any] | None = value
         return found
 
-    def secret(self, name: str, *, required: bool = False) -> str | None:
-        """Return a string unchanged: blanks at the ends of a password are part of it."""
+    def secret(self, name: str, *, required: bool = False, confirms: bool = False) -> str | None:
+        """Return a string unchanged: blanks at the ends of a password are part of it.
+
+        `confirms`: described as required; the caller answers INVALID_PASSWORD if it is absent.
+        """
+        del confirms  # only for the API description
         value = self.value(name, required=required)
         if value is not None and not isinstance(value, str):
             self.fail(name, "wrong_type", "must be a string")
@@ -317,11 +323,22 @@ class Query(Fields):
             self.number("offset", 0, low=0, high=OFFSET_MAX),
         )
 
+    def after(self, integers: int) -> list[int] | None:
+        """Return the position after which a page starts, that many integers, from the cursor `after`."""
+        text = self.text("after", most=CURSOR_CHARACTERS_MAX)
+        if text is None:
+            return None
+        found = [part for part in cursor_parts(text) or () if isinstance(part, int)]
+        if len(found) != integers:
+            self.fail("after", "invalid", "must be the `next_cursor` of an earlier answer")
+            return None
+        return found
+
     def flag(self, name: str) -> bool:
         """Return whether a flag is set."""
         value = self.value(name) or "0"
         if value not in ("0", "1", "true", "false"):
-            self.fail(name, "wrong_type", "must be 1 or 0")
+            self.fail(name, "wrong_type", "must be true or false")
         return value in ("1", "true")
 
     def meta(self, **members: Any) -> dict[str, Any] | None:

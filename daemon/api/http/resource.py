@@ -88,6 +88,7 @@ class Resource:
         if taken is None:
             return
         scope["state"]["headers"] = (
+            *scope["state"].get("headers", ()),
             (b"ratelimit-limit", b"%d" % taken.limit),
             (b"ratelimit-remaining", b"%d" % taken.remaining),
             (b"ratelimit-reset", b"%d" % taken.reset_s),

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields, ignored
+from daemon.api.http.fields import Fields, ignored, read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
 from daemon.api.openapi.describe import described
@@ -20,13 +19,14 @@ from daemon.core.lines.readiness import (
     line_status,
     with_problems,
 )
-from daemon.core.messages.balance import unaccounted
+from daemon.core.messages.line_history import unaccounted
 from daemon.flows.lines import payment_methods as method_flow
-from daemon.flows.lines.payment_methods import NewMethod, Slot
+from daemon.flows.lines import sims as sim_flow
+from daemon.flows.lines.payment_methods import MethodChanges, NewMethod, Slot
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
 from daemon.store.messages import balances
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, Mode
 
 METHOD_FIELDS: Final = ("provider", "phone_number", "account_name", "merchant_code", "sim")
 SLOT_MAX: Final = 15
@@ -34,36 +34,37 @@ SLOT_MAX: Final = 15
 _GHANA: Final = "+233"
 
 
-@described("Get the line status", "lines", errors=(ErrorCode.LIVE_KEY_REQUIRED,))
+@described("Get the line status", "lines")
 async def get_status(call: Call) -> Reply:
-    """Return the line status: the shop's numbers and their payments. A test key is rejected."""
-    needs_live(call.caller)
-    now = call.env.clock.now_us()
+    """Return the line status: the shop's numbers and their payments; for a test key those of the sandbox."""
+    now, mode = call.env.clock.now_us(), call.caller.lines_mode
     phones = call.service.hooks.phone_states()
-    return ok(await call.env.store.read(lambda reader: status(reader, now, phones)))
+    return ok(await call.env.store.read(lambda reader: status(reader, now, phones, mode)))
 
 
-def status(reader: Reader, now: int, phones: Sequence[ModemHealth]) -> dict[str, Any]:
+def status(
+    reader: Reader, now: int, phones: Sequence[ModemHealth], mode: Mode = Mode.LIVE
+) -> dict[str, Any]:
     """Read the line status object; `phones` is the current state of the ports."""
     gaps = balances.gaps_since(reader, now - UNACCOUNTED_WINDOW_US)
     found = line_status(
-        devices.known(reader),
-        devices.sims_in_phones(reader),
-        payment_methods.in_use(reader),
-        payment_methods.unplaced_by_sim(reader, now - UNPLACED_WINDOW_US),
+        devices.known(reader, mode),
+        devices.sims_in_phones(reader, mode),
+        payment_methods.in_use(reader, mode),
+        payment_methods.unplaced_by_sim(reader, now - UNPLACED_WINDOW_US, mode),
         now,
         {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
     )
     return with_problems(found, without_simulated(phones))
 
 
-@described("List payment methods", "payment methods", errors=(ErrorCode.LIVE_KEY_REQUIRED,))
+@described("List payment methods", "payment methods")
 async def list_methods(call: Call) -> Reply:
-    """List the merchant numbers. They belong to live mode, so a test key is rejected (decisions.md section 5)."""
-    needs_live(call.caller)
+    """List the merchant numbers; for a test key those that were created in the sandbox (decisions.md section 8)."""
+    mode = call.caller.lines_mode
 
     def job(reader: Reader) -> list[dict[str, Any]]:
-        methods = payment_methods.in_use(reader)
+        methods = payment_methods.in_use(reader, mode)
         return [
             line_json.payment_method(method, *payment_methods.where(reader, method))
             for method in methods
@@ -72,25 +73,18 @@ async def list_methods(call: Call) -> Reply:
     return ok(await call.env.store.read(job))
 
 
-@described(
-    "Get a payment method",
-    "payment method",
-    errors=(ErrorCode.LIVE_KEY_REQUIRED, ErrorCode.PAYMENT_METHOD_NOT_FOUND),
-)
+@described("Get a payment method", "payment method", errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND,))
 async def get_method(call: Call) -> Reply:
     """Return one merchant number."""
-    needs_live(call.caller)
-    return ok(await _record(call, call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)))
+    method_id, mode = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND), call.caller.lines_mode
 
-
-async def _record(call: Call, method_id: str) -> dict[str, Any]:
     def job(reader: Reader) -> dict[str, Any]:
-        method = payment_methods.get(reader, method_id)
+        method = payment_methods.get(reader, method_id, mode)
         if method is None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
         return line_json.payment_method(method, *payment_methods.where(reader, method))
 
-    return await call.env.store.read(job)
+    return ok(await call.env.store.read(job))
 
 
 def read_slot(fields: Fields) -> Slot | None:
@@ -132,7 +126,6 @@ def read_new_method(fields: Fields) -> NewMethod:
     status=201,
     reads=read_new_method,
     errors=(
-        ErrorCode.LIVE_KEY_REQUIRED,
         ErrorCode.PAYMENT_METHOD_EXISTS,
         ErrorCode.SIM_NOT_FOUND,
         ErrorCode.NETWORK_MISMATCH,
@@ -147,8 +140,7 @@ def read_new_method(fields: Fields) -> NewMethod:
     idempotent=True,
 )
 async def create_method(call: Call) -> Reply:
-    """Register a merchant number; 201."""
-    needs_live(call.caller)
+    """Register a merchant number; 201. With a test key it is one of the sandbox."""
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
     new = read_new_method(Fields(body))
@@ -163,19 +155,19 @@ async def create_method(call: Call) -> Reply:
     return finished(answer)
 
 
-def read_move(fields: Fields) -> Slot | None:
-    """Read the body of a move."""
+def read_method_changes(fields: Fields) -> MethodChanges:
+    """Read the body of a change."""
     slot = read_slot(fields)
+    name = fields.text("account_name", most=ACCOUNT_NAME_CHARACTERS_MAX, blank=False)
     fields.done()
-    return slot
+    return MethodChanges("sim" in fields.body, slot, name)
 
 
 @described(
-    "Move a payment method",
+    "Update a payment method",
     "payment method",
-    reads=read_move,
+    reads=read_method_changes,
     errors=(
-        ErrorCode.LIVE_KEY_REQUIRED,
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
         ErrorCode.SIM_NOT_FOUND,
         ErrorCode.NETWORK_MISMATCH,
@@ -183,33 +175,25 @@ def read_move(fields: Fields) -> Slot | None:
     ),
     example={"sim": {"device_id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "slot_index": 0}},
 )
-async def move_method(call: Call) -> Reply:
-    """Move a number to another SIM: an object in `sim` names the SIM, null removes the number from its SIM.
+async def update_method(call: Call) -> Reply:
+    """Change the account name of a number, or move it to another SIM; a field that is absent does not change.
 
-    Without `sim` nothing changes.
+    An object in `sim` names the SIM; null removes the number from its SIM.
     """
-    needs_live(call.caller)
-    body = await read_object(call.scope, call.receive)
-    fields = Fields(body)
-    slot = read_move(fields)
+    fields = Fields(await read_object(call.scope, call.receive))
+    changes = read_method_changes(fields)
     method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-    meta = warnings_meta(ignored(fields.unknown(("sim",))))
-    if "sim" not in body:
-        return ok(await _record(call, method_id), meta)
-    return ok(await method_flow.move(call.env, call.caller, method_id, slot), meta)
+    meta = warnings_meta(ignored(fields.unknown(("sim", "account_name"))))
+    return ok(await method_flow.change(call.env, call.caller, method_id, changes), meta)
 
 
 @described(
     "Delete a payment method",
     "payment method",
-    errors=(
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.PAYMENT_METHOD_NOT_FOUND,
-    ),
+    errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND,),
 )
 async def delete_method(call: Call) -> Reply:
     """Delete a merchant number; its payments stay assigned to it."""
-    needs_live(call.caller)
     return ok(
         await method_flow.delete(
             call.env, call.caller, call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
@@ -229,7 +213,6 @@ def read_claim(fields: Fields) -> bool:
     "claimed",
     reads=read_claim,
     errors=(
-        ErrorCode.LIVE_KEY_REQUIRED,
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
         ErrorCode.METHOD_HAS_NO_SIM,
     ),
@@ -243,7 +226,6 @@ async def claim_unplaced(call: Call) -> Reply:
     Answers `{success, claimed, dry_run, from, to}`: `[from, to)` is the window to replay, null if there is none. With
     `dry_run` also `amounts` and `payments`, if the caller may read transactions.
     """
-    needs_live(call.caller)
     body = await read_object_if_any(call.scope, call.receive)
     asked = claim(call, body)
     fields = Fields(body)
@@ -260,14 +242,52 @@ async def claim_unplaced(call: Call) -> Reply:
     return finished(answer)
 
 
-@described("List phones and SIMs", "phones", errors=(ErrorCode.LIVE_KEY_REQUIRED,))
+@described("List phones and SIMs", "phones")
 async def list_sims(call: Call) -> Reply:
-    """List the modems with their SIM slots."""
-    needs_live(call.caller)
+    """List the modems with their SIM slots; for a test key the simulated phones of the sandbox."""
+    mode = call.caller.lines_mode
 
     def job(reader: Reader) -> list[dict[str, Any]]:
         return line_json.phones_with_sims(
-            devices.known(reader), devices.sims_in_phones(reader), payment_methods.in_use(reader)
+            devices.known(reader, mode),
+            devices.sims_in_phones(reader, mode),
+            payment_methods.in_use(reader, mode),
         )
 
     return ok(await call.env.store.read(job))
+
+
+def read_sim_changes(fields: Fields) -> bool | None:
+    """Read `ignored`."""
+    ignores = fields.switch("ignored")
+    fields.done()
+    return ignores
+
+
+@described(
+    "Update a SIM",
+    "sim",
+    reads=read_sim_changes,
+    errors=(
+        ErrorCode.DEVICE_NOT_FOUND,
+        ErrorCode.SIM_NOT_FOUND,
+        ErrorCode.SIM_ALREADY_ASSIGNED,
+    ),
+    example={"ignored": True},
+)
+async def update_sim(call: Call) -> Reply:
+    """Set aside a SIM that is not for payments (`ignored: true`), or take it back (`false`).
+
+    An ignored SIM is not part of the line status, and endpoints can be created although it has no number. A SIM with a
+    number cannot be ignored. A number that is assigned to an ignored SIM takes it back.
+    """
+    fields = Fields(await read_object(call.scope, call.receive))
+    ignores = read_sim_changes(fields)
+    device_id, slot = read_uuid(call.path("device_id")), call.path("slot_index")
+    if device_id is None or slot not in map(str, range(SLOT_MAX + 1)):
+        raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
+    device, sim, method = await sim_flow.ignore(
+        call.env, call.caller, device_id, int(slot), ignored=ignores
+    )
+    shown = {"device_id": device.device_id, "name": device.name, **line_json.slot(sim, method)}
+    return ok(shown, warnings_meta(ignored(fields.unknown(("ignored",)))))

@@ -228,7 +228,7 @@ def _known_json(known: Known, device: Device, state: ModemHealth | None, now: in
     found = [] if state is None else modem_health.find_problems(state, now)
     for sim in sims if state is not None else ():
         rhythm = known.rhythms.get(sim.sim_key)
-        if rhythm is not None and rhythm.silent_since is not None:
+        if sim.ignored_at is None and rhythm is not None and rhythm.silent_since is not None:
             found.append(
                 modem_health.silent_sim_problem(rhythm.silent_since, now, network_name(sim.network))
             )
@@ -266,6 +266,7 @@ def _sim_json(sim: Sim, method: PaymentMethod | None, rhythm: Rhythm | None) -> 
         "network": network_name(sim.network),
         "iccid_last4": None if sim.iccid is None else sim.iccid[-4:],
         "phone_number": None if method is None else method.phone_number,
+        "ignored": sim.ignored_at is not None,
         "last_sms_at": None if rhythm is None else timestamp_or_none(rhythm.last_at),
         "silent_since": None if rhythm is None else timestamp_or_none(rhythm.silent_since),
     }

@@ -8,6 +8,7 @@ The other parts have other sources: path, method and scopes come from the route,
 handler's docstring. Every answer in `tests/api` is validated against the resulting document.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -47,8 +48,9 @@ class OperationDescription:
 
     @property
     def id(self) -> str:
-        """The `operationId`."""
-        return self.title.lower().replace(" ", "_").replace("'", "")
+        """The `operationId`: the title in camel case, without articles, such as `getTransactionByCode`."""
+        first, *others = re.sub(r"\b(a|an|the|its)\b|'s\b", "", self.title.lower()).split()
+        return first + "".join(word.capitalize() for word in others)
 
 
 STREAM: Final = "stream"
@@ -77,10 +79,10 @@ _REFERENCE: Final = "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"
 NOTES: Final[dict[str, tuple[str, Any]]] = {
     # transactions
     "amount": ("a decimal, 0.01 to 1000000.00, at most 2 decimals", "25.00"),
-    "reconcile_a_transaction.amount": ("the expected amount: the call fails if the payment has another one", "25.00"),
-    "make_a_test_payment.amount": ("the amount to pay; default: the amount of `reference`", "25.00"),
+    "reconcileTransaction.amount": ("the expected amount: the call fails if the payment has another one", "25.00"),
+    "makeTestPayment.amount": ("the amount to pay; default: the amount of `reference`", "25.00"),
     "phone_number": ("the customer's phone number, local or E.164", "0241234567"),
-    "create_a_payment_method.phone_number": ("the merchant's number, local or E.164", "0241234567"),
+    "createPaymentMethod.phone_number": ("the merchant's number, local or E.164", "0241234567"),
     "currency": ("the currency; default `GHS`", "GHS"),
     "customer_name": ("shown on the checkout page", "Ama Mensah"),
     "description": ("a label for people", "two loaves"),
@@ -96,41 +98,42 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "expected_payer_name": ("the payer's name expected in a receipt without a number; requires `expected_payer_phone`", "Ama Mensah"),
     "send_sms_to_payer": ("send the payment code to the customer by SMS", True),
     "transaction_id": ("the network's transaction ID, from the customer's SMS", "0012345678"),
-    "list_deliveries.transaction_id": ("only deliveries of this transaction, by UUID or reference", _ID),
+    "listDeliveries.transaction_id": ("only deliveries of this transaction, by UUID or reference", _ID),
     "notes": ("free text, for the record", "she showed her phone"),
     "provider": ("the mobile-money service", "momo_mtn"),
     "reason": ("the reason, for the record", "ordered twice"),
-    "list_dead_letters.reason": ("only dead letters with this reason", "permanent_4xx"),
+    "listDeadLetters.reason": ("only dead letters with this reason", "permanent_4xx"),
     "reference": ("the `reference` of a transaction", _REFERENCE),
     "svc_code": ("the payment code", "A7K2M9"),
     "page": ("the page, from 1; a page past the end is an empty list", 1),
     "per_page": ("entries per page", 50),
     "status": ("only this status", "SUCCESS"),
-    "list_deliveries.status": ("only this status", "delivered"),
+    "listDeliveries.status": ("only this status", "delivered"),
     "origin": ("payment requests (default), holders of payments without a request (`open`), or all", "request"),
     "from": ("start of the time window, inclusive", "2026-11-20T00:00:00Z"),
     "to": ("end of the time window, exclusive", "2026-11-21T00:00:00Z"),
-    "list_transactions.search": (
+    "listTransactions.search": (
         ("a complete payment code, network ID or client reference; or a part of one of these, of a name, a number or the "
         "description; or both ends of a reference, `svc_trx_01…e85`"),
         "kofi",
     ),
-    "list_transactions.sort": ("the order; default: newest first", "newest"),
-    "list_transactions.after": (
+    "listTransactions.sort": ("the order; default: newest first", "newest"),
+    "listTransactions.after": (
         "continue after this reference, independent of new transactions",
         "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
     ),
-    "list_transactions.phone_number": ("only this payer's number; without a payment, the customer's", "0241234567"),
-    "list_approved_payers.phone_number": ("only this payer's number", "0241234567"),
+    "listTransactions.phone_number": ("only this payer's number; without a payment, the customer's", "0241234567"),
+    "listApprovedPayers.phone_number": ("only this payer's number", "0241234567"),
     "limit": ("entries per page", 50),
     "offset": ("entries to skip", 0),
+    "after": ("the `next_cursor` of the previous answer, independent of new entries", None),
     "since": ("continue after this event; the header `Last-Event-ID` takes precedence", "412"),
     # the sandbox
     "payer_name": ("the payer's name", "Ama Mensah"),
     "payer_phone": ("the payer's number", "0241234567"),
     "reference_text": ("the payment reference typed by the payer; default: the payment code of `reference`", "A7K2M9"),
-    "make_a_test_payment.transaction_id": ("the network's transaction ID; default: a new one", "0012345678"),
-    "make_a_test_payment.reference": ("the transaction to pay: its reference or payment code", _REFERENCE),
+    "makeTestPayment.transaction_id": ("the network's transaction ID; default: a new one", "0012345678"),
+    "makeTestPayment.reference": ("the transaction to pay: its reference or payment code", _REFERENCE),
     "late": ("pay as if the transaction had already expired", False),
     "sender": ("the sender name of the SMS; a name other than the network's is not trusted", "MobileMoney"),
     "text": ("the complete text of the SMS, instead of one built from the other fields", None),
@@ -139,27 +142,28 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "account_name": ("the account name, as the network shows it", "Ama Provisions"),
     "merchant_code": ("the code of a merchant account", "123456"),
     "sim": ("absent: no change; null: remove the number from its SIM; an object: move the number to this SIM", {"device_id": _ID, "slot_index": 0}),
-    "create_a_payment_method.sim": ("the SIM of the number", {"device_id": _ID, "slot_index": 0}),
+    "createPaymentMethod.sim": ("the SIM of the number", {"device_id": _ID, "slot_index": 0}),
     "device_id": ("the modem", _ID),
     "slot_index": ("the SIM's slot, from 0", 0),
+    "ignored": ("true: the SIM is not for payments; false: it is", True),
     "dry_run": ("only return the result, without changes", True),
     # access
     "name": ("a name for people", "web shop"),
     "mode": ("live money or the sandbox; default `live`", "live"),
     "kind": ("a publishable key can only initialize transactions; default `secret`", "secret"),
-    "list_deliveries.kind": ("`all` includes deliveries to `webhook_url` and to the default URL", "all"),
+    "listDeliveries.kind": ("`all` includes deliveries to `webhook_url` and to the default URL", "all"),
     "scopes": ("the scopes of the key; default: all", ["transactions:read"]),
     "expires_at": ("the expiry; default: never", "2027-12-31T23:59:59Z"),
     "expires_in_days": ("the expiry in days from now", 365),
     "overlap_hours": ("hours for which the old key stays valid; default 24; 0 ends it at once", 24),
     "password": ("the account password", "correct horse battery"),
-    "change_the_password.password": ("the new password, at least 8 characters", "staple the correct horse"),
+    "changePassword.password": ("the new password, at least 8 characters", "staple the correct horse"),
     "current_password": ("the current password", "correct horse battery"),
     "expire_previous": ("expire all old secrets at once, for example after a leak", False),
     # reviews
     "state": ("`all` includes decided or revoked ones", "all"),
-    "approve_a_review.reference": ("the transaction to pay; default: the one that the payment is held for", _REFERENCE),
-    "approve_a_review.password": ("the account password, if the review has `needs_password`", None),
+    "approveReview.reference": ("the transaction to pay; default: the one that the payment is held for", _REFERENCE),
+    "approveReview.password": ("the account password, if the review has `needs_password`", None),
     "id": ("the id", _ID),
     # open collections
     "url": ("https, publicly reachable", "https://shop.example/momo"),
@@ -170,8 +174,8 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "include_raw": ("include the text of the SMS in payloads", False),
     "endpoint_id": ("the endpoint", _ID),
     "rule_id": ("the rule's id", _ID),
-    "create_a_rule.name": ("a label for people", "rents"),
-    "update_a_rule.name": ("a label for people", "rents"),
+    "createRule.name": ("a label for people", "rents"),
+    "updateRule.name": ("a label for people", "rents"),
     "position": ("the position among the endpoint's rules; default: last", 1),
     "enabled": ("false: the rule matches no payment", True),
     "filter": (
@@ -179,8 +183,8 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
         {"amount": {"$gte": "50.00"}},
     ),
     "sample": ("the `data` of a payload, complete or in part", {"amount": "12.50"}),
-    "try_rules.is_sandbox": ("try the sandbox endpoints", False),
-    "explain_a_routing.id": ("the transaction's UUID, or its reference", _ID),
+    "tryRules.is_sandbox": ("try the sandbox endpoints", False),
+    "explainRouting.id": ("the transaction's UUID, or its reference", _ID),
     "event": ("only this event kind", "transaction.forwarded"),
     "webhook_id": ("only this webhook id", "ocl_0123456789abcdefghijklmn"),
     "include_failed": ("include deliveries that failed for good; default true", True),

@@ -32,6 +32,7 @@ TAGS: Final = (
     ("/v1/reviews", "Reviews", "Held payments that wait for the decision of an operator."),
     ("/v1/approved-payers", "Reviews", ""),
     ("/v1/payment-methods", "Payment methods", "The merchant's numbers and their SIMs."),
+    ("/v1/sims", "Payment methods", ""),
     ("/v1/open-collections/lines", "Payment methods", ""),
     ("/v1/open-collections", "Open collections", "Webhook endpoints, their deliveries, and replay."),
     ("/v1/webhooks/dead-letters", "Dead letters", "Deliveries that failed for good."),
@@ -68,14 +69,15 @@ _HEADERS: Final[dict[str, Schema]] = {
 _ABOUT: Final = f"""Collects mobile-money payments for a shop: create a transaction, the customer pays with its payment
 code, and momo sends you a webhook.
 
-**Keys.** `Authorization: Bearer <key>`. A `test` key works in the sandbox and never sees live money. If an operation
-lists several scopes, a key needs one of them.
+**Keys.** `Authorization: Bearer <key>`. A `test` key works in the sandbox: it sees simulated SIMs and their own
+payment methods, never live ones. If an operation lists several scopes, a key needs one of them. With a session, the
+header `{MODE_HEADER}: test` runs a call in the sandbox.
 
 **Values.** Amounts are decimal strings with two decimals, times are ISO 8601 in UTC. A body is one JSON object of at most
 {BODY_BYTES_MAX // 1024} KB; `null` means absent.
 
-**Errors** have a `code` for programs, and a `message` and a `hint` for people. Additional members of an error stand both
-in `error` and at the top level. Every response has an `X-Request-Id`.
+**Errors** have a `code` for programs, and a `message`, a `hint` and a `doc_url` for people. Additional members of an error
+stand both in `error` and at the top level. Every response has an `X-Request-Id`.
 
 **Idempotency.** Operations that create or queue something accept the header `{IDEMPOTENCY_HEADER}`: the same key and body
 return the same answer for 24 hours.
@@ -86,13 +88,16 @@ return the same answer for 24 hours.
 """
 
 
-def document(routes: Routes, version: str, *, strict: bool = False) -> dict[str, Any]:
+def document(
+    routes: Routes, version: str, *, strict: bool = False, address: str = "/"
+) -> dict[str, Any]:
     """Build the OpenAPI document.
 
     Args:
         routes: The routes of the application.
         version: The version of the program.
         strict: Forbid members that the schemas do not name; the tests validate answers against this document.
+        address: The base URL of the API.
     """
     shapes: dict[str, Schema] = dict(response_schemas.SHAPES)
     codes = sorted({code for _, _, found in _described(routes) for code in _errors(*found)})
@@ -113,7 +118,7 @@ def document(routes: Routes, version: str, *, strict: bool = False) -> dict[str,
             "description": _ABOUT,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/", "description": "this shop"}],
+        "servers": [{"url": address, "description": "this shop"}],
         "tags": [{"name": name, "description": text} for _, name, text in TAGS if text],
         "paths": paths,
         "webhooks": {str(kind): _webhook(kind, *event) for kind, event in response_schemas.EVENTS.items()},
@@ -193,12 +198,9 @@ def _parameters(
     path: str, operation: Operation, about: OperationDescription
 ) -> Iterable[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", path):
-        yield {
-            "name": name,
-            "in": "path",
-            "required": True,
-            **_noted(name, {"type": "string"}, about),
-        }
+        kind = "integer" if isinstance(note_of(name, about)[1], int) else "string"
+        noted = _noted(name, {"type": kind}, about)
+        yield {"name": name, "in": "path", "required": True, **noted}
     if about.query is not None:
         taken = query_of(about.query)
         for name, schema in taken["properties"].items():
@@ -217,8 +219,8 @@ def _parameters(
             "description": text,
             "schema": key,
         }
-    if not operation.public:
-        text = "with a session: `test` runs the call in the sandbox, like a test key; with a key: must be the key's mode"
+    if not operation.public and not operation.scopes:  # otherwise a key may call, whose mode counts
+        text = "`test` runs the call in the sandbox; default `live`"
         mode = {"type": "string", "enum": [str(mode) for mode in Mode]}
         yield {
             "name": MODE_HEADER,
@@ -234,7 +236,7 @@ def _parameters(
             "in": "header",
             "required": False,
             "description": text,
-            "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+            "schema": {"type": "string", "pattern": "^[0-9]{0,18}$"},
         }
 
 
@@ -338,7 +340,9 @@ def _responses(
 def _content(about: OperationDescription, shapes: dict[str, Schema]) -> dict[str, Any]:
     if about.answer == STREAM:
         shown = 'id: 412\nevent: transaction.verified\ndata: {"id":"412","type":"transaction.verified"}\n\n'
-        return {"text/event-stream": {"schema": {"type": "string"}, "example": shown}}
+        # Some tools apply the schema to the text, some to an event, some to its parsed `data`, so it has no type.
+        schema: Schema = {"description": "events with `id`, `event` and `data`, a JSON object"}
+        return {"text/event-stream": {"schema": schema, "example": shown}}
     schema = response_schemas.ANSWERS[about.answer]
     return {"application/json": {"schema": schema, "example": example(schema, shapes)}}
 
@@ -364,7 +368,8 @@ def _webhook(kind: EventKind, text: str, schema: Schema) -> dict[str, Any]:
     return {
         "post": {
             "summary": text,
-            "operationId": "on_" + kind.replace(".", "_"),
+            "operationId": "on" + re.sub(r"[._]", " ", kind).title().replace(" ", ""),
+            "security": [],
             "parameters": [
                 {
                     "name": name,

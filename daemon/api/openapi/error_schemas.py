@@ -28,7 +28,7 @@ from daemon.api.openapi.response_schemas import (
     TIME,
 )
 from daemon.error_table import ERRORS
-from daemon.wire import DeliveryStatus, ErrorCode, Scope, TransactionStatus
+from daemon.wire import DeliveryStatus, ErrorCode, Path, Scope, TransactionStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,7 @@ def error(code: ErrorCode) -> Schema:
             "code": const(str(code)),
             "message": text(spec.message, "what happened"),
             **hint,
+            "doc_url": text(f"{Path.DOCS_ERRORS}#{code}", "its description, on this server"),
             **extras.always,
         },
         extras.sometimes,

@@ -1,7 +1,7 @@
-"""GET /v1/openapi.json and GET /docs: the API description for programs and for people, without authentication.
+"""GET /v1/openapi.json, /docs and /docs/errors: the API description for programs and for people, without authentication.
 
-Both are built at the first request and kept as bytes. Otherwise every daemon would hold half a megabyte of objects that
-most shops never need (docs/decisions/0004). /docs is HTML with an inline style and no script.
+Each is built at the first request and kept as bytes. Otherwise every daemon would hold half a megabyte of objects that
+most shops never need (docs/decisions/0004). The pages are HTML with an inline style and no script.
 """
 
 import asyncio
@@ -11,17 +11,24 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from daemon.api.http.envelope import host_of
 from daemon.api.http.resource import Routes
-from daemon.api.http.service import JSON_TYPE, Call, Reply
-from daemon.api.openapi.json_schema import SCHEMAS_PATH
+from daemon.api.http.service import Call, Reply
+from daemon.api.openapi.json_schema import SCHEMAS_PATH, example
 from daemon.core.json_values import dump
+from daemon.error_table import ERRORS
 from daemon.runtime.system import VERSION
+from daemon.wire import Path
 
 _HTML: Final = b"text/html; charset=utf-8"
+_ADDRESS: Final = "http://address.invalid"
+"""Stands in the kept bytes for the address that a caller used."""
+_HOST: Final = re.compile(r"[A-Za-z0-9.:\[\]-]+")
 _MINUTES: Final = (b"cache-control", b"public, max-age=300")
 LINE_CHARACTERS_MAX: Final = 72
 """Longest one-line body in a curl command; a longer body is printed with one line per member."""
@@ -38,48 +45,64 @@ _LIMITS: Final = {
 
 
 class DescriptionHandlers:
-    """The handlers of both paths."""
+    """The handlers of these paths."""
 
     def __init__(self, routes: Routes) -> None:
         """Describe `routes`, including routes that are added later."""
         self._routes = routes
-        self._made: dict[bytes, Reply] = {}
+        self._made: dict[Path, Reply] = {}
 
-    async def document(self, call: Call) -> Reply:  # noqa: ARG002 -- the signature of a handler
+    async def document(self, call: Call) -> Reply:
         """Return the OpenAPI 3.1 document."""
-        return await self._once(JSON_TYPE, self._document)
+        return await self._once(call, Path.OPENAPI, self._document)
 
-    async def page(self, call: Call) -> Reply:  # noqa: ARG002 -- the same
+    async def page(self, call: Call) -> Reply:
         """Return the OpenAPI document as an HTML page without scripts or external resources."""
-        return await self._once(_HTML, self._page)
+        return await self._once(call, Path.DOCS, lambda: _html(*page(self._described())))
 
-    async def _once(self, kind: bytes, make: Callable[[], Reply]) -> Reply:
-        if kind not in self._made:
+    async def errors_page(self, call: Call) -> Reply:
+        """Return the table of errors as such a page; `doc_url` of an error leads to its place there."""
+        return await self._once(call, Path.DOCS_ERRORS, lambda: _html(*errors_page()))
+
+    async def _once(self, call: Call, path: Path, make: Callable[[], Reply]) -> Reply:
+        if path not in self._made:
             # In a thread, so that payments do not wait for it.
-            self._made[kind] = await asyncio.to_thread(make)
-        return self._made[kind]
+            self._made[path] = await asyncio.to_thread(make)
+        made = self._made[path]
+        return replace(made, body=made.body.replace(_ADDRESS.encode(), _address(call).encode()))
 
     def _document(self) -> Reply:
+        return Reply(200, dump(self._described()), (_MINUTES,))
+
+    def _described(self) -> dict[str, Any]:
         from daemon.api.openapi.document import document  # noqa: PLC0415 -- see the module docstring
 
-        return Reply(200, dump(document(self._routes.operations, VERSION)), (_MINUTES,))
+        return document(self._routes.operations, VERSION, address=_ADDRESS)
 
-    def _page(self) -> Reply:
-        from daemon.api.openapi.document import document  # noqa: PLC0415 -- the same
 
-        text, style = page(document(self._routes.operations, VERSION))
-        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        policy = (
-            f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
-            "frame-ancestors 'none'"
-        )
-        headers = (
-            _MINUTES,
-            (b"content-security-policy", policy.encode()),
-            (b"x-content-type-options", b"nosniff"),
-            (b"referrer-policy", b"no-referrer"),
-        )
-        return Reply(200, text.encode(), headers, _HTML)
+def _address(call: Call) -> str:
+    """Return the base URL that the caller used, so that the examples can be run as they are."""
+    host, local = call.header(b"host") or "", "peer_uid" in call.scope["state"]
+    configured = urlsplit(call.env.config.http.public_base_url).hostname
+    # A proxy may serve the configured name by TLS, which we do not see.
+    if local or host_of(host) == configured or not _HOST.fullmatch(host):
+        return call.env.public_base_url
+    return f"{call.scope['scheme']}://{host}"
+
+
+def _html(text: str, style: str) -> Reply:
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    headers = (
+        _MINUTES,
+        (b"content-security-policy", policy.encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"no-referrer"),
+    )
+    return Reply(200, text.encode(), headers, _HTML)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +116,29 @@ class Row:
 
 
 def page(document: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the page and its inline style."""
+    """Return the page of all operations and its inline style."""
+    sections = [
+        (tag["name"], tag["description"], list(_operations(document, tag["name"])))
+        for tag in document["tags"]
+    ]
+    return _rendered(
+        "docs.html", document["components"]["schemas"], document=document, sections=sections
+    )
+
+
+def errors_page() -> tuple[str, str]:
+    """Return the page of all errors and its inline style."""
+    from daemon.api.openapi import error_schemas, response_schemas  # noqa: PLC0415 -- see the module docstring
+
+    shapes = response_schemas.SHAPES
+    errors = [
+        (code, spec, example(error_schemas.error(code), shapes))
+        for code, spec in sorted(ERRORS.items(), key=lambda item: item[1].http_status)
+    ]
+    return _rendered("errors.html", shapes, errors=errors)
+
+
+def _rendered(name: str, shapes: Mapping[str, Any], **values: Any) -> tuple[str, str]:
     import jinja2  # noqa: PLC0415 -- few shops open the page
 
     loader = jinja2.PackageLoader("daemon.api", "templates")
@@ -104,7 +149,6 @@ def page(document: Mapping[str, Any]) -> tuple[str, str]:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    shapes = document["components"]["schemas"]
     environment.filters |= {
         "prose": prose,
         "inline": inline,
@@ -114,15 +158,8 @@ def page(document: Mapping[str, Any]) -> tuple[str, str]:
         "required_first": required_first,
         "curl": curl,
     }
-    sections = [
-        (tag["name"], tag["description"], list(_operations(document, tag["name"])))
-        for tag in document["tags"]
-    ]
     style = loader.get_source(environment, "docs.css")[0]
-    made = environment.get_template("docs.html").render(
-        document=document, sections=sections, style=style
-    )
-    return made, style
+    return environment.get_template(name).render(style=style, **values), style
 
 
 def _operations(document: Mapping[str, Any], tag: str) -> Iterator[dict[str, Any]]:
@@ -132,16 +169,16 @@ def _operations(document: Mapping[str, Any], tag: str) -> Iterator[dict[str, Any
                 yield {"path": path, "method": method.upper(), **operation}
 
 
-def curl(operation: Mapping[str, Any]) -> str:
-    """Return a curl command for an operation, with the example path and body and secrets from the environment."""
+def curl(operation: Mapping[str, Any], address: str) -> str:
+    """Return a curl command for an operation at `address`, with the example path and body and secrets from the environment."""
     path, query = operation["path"], []
     for one in operation.get("parameters", ()):
         if one["in"] == "path":
-            path = path.replace("{" + one["name"] + "}", one["example"])
+            path = path.replace("{" + one["name"] + "}", str(one["example"]))
         elif one["in"] == "query" and one.get("required"):
             query.append(f"{one['name']}={one['example']}")
     more = "?" + "&".join(query) if query else ""
-    words = [f'curl "$MOMO_API{path}{more}"']
+    words = [f'curl "{address}{path}{more}"']
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if operation["method"] != ("GET" if body is None else "POST"):
         words[0] = words[0].replace("curl ", f"curl -X {operation['method']} ", 1)

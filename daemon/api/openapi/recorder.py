@@ -118,9 +118,10 @@ class Recorder(Fields):
             schema["x-maxBytes"] = most_bytes
         self._note(name, schema)
 
-    def secret(self, name: str, *, required: bool = False) -> None:
+    def secret(self, name: str, *, required: bool = False, confirms: bool = False) -> None:
         """Record a string that is used unchanged."""
-        self._note(name, {"type": "string", "format": "password"}, required=required)
+        schema: Schema = {"type": "string", "format": "password"}
+        self._note(name, schema, required=required or confirms)
 
     def word(self, name: str, words: Collection[str]) -> None:
         """Record one of some words."""
@@ -235,10 +236,8 @@ class QueryRecorder(Query):
         self._note(name, {"type": "string", "format": "uuid"}, required=required)
 
     def flag(self, name: str) -> bool:
-        """Record a flag."""
-        self._note(
-            name, {"type": "string", "enum": ["true", "false", "1", "0"], "default": "false"}
-        )
+        """Record true or false; 1 and 0 are accepted too."""
+        self._note(name, {"type": "boolean", "default": False})
         return False
 
 

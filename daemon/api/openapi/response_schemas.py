@@ -61,12 +61,29 @@ ERROR: Final = nullable(
     shape({"code": one_of(DeliveryError, DeliveryError.HTTP_ERROR), "message": text("")}),
     shown=False,
 )
-PAYER: Final = shape({"phone_number": nullable(PHONE), "name": nullable(text("Ama Mensah"))})
+_SOURCE: Final = nullable(one_of(("receipt", "request"), "receipt"))
+PAYER_SOURCE: Final = shape(
+    {"phone_number": _SOURCE, "name": _SOURCE},
+    note="where each was read: on the receipt, else on the request; null: unknown",
+)
+PAYER: Final = {
+    "payer": shape({"phone_number": nullable(PHONE), "name": nullable(text("Ama Mensah"))}),
+    "payer_source": PAYER_SOURCE,
+}
 AMOUNTS: Final = {
     "expected_amount": nullable(AMOUNT, "requested amount; null for a payment without a request"),
     "actual_amount": nullable(AMOUNT, "received amount"),
     "difference": nullable(AMOUNT, "received minus expected; null when exact", shown=False),
     "difference_type": nullable(one_of(("EXACT", "UNDERPAID", "OVERPAID"), "EXACT")),
+}
+_SIM: Final = {
+    "slot_index": whole(0),
+    "network": text("MTN"),
+    "iccid_last4": nullable(text("0421")),
+    "payment_method_id": nullable(ID, shown=False),
+    "phone_number": nullable(PHONE, shown=False),
+    "available": flag("no number is assigned to it", example=True),
+    "ignored": flag("it is not for payments"),
 }
 LIST_ITEM: Final = {
     "reference": REFERENCE,
@@ -76,6 +93,7 @@ LIST_ITEM: Final = {
     "currency": CURRENCY,
     "payer_phone": nullable(PHONE),
     "payer_name": nullable(text("Ama Mensah")),
+    "payer_source": PAYER_SOURCE,
     "created_at": TIME,
     "completed_at": nullable(TIME),
     "origin": one_of(("request", "open"), "request"),
@@ -90,7 +108,7 @@ TRANSACTION: Final = {
     "currency": CURRENCY,
     "client_reference": nullable(text("order-1042")),
     "processing_time_ms": nullable(whole(85, "from the message's arrival to verification")),
-    "payer": PAYER,
+    **PAYER,
     "telco": shape(
         {
             "provider": nullable(text("mtn", "the mobile network")),
@@ -108,10 +126,6 @@ TRANSACTION: Final = {
             "processing_at": nullable(TIME),
             "completed_at": nullable(TIME),
         }
-    ),
-    "payer_source": nullable(
-        one_of(("receipt", "request"), "receipt"),
-        "source of the payer's number, or of the name if there is no number",
     ),
     "origin": one_of(("request", "open"), "request"),
     "test": TEST,
@@ -265,7 +279,7 @@ REVIEW_PAYMENT: Final = shape(
         "amount": AMOUNT,
         "currency": CURRENCY,
         "balance": nullable(AMOUNT),
-        "payer": PAYER,
+        **PAYER,
         "reference_text": nullable(text("A7K2M9")),
         "timestamp": TIME,
         "received_at": TIME,
@@ -287,6 +301,11 @@ REVIEW: Final = {
     "state": text("open"),
     "summary": text("Another number paid"),
     "why": text("The transaction expects its money from another number."),
+    "by_itself": nullable(
+        text(
+            "It waits for your decision.", "what releases it without a decision; null once decided"
+        )
+    ),
     "what_to_do": text("Ask the customer who paid; approve it when the answer fits."),
     "needs_password": flag(),
     "amount": nullable(AMOUNT),
@@ -356,6 +375,14 @@ REVIEW: Final = {
 SHAPES: Final[dict[str, Schema]] = {
     "TransactionListItem": shape(LIST_ITEM),
     "Transaction": shape(TRANSACTION),
+    "FoundTransaction": shape(
+        {
+            **TRANSACTION,
+            "held_review_id": nullable(
+                ID, "open review of a held message or payment that names it", shown=False
+            ),
+        }
+    ),
     "InitializedTransaction": shape(
         {
             "reference": REFERENCE,
@@ -432,18 +459,7 @@ SHAPES: Final[dict[str, Schema]] = {
             "device_id": ID,
             "name": text("till phone"),
             "reads_payments": flag(example=True),
-            "sims": list_of(
-                shape(
-                    {
-                        "slot_index": whole(0),
-                        "network": text("MTN"),
-                        "iccid_last4": nullable(text("0421")),
-                        "payment_method_id": nullable(ID, shown=False),
-                        "phone_number": nullable(PHONE, shown=False),
-                        "available": flag("no number is assigned to it", example=True),
-                    }
-                )
-            ),
+            "sims": list_of(shape(_SIM)),
         }
     ),
     "LineStatus": shape(
@@ -656,10 +672,13 @@ def answer(
     return shape({**members, **of_call}) if has_meta else shape(members, of_call)
 
 
-def page(item: str, **more: Schema) -> Schema:
-    """Return the schema of a page of a list, with limit, offset and total."""
-    meta = meta_schema({"limit": whole(50), "offset": whole(0), "total": whole(1)})
-    return answer(list_of(ref(item)), meta, has_meta=True, **more)
+def page(item: str, *, cursor: bool = False, **more: Schema) -> Schema:
+    """Return the schema of a page of a list, with limit, offset and total, and the cursor of the next page."""
+    members = {"limit": whole(50), "offset": whole(0), "total": whole(1)}
+    if cursor:
+        about = "the `after` of the next page; null on the last one"
+        members["next_cursor"] = nullable(text("WzQxXQ"), about, shown=False)
+    return answer(list_of(ref(item)), meta_schema(members), has_meta=True, **more)
 
 
 def bare(members: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
@@ -693,8 +712,9 @@ ANSWERS: Final[dict[str, Schema]] = {
         ),
     ),
     "transaction": answer(ref("Transaction")),
+    "found transaction": answer(ref("FoundTransaction")),
     "transaction by client reference": answer(
-        ref("Transaction"),
+        ref("FoundTransaction"),
         meta_schema({"matches": whole(1, "transactions with this client_reference", 1)}),
         has_meta=True,
     ),
@@ -712,10 +732,15 @@ ANSWERS: Final[dict[str, Schema]] = {
     ),
     "reviews": page("Review"),
     "review": answer(ref("Review")),
-    "decided review": answer(ref("Review"), transaction=nullable(ref("Transaction"))),
+    "decided review": answer(
+        ref("Review"),
+        transaction=nullable(ref("Transaction")),
+        settled=whole(2, "other held messages that this decision settled"),
+    ),
     "approved payers": page("ApprovedPayer"),
     "approved payer": answer(ref("ApprovedPayer")),
     "session": answer(shape({"token": text("eyJhbGciOiJIUzI1NiJ9.e30.x"), "expires_at": TIME})),
+    "logged out": answer(shape({"logged_out": flag(example=True)})),
     "changed": answer(shape({"changed": flag(example=True)})),
     "keys": answer(list_of(ref("ApiKey"))),
     "key": answer(ref("ApiKey")),
@@ -728,6 +753,7 @@ ANSWERS: Final[dict[str, Schema]] = {
         previous=ref("ApiKey"),
     ),
     "phones": answer(list_of(ref("Phone"))),
+    "sim": answer(shape({"device_id": ID, "name": text("till phone"), **_SIM})),
     "payment methods": answer(list_of(ref("PaymentMethod"))),
     "payment method": answer(ref("PaymentMethod")),
     "claimed": bare(
@@ -748,7 +774,7 @@ ANSWERS: Final[dict[str, Schema]] = {
                         "telco_transaction_id": text("0012345678"),
                         "amount": AMOUNT,
                         "currency": CURRENCY,
-                        "payer": PAYER,
+                        **PAYER,
                         "received_at": TIME,
                     }
                 ),
@@ -838,7 +864,7 @@ ANSWERS: Final[dict[str, Schema]] = {
         secret=_SECRET,
         previous_secret_expires_at=_UNTIL,
     ),
-    "deliveries": page("Delivery"),
+    "deliveries": page("Delivery", cursor=True),
     "delivery": answer(ref("DeliveryInFull")),
     "redelivered": answer(ref("Delivery")),
     "attempts": page("Attempt"),
@@ -873,7 +899,7 @@ ANSWERS: Final[dict[str, Schema]] = {
         ),
         has_meta=True,
     ),
-    "dead letters": page("DeadLetter"),
+    "dead letters": page("DeadLetter", cursor=True),
     "dead letter": answer(ref("DeadLetterInFull")),
     "replayed dead letter": answer(ref("DeadLetter"), delivery=ref("Delivery")),
     "replayed dead letters": answer(
@@ -907,7 +933,7 @@ _FORWARDED: Final = shape(
         **AMOUNTS,
         "client_reference": nullable(text("order-1042")),
         "meta": free({"table": 4}),
-        "payer": PAYER,
+        **PAYER,
         "telco": shape(
             {
                 "provider": text("mtn"),

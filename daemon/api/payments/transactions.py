@@ -18,7 +18,7 @@ from daemon.flows.payments import cancel_expire
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.store import journal
 from daemon.store.engine import Reader
-from daemon.store.payments import payments, transaction_list, transactions
+from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.svc_code import normalize_code
@@ -84,7 +84,7 @@ async def list_transactions(call: Call) -> Reply:
     return ok(items, query.meta(), pagination=json_values.pagination(page, per_page, total))
 
 
-@described("Get a transaction", "transaction", errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+@described("Get a transaction", "found transaction", errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
 async def get_one(call: Call) -> Reply:
     """Return one transaction by its reference."""
     transaction_id = split_reference(call.path("reference"))
@@ -94,17 +94,19 @@ async def get_one(call: Call) -> Reply:
     found = await call.env.store.read(
         lambda reader: transaction_list.by_id(reader, transaction_id, mode)
     )
-    return _one(call, found)
+    return await _one(call, found)
 
 
 @described(
-    "Get a transaction by its code", "transaction", errors=(ErrorCode.TRANSACTION_NOT_FOUND,)
+    "Get a transaction by its code",
+    "found transaction",
+    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
 )
 async def get_by_code(call: Call) -> Reply:
     """Return the newest transaction that has or had this payment code."""
     code, mode = normalize_code(call.path("svc_code")), call.caller.mode
     found = await call.env.store.read(lambda reader: transaction_list.by_code(reader, code, mode))
-    return _one(call, found)
+    return await _one(call, found)
 
 
 @described(
@@ -119,15 +121,17 @@ async def get_by_client_reference(call: Call) -> Reply:
     found, matches = await call.env.store.read(
         lambda reader: transaction_list.by_client_reference(reader, reference, mode, now=now)
     )
-    return _one(call, found, matches)
+    return await _one(call, found, matches)
 
 
-def _one(call: Call, found: Found | None, matches: int | None = None) -> Reply:
+async def _one(call: Call, found: Found | None, matches: int | None = None) -> Reply:
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     transaction, payment = found
     meta = None if matches is None else {"matches": matches}
-    return ok(transaction_json.single(transaction, payment, call.env.clock.now_us()), meta)
+    held = await call.env.store.read(lambda reader: reviews.held_for(reader, transaction.id))
+    shown = transaction_json.single(transaction, payment, call.env.clock.now_us())
+    return ok({**shown, "held_review_id": held}, meta)
 
 
 def read_cancel(fields: Fields) -> str | None:

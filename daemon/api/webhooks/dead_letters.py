@@ -12,6 +12,7 @@ from daemon.api.openapi.describe import described, no_fields
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
+from daemon.core.json_values import cursor
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
 from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
@@ -29,12 +30,14 @@ def read_list(
 ) -> tuple[int, int, dead_letters.DeadLetterFilter]:
     """Read the query: the page and the filter."""
     limit, offset = query.page(LIMIT, LIMIT_MAX)
+    after = query.after(2)
     wanted = dead_letters.DeadLetterFilter(
         mode=mode,
         include_replayed=query.flag("include_replayed"),
         endpoint_id=query.uuid("endpoint_id"),
         reason=query.word("reason", list(DeadLetterReason)),
         error_code=query.word("error_code", list(DeliveryError)),
+        after=None if after is None else (after[0], after[1]),
     )
     query.done()
     return limit, offset, wanted
@@ -42,14 +45,22 @@ def read_list(
 
 @described("List dead letters", "dead letters", query=read_list)
 async def get_list(call: Call) -> Reply:
-    """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints."""
+    """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints.
+
+    Offsets shift when deliveries fail or are sent again. To read all dead letters, continue with `after`, the
+    `meta.next_cursor` of the page.
+    """
     query = call.query
     limit, offset, wanted = read_list(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
     found, total = await call.env.store.read(
-        lambda reader: dead_letters.listed(reader, wanted, limit=limit, offset=offset)
+        lambda reader: dead_letters.listed(reader, wanted, limit=limit + 1, offset=offset)
     )
-    entries = [endpoint_json.dead_letter(*each) for each in found]
-    return ok(entries, query.meta(limit=limit, offset=offset, total=total))
+    page = found[:limit]
+    last = page[-1][0] if len(found) > limit else None
+    next_cursor = None if last is None else cursor(last.failed_at, last.seq)
+    entries = [endpoint_json.dead_letter(*each) for each in page]
+    meta = query.meta(limit=limit, offset=offset, total=total, next_cursor=next_cursor)
+    return ok(entries, meta)
 
 
 @described(

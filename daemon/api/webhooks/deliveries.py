@@ -12,6 +12,7 @@ from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta
+from daemon.core.json_values import cursor
 from daemon.core.webhooks import endpoint_json
 from daemon.flows.webhooks import redeliver as redeliver_flow
 from daemon.store.webhooks import delivery_log
@@ -29,6 +30,7 @@ def read_query(
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     status = query.word("status", list(DeliveryStatus))
     event = query.word("event", list(EventKind))
+    after = query.after(1)
     wanted = delivery_log.DeliveryFilter(
         mode=mode,
         endpoint_id=query.uuid("endpoint_id"),
@@ -39,6 +41,7 @@ def read_query(
         webhook_id=query.text("webhook_id"),
         since=query.time("from"),
         until=query.time("to"),
+        after=None if after is None else after[0],
     )
     query.done()
     return limit, offset, wanted
@@ -57,14 +60,20 @@ def _transaction(query: Query) -> str | None:
 
 @described("List deliveries", "deliveries", query=read_query)
 async def get_list(call: Call) -> Reply:
-    """List deliveries, newest first. A test key sees only those to sandbox endpoints."""
+    """List deliveries, newest first. A test key sees only those to sandbox endpoints.
+
+    Offsets shift when new deliveries are made. To read all of them, continue with `after`, the `meta.next_cursor` of the page.
+    """
     query = call.query
     limit, offset, wanted = read_query(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
     found, total = await call.env.store.read(
-        lambda reader: delivery_log.listed(reader, wanted, limit=limit, offset=offset)
+        lambda reader: delivery_log.listed(reader, wanted, limit=limit + 1, offset=offset)
     )
-    entries = [endpoint_json.delivery(delivery, target) for delivery, target in found]
-    return ok(entries, query.meta(limit=limit, offset=offset, total=total))
+    page = found[:limit]
+    next_cursor = cursor(page[-1][0].seq) if len(found) > limit else None
+    entries = [endpoint_json.delivery(delivery, target) for delivery, target in page]
+    meta = query.meta(limit=limit, offset=offset, total=total, next_cursor=next_cursor)
+    return ok(entries, meta)
 
 
 @described(

@@ -56,7 +56,14 @@ async def create(call: Call) -> Reply:
     await _remove_abandoned(call)
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
     new = endpoints.NewEndpoint(
-        url, description, Mode.TEST, _EVENTS, catch_all=True, include_raw=False, is_active=False
+        url,
+        description,
+        Mode.TEST,
+        _EVENTS,
+        catch_all=True,
+        include_raw=False,
+        is_active=False,
+        needs_numbers=False,
     )
     answer = await endpoints.create(call.env, call.caller, new, claim=None, warnings=[])
     return finished(answer, NO_STORE)

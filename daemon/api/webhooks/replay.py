@@ -179,7 +179,8 @@ async def replay(call: Call) -> Reply:
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
     asked = read_replay(Fields(body))
-    idempotency = None if asked.dry_run else claim(call, body)
+    key = claim(call, body)  # an invalid key is refused in a dry run too, which is not stored
+    idempotency = None if asked.dry_run else key
     meta = CallMeta(
         call.request_id, idempotency, tuple(ignored(Fields(body).unknown(REPLAY_FIELDS)))
     )

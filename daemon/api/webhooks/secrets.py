@@ -33,7 +33,7 @@ _EXAMPLE: Final = {"password": "correct horse battery"}
 
 def read(fields: Fields) -> tuple[str | None, bool]:
     """Read the account password, and whether to expire old secrets at once."""
-    given = fields.secret("password")
+    given = fields.secret("password", confirms=True)
     leaked = fields.boolean("expire_previous", default=False)
     fields.done()
     return given, leaked

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from daemon.core.access.sessions import Session
 from daemon.core.ids import BASE62, base62
 from daemon.wire import Mode, Scope
 
@@ -61,6 +62,7 @@ class Caller:
         publishable: It uses a publishable key.
         name: Name in the journal: `key:<id>`, `session`, `socket:<uid>`.
         owner: It is the owner: a session, or on the socket the user that runs momo, or root.
+        session: The session of a session token, None for others.
     """
 
     kind: CallerKind
@@ -70,6 +72,12 @@ class Caller:
     publishable: bool
     name: str
     owner: bool = False
+    session: Session | None = None
+
+    @property
+    def lines_mode(self) -> Mode:
+        """The mode of the lines that it sees: test only for a caller that is bound to the sandbox."""
+        return self.mode or Mode.LIVE
 
     def may(self, scope: Scope) -> bool:
         """Return whether the caller has this scope, or one that implies it."""

@@ -1,9 +1,10 @@
 """Dashboard sessions: a JWT of one hour (RFC 7519, HS256; decisions.md section 8). Pure.
 
-A token names no user: the owner is the only role. Tokens are not stored. A token ends after its hour, or with the key that
-signed it; a new password replaces that key.
+A token names no user: the owner is the only role. Tokens are not stored. A token ends after its hour, at its logout (the
+daemon stores the ids of those), or with the key that signed it; a new password replaces that key.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from daemon.core.limits import SECOND_US, SESSION_US
@@ -12,6 +13,14 @@ KEY_BYTES: Final = 32
 _ALGORITHM: Final = "HS256"
 _AUDIENCE: Final = "momo"
 _SUBJECT: Final = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A valid token: its id (`jti`), and its expiry in microseconds."""
+
+    id: str
+    ends_us: int
 
 
 def issue_token(key: bytes, token_id: str, now_us: int) -> tuple[str, int]:
@@ -30,8 +39,8 @@ def issue_token(key: bytes, token_id: str, now_us: int) -> tuple[str, int]:
     return jwt.encode(claims, key, algorithm=_ALGORITHM), ends * SECOND_US
 
 
-def is_valid_token(key: bytes, token: str, now_us: int) -> bool:
-    """Return whether a token was signed with `key` for us and has not expired."""
+def read_token(key: bytes, token: str, now_us: int) -> Session | None:
+    """Return the session of a token; None if it was not signed with `key` for us, or has expired."""
     import jwt  # noqa: PLC0415 -- the same
 
     try:
@@ -48,9 +57,11 @@ def is_valid_token(key: bytes, token: str, now_us: int) -> bool:
             },
         )
     except jwt.InvalidTokenError:
-        return False
+        return None
     ends = claims["exp"]
-    return claims["sub"] == _SUBJECT and isinstance(ends, int) and now_us < ends * SECOND_US
+    if claims["sub"] != _SUBJECT or not isinstance(ends, int) or now_us >= ends * SECOND_US:
+        return None
+    return Session(claims["jti"], ends * SECOND_US)
 
 
 def looks_like_token(text: str) -> bool:

@@ -6,7 +6,7 @@ about these. It uses no payments, so a payment without money in the wallet, or m
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
@@ -38,9 +38,8 @@ DAYS_MAX: Final = 400
 class Sums:
     """The payments of one wallet, currency and kind, added up.
 
-    Attributes:
-        apart_minor: The expected minus the received amount.
-        late: How many came after their transaction had expired.
+    `apart_minor` is the expected minus the received amount; `late` is how many came after their transaction had
+    expired.
     """
 
     sim_key: str
@@ -152,10 +151,7 @@ def sheets(
 ) -> list[Json]:
     """Return one sheet for each currency: a column for each wallet, and their total.
 
-    Args:
-        sums: The payments, added up.
-        wallets: The balances.
-        lines: The number on a wallet, by (SIM key, provider).
+    `lines` has the number on each wallet, by (SIM key, provider).
     """
     known = {(wallet.sim_key, wallet.provider): wallet for wallet in wallets}
     found = []
@@ -225,17 +221,8 @@ def _together(wallets: Sequence[Wallet | None]) -> Wallet | None:
     known_wallets = [wallet for wallet in wallets if wallet is not None]
     if len(known_wallets) < len(wallets) or not known_wallets:
         return None
-    return Wallet(
-        "",
-        "",
-        opening=sum(wallet.opening for wallet in known_wallets),
-        closing=sum(wallet.closing for wallet in known_wallets),
-        out=sum(wallet.out for wallet in known_wallets),
-        other_in=sum(wallet.other_in for wallet in known_wallets),
-        came_in=sum(wallet.came_in for wallet in known_wallets),
-        went_out=sum(wallet.went_out for wallet in known_wallets),
-        fees=sum(wallet.fees for wallet in known_wallets),
-    )
+    amounts = [field.name for field in fields(Wallet)][2:]
+    return Wallet("", "", *(sum(getattr(one, name) for one in known_wallets) for name in amounts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,25 @@ A new column is added at the end; none is moved or removed. A message's text is 
 
 from daemon.core.ids import reference_of
 from daemon.core.journal_text import facts
-from daemon.core.json_values import Json, amount_or_none, dump, timestamp, timestamp_or_none
+from daemon.core.json_values import (
+    Json,
+    amount_or_none,
+    dump,
+    payer_members,
+    timestamp,
+    timestamp_or_none,
+)
 from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.core.names import network_of
-from daemon.core.payments.transaction_json import amounts, payer_of, status_at
+from daemon.core.payments.transaction_json import amounts, status_at
 from daemon.wire import MessageState, Mode
 from parsers.money import render
 
 
 def transaction(row: Transaction, payment: Payment | None, now_us: int) -> Json:
     """Return one row of `transactions`."""
-    payer = payer_of(row, payment)
+    found = payer_members(row, payment)
     return {
         "reference": row.reference,
         "svc_code": row.svc_code,
@@ -24,8 +31,8 @@ def transaction(row: Transaction, payment: Payment | None, now_us: int) -> Json:
         "status": status_at(row, now_us),
         **amounts(row, payment),
         "currency": row.currency,
-        "payer_name": payer["name"],
-        "payer_phone": payer["phone_number"],
+        "payer_name": found["payer"]["name"],
+        "payer_phone": found["payer"]["phone_number"],
         "client_reference": row.client_reference,
         "description": row.description,
         "network": None if payment is None else network_of(payment.provider),
@@ -38,6 +45,8 @@ def transaction(row: Transaction, payment: Payment | None, now_us: int) -> Json:
         "cancelled_at": timestamp_or_none(row.cancelled_at),
         "reversed_at": timestamp_or_none(row.reversed_at),
         "test": row.mode is Mode.TEST,
+        "payer_name_source": found["payer_source"]["name"],
+        "payer_phone_source": found["payer_source"]["phone_number"],
     }
 
 

@@ -22,11 +22,8 @@ def compare_entry(
 ) -> Finding:
     """Compare one entry.
 
-    Args:
-        amount_minor: The amount in the statement.
-        line: The number of the statement; None if unknown.
-        known: Amount and number of each payment with this ID.
-        held: A message with this ID has not become a payment.
+    `line` is the number of the statement, None if unknown. `known` has amount and number of each payment with this ID;
+    `held` says that a message with it has not become a payment.
     """
     if not known:
         return Finding.HELD if held else Finding.UNTOLD

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.json_values import Json, payer_members, timestamp, timestamp_or_none
 from daemon.core.limits import MILLISECOND_US
 from daemon.core.model import Device, Payment, PaymentMethod, Sim
 from daemon.core.names import network_name, provider_name
@@ -60,7 +60,7 @@ def claimable_details(amounts: Iterable[tuple[str, int]], rows: Iterable[Payment
                 "telco_transaction_id": row.telco_transaction_id,
                 "amount": render(row.amount_minor, row.currency),
                 "currency": row.currency,
-                "payer": {"phone_number": row.payer_phone, "name": row.payer_name},
+                **payer_members(None, row),
                 "received_at": timestamp(row.stored_at),
             }
             for row in rows
@@ -85,13 +85,14 @@ def phones_with_sims(
                 "device_id": device.device_id,
                 "name": device.name,
                 "reads_payments": any(sim.read_payment_at is not None for sim in slots),
-                "sims": [_slot(sim, by_sim.get(sim.seq)) for sim in slots],
+                "sims": [slot(sim, by_sim.get(sim.seq)) for sim in slots],
             }
         )
     return phones
 
 
-def _slot(sim: Sim, method: PaymentMethod | None) -> Json:
+def slot(sim: Sim, method: PaymentMethod | None) -> Json:
+    """Return a SIM, with the number on it."""
     return {
         "slot_index": sim.slot_index,
         "network": network_name(sim.network),
@@ -99,4 +100,5 @@ def _slot(sim: Sim, method: PaymentMethod | None) -> Json:
         "payment_method_id": None if method is None else method.id,
         "phone_number": None if method is None else method.phone_number,
         "available": method is None,
+        "ignored": sim.ignored_at is not None,
     }

@@ -6,7 +6,7 @@ from typing import Any, Final
 from daemon.core.json_values import timestamp_or_none
 from daemon.core.limits import DAY_US
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.messages.balance import Unaccounted
+from daemon.core.messages.line_history import Unaccounted
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import currency_of, network_name, provider_name
 from parsers.money import render
@@ -33,7 +33,7 @@ def line_status(
 
     Args:
         devices: The phones that were not forgotten.
-        sims: The SIMs that are in a slot.
+        sims: The SIMs that are in a slot; those that are ignored are left out.
         methods: The merchant numbers in use.
         unplaced: Number of payments of the last 30 days that matched none of them, by SIM key.
         now_us: Our time.
@@ -42,11 +42,17 @@ def line_status(
     Returns:
         `ready`, `unplaced_payments` (of all SIMs, including those that are in no phone now) and `phones`.
     """
-    devices, sims, methods = list(devices), list(sims), list(methods)
+    devices, methods = list(devices), list(methods)
+    sims = [sim for sim in sims if sim.ignored_at is None]
     lines = _lines(methods)
     gaps = unaccounted or {}
     return {
-        "ready": not sims_without_number(devices, sims, methods, now_us),
+        "ready": all(
+            sim.seq in lines
+            for device in devices
+            if _is_about(device, now_us) and reads_payments(device, sims)
+            for sim in _of(device, sims)
+        ),
         "unplaced_payments": sum(unplaced.values()),
         "phones": [
             {
@@ -90,16 +96,14 @@ def _trouble(phone: ModemHealth | None) -> dict[str, Any]:
 
 
 def sims_without_number(
-    devices: Iterable[Device],
-    sims: Iterable[Sim],
-    methods: Iterable[PaymentMethod],
-    now_us: int,
+    devices: Iterable[Device], sims: Iterable[Sim], methods: Iterable[PaymentMethod]
 ) -> list[dict[str, Any]]:
-    """Return the SIMs without a number in phones that read payments and were seen lately.
+    """Return the SIMs without a number that are in a connected phone now, but for ignored ones.
 
-    They make the lines "not ready". Without any phone the list is empty, and the lines count as ready.
+    While there is one, no endpoint is created (decisions.md section 3). `ready` is another question: it asks only about
+    phones that have read a payment.
     """
-    sims = list(sims)
+    sims = [sim for sim in sims if sim.ignored_at is None]
     lines = _lines(methods)
     return [
         {
@@ -109,7 +113,7 @@ def sims_without_number(
             "network": network_name(sim.network),
         }
         for device in devices
-        if _is_about(device, now_us) and reads_payments(device, sims)
+        if device.present and device.forgotten_at is None
         for sim in _of(device, sims)
         if sim.seq not in lines
     ]

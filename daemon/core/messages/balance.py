@@ -1,53 +1,36 @@
-"""Check a receipt against the running balance of its line (rule 5 of decisions.md section 4).
+"""The rules of the balance chain of a line (decisions.md section 4, rule 5; docs/concepts.md). Pure.
 
-`judge` rules on a new message among the messages of its line; `decide` on a message that an operator decided. Both return
-the message's standing and all changes to other messages. The checks, in this order:
+A message *joins* when the balance before it is the balance at the end of the chain. Only messages by a home SMSC that
+join continue the chain. Any other home message opens a row beside the chain, and later home messages go to whichever end
+they join. A row becomes part of the chain when a late message closes the gap, when the line's own traffic confirms it, or
+when an operator approves one of its messages. It is refuted when the chain continues without it. A foreign or doubted
+message is in no row: it changes nothing for other messages.
 
-1. Do its neighbours join each other without it? Then it has no place between them, unless all messages together form
-   another path from one to the other (`daemon.core.messages.balance_chain`).
-2. Is it impossible in itself: a balance below its own amount?
-3. Does it follow the last known balance, or that of a held message before it (which it then releases)?
-4. Does a later message follow its balance?
-5. Is it the first? Is the break explained? Does it follow the balance *before* the last known one?
-
-A break without an explanation is held. Usually the next message of the line settles it: if it follows the held balance,
-the hold ends and the missing amount is reported; if it follows the balance before it, the held message is a forgery.
+`Line` has the entries that a decision needs and applies the rules to them. The caller stores `Line.changes()`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import combinations, product
 from typing import Any, Final
 
 from daemon.core.limits import MINUTE_US
-from daemon.core.messages.balance_chain import (
-    REORDERED_US_MAX,
-    UNSETTLED,
-    Absence,
-    Entry,
-    Gap,
-    Standing,
-    Why,
-    alternative_path,
-    expected,
-    gap_between,
-    id_number,
-    in_order,
-    is_evidence,
-    joins,
-    joins_suspect,
-    known_after,
-    known_before,
-    unsettled_between,
-)
+from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
+from daemon.core.messages.foreign_path import REORDERED_US, PathSearch
+from daemon.core.messages.line_history import away_for
+from daemon.core.messages.trust import ROUTE_DOUBTS
 
 HELD_US_MAX: Final = 30 * MINUTE_US
 """An operator is notified of a receipt that is held for longer (decisions.md section 4)."""
-WINDOW: Final = 64
-"""Messages of a line to load on each side of a new one, by time; `judge` states the other messages that it needs."""
-
-NEAREST: Final = 10
-"""This many are enough for nearly every message: see `is_plain`."""
+PENDING_MAX: Final = 4
+"""Most messages without a balance that are tried between two that name one."""
+CONFIRMING_MESSAGES: Final = 3
+CONFIRMING_RECEIPTS: Final = 6
+"""A row is confirmed by three messages in a time in which the line usually gets six receipts."""
+BETWEEN_US: Final = 90 * MINUTE_US
+"""A foreign message is released this long after both home messages around it are there: the longest delay of a genuine
+message that was seen is 75 minutes."""
 
 
 class BalanceCheck(StrEnum):
@@ -59,487 +42,508 @@ class BalanceCheck(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change to an earlier message; `before` and `after` are its old and new entry."""
+class Row:
+    """A row of messages that join each other beside the chain."""
 
-    before: Entry
-    after: Entry
-
-    @property
-    def released(self) -> bool:
-        """Whether a later message ended the hold: the payment may pay now."""
-        return self.before.standing is Standing.HELD and self.after.standing is Standing.ACCEPTED
+    entries: tuple[Entry, ...]
 
     @property
-    def forged(self) -> bool:
-        """Whether a held receipt turned out to be forged."""
-        return self.after.standing is Standing.FORGED is not self.before.standing
+    def first(self) -> Entry:
+        """The message after the break."""
+        return self.entries[0]
 
     @property
-    def suspect(self) -> bool:
-        """Whether an accepted receipt turned suspect, because its money is missing: notify the operator."""
-        return self.after.standing is Standing.SUSPECT is not self.before.standing
-
-    @property
-    def restored(self) -> bool:
-        """Whether a late message proved a suspect receipt genuine: withdraw the notice."""
-        return self.before.standing is Standing.SUSPECT and self.after.standing is Standing.ACCEPTED
+    def last(self) -> Entry:
+        """The message that the next one must join."""
+        return self.entries[-1]
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """The result of judging a message.
+class _Chain:
+    """The end of the chain, the time of its latest message, and its messages with a gap before them."""
 
-    Attributes:
-        entry: The message with its standing and gap; store it as it is, unless `why` is `ID_TAKEN`.
-        why: The deciding reason.
-        gaps: The unaccounted amounts before it, for a notice: counted from the last known balance, and also from each held
-            message since then, nearest first after it. Empty when it joins.
-        changes: Earlier messages with a new standing or gap.
-        warning: The setting is `warn`, and the message would have been held.
-    """
-
-    entry: Entry
-    why: Why
-    gaps: tuple[Gap, ...] = ()
-    changes: tuple[Change, ...] = ()
-    warning: bool = False
-
-    @property
-    def holds(self) -> bool:
-        """Whether the receipt must not pay now: it gets a review `balance_break`, which later messages may settle."""
-        return self.entry.pays and self.entry.standing in {Standing.HELD, Standing.FORGED}
-
-
-def judge(
-    chain: Iterable[Entry],
-    new: Entry,
-    *,
-    away: Sequence[Absence] = (),
-    check: BalanceCheck = BalanceCheck.REVIEW,
-) -> Ruling:
-    """Judge a new message.
-
-    Args:
-        chain: The live messages of the line and provider that were judged before: the `WINDOW` nearest in time on each
-            side. It must contain, however old, the last two accepted messages with a balance and one accepted receipt, if
-            there are any. Otherwise a row of held messages would make the next one look like the first.
-        new: The message, with standing `NEW`, from the network's own sender. No other message may be given.
-        away: The times without a modem, since the oldest message of the chain.
-        check: The setting.
-
-    Returns:
-        The ruling. A message with an ID that is in the chain is not judged (`ID_TAKEN`): it may be a duplicate.
-    """
-    before = list(chain)
-    if check is BalanceCheck.OFF:
-        standing = Standing.NOTED if new.after is None else Standing.ACCEPTED
-        return Ruling(replace(new, standing=standing), Why.OFF)
-    number = id_number(new.telco_id)
-    if number is not None and any(id_number(entry.telco_id) == number for entry in before):
-        return Ruling(replace(new, standing=Standing.HELD), Why.ID_TAKEN)
-    line = JudgedLine(before, new, away)
-    standing, why = line.verdict()
-    if standing is not Standing.ACCEPTED and (reordered := _reordered(before, new)) is not None:
-        line = reordered
-        standing, why = Standing.ACCEPTED, Why.JOINS
-    warning = False
-    if check is BalanceCheck.WARN and new.pays and standing in {Standing.HELD, Standing.FORGED}:
-        warning = True
-        standing = Standing.ACCEPTED if why is Why.BREAKS else Standing.SUSPECT
-    gaps = line.gaps()
-    line.settle(standing)
-    judged, entries = line.judged, line.entries
-    for forged in [now for then, now in line.changes() if Change(then, now).forged]:
-        others = [entry for entry in entries if entry.key != forged.key]
-        if (reordered := _reordered(others, forged)) is not None:
-            reordered.settle(Standing.ACCEPTED)
-            entries = reordered.entries
-    by_key = {entry.key: entry for entry in entries}
-    pairs = ((then, by_key[then.key]) for then in before)
-    changes = tuple(Change(then, now) for then, now in pairs if then != now)
-    return Ruling(by_key[judged.key], why, gaps, changes, warning)
-
-
-def decide(chain: Iterable[Entry], key: str, *, genuine: bool) -> Ruling:
-    """Apply an operator's decision to a held message, and judge the later messages again.
-
-    Args:
-        chain: As for `judge`, with the message in it.
-        key: The message that was decided.
-        genuine: Whether the operator confirmed that its money came in.
-    """
-    before = list(chain)
-    chosen = next(entry for entry in before if entry.key == key)
-    others = [entry for entry in before if entry.key != key]
-    line = JudgedLine(others, replace(chosen, doubted=chosen.doubted and not genuine), ())
-    line.settle(Standing.ACCEPTED if genuine else Standing.FORGED)
-    return Ruling(line.judged, Why.PERSON, (), _changes(line))
-
-
-def is_conclusive(near: Sequence[Entry], ruling: Ruling) -> bool:
-    """Return whether a ruling among the `NEAR` nearest messages holds for the whole line.
-
-    With fewer messages there are no others. With more, it holds if the message comes after all of them by ID and by time,
-    follows the last known balance, and none of them is unsettled: then neither the balance nor the ID clock
-    (`daemon.core.messages.trust`) looks further back.
-    """
-    if len(near) < NEAREST:
-        return True
-    new = ruling.entry
-    number = id_number(new.telco_id)
-    return (
-        number is not None
-        and ruling.why is Why.JOINS
-        and not ruling.changes
-        and new.place is None
-        and all(
-            entry.standing is Standing.ACCEPTED
-            and entry.after is not None
-            and entry.at <= new.at
-            and entry.place is None
-            and (known := id_number(entry.telco_id)) is not None
-            and known < number
-            for entry in near
-        )
-    )
-
-
-def overdue(chain: Iterable[Entry], now: int) -> list[Entry]:
-    """Return the receipts that are held for so long that an operator must be notified."""
-    return [
-        entry
-        for entry in chain
-        if entry.pays and entry.standing is Standing.HELD and now - entry.stored_at >= HELD_US_MAX
-    ]
+    end: Entry | None
+    latest: int
+    gaps: list[Entry]
 
 
 @dataclass(frozen=True, slots=True)
-class Unaccounted:
-    """The amount of a line's money that no message accounts for.
+class _Join:
+    """How a message joins a balance: through these messages without a balance; `sole` when in one way only."""
 
-    Attributes:
-        came_in_minor: Money that came in without a message.
-        went_out_minor: Money that left without a message.
-        since: Time of the first message that showed it, microseconds; None when everything is accounted for.
+    through: tuple[Entry, ...] = ()
+    sole: bool = True
+
+
+class Line:
+    """The messages of a line that one decision concerns.
+
+    Args:
+        entries: The newest messages of the chain, all messages of open rows, and, unless `is_plain`, the messages with a gap
+            before them, those without a balance, and the held foreign ones.
     """
 
-    came_in_minor: int
-    went_out_minor: int
-    since: int | None
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._before = {entry.key: entry for entry in entries}
+        self._entries = dict(self._before)
+        self._chain: _Chain | None = None
+        self._unbalanced: list[Entry] | None = None
+        """The home messages without a balance; None when they must be looked up again."""
 
-
-def unaccounted(chain: Iterable[Entry]) -> Unaccounted:
-    """Add up the gaps of a line. Gaps before held messages are not known yet and do not count."""
-    open_gaps = [
-        (entry.gap_minor, entry.at)
-        for entry in chain
-        if entry.gap_minor and entry.standing is Standing.ACCEPTED
-    ]
-    return Unaccounted(
-        sum(gap for gap, _ in open_gaps if gap > 0),
-        -sum(gap for gap, _ in open_gaps if gap < 0),
-        min((at for _, at in open_gaps), default=None),
-    )
-
-
-class JudgedLine:
-    """The messages of a line in order, one of them being judged. `verdict` only reads, `settle` changes.
-
-    Attributes:
-        index: Index of the judged message.
-        base: The last known balance before it, None when there is none.
-        following: The next known balance after it.
-        left: The message before it that it joins: the base, or a held one after the base.
-        right: The message after it that joins it.
-    """
-
-    def __init__(self, others: Sequence[Entry], judged: Entry, away: Sequence[Absence]) -> None:
-        self.entries = in_order([*others, judged])
-        self.index = next(i for i, entry in enumerate(self.entries) if entry.key == judged.key)
-        self._judged_before = {entry.key: entry for entry in others}
-        self._away = away
-        self.base = known_before(self.entries, self.index)
-        self.following = known_after(self.entries, self.index)
-        self.left = self._joined_before()
-        self.right = self._joined_behind()
-        self._excused = self._explained(self.index)
-        self._path = alternative_path(self.entries, self.base, self.following, self.index)
+    def __getitem__(self, key: str) -> Entry:
+        return self._entries[key]
 
     @property
-    def judged(self) -> Entry:
-        """The judged message in its present state."""
-        return self.entries[self.index]
+    def end(self) -> Entry | None:
+        """The last message of the chain; None before the first one."""
+        return self._known.end
 
-    def changes(self) -> list[tuple[Entry, Entry]]:
-        """Return the other messages that changed, each as its old and new entry."""
-        pairs = ((self._judged_before.get(entry.key), entry) for entry in self.entries)
-        return [(then, now) for then, now in pairs if then is not None and then != now]
+    @property
+    def rows(self) -> list[Row]:
+        """The open rows, oldest first."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self._of(Standing.UNCONFIRMED):
+            found.setdefault(entry.row or entry.key, []).append(entry)
+        rows = [
+            Row(tuple(sorted(one, key=lambda entry: entry.position or 0))) for one in found.values()
+        ]
+        return sorted(rows, key=lambda row: (row.first.time, row.first.seq))
 
-    def verdict(self) -> tuple[Standing, Why]:
-        """Return the standing of the message and the deciding reason."""
-        new = self.judged
-        broken = Standing.HELD if new.pays else Standing.UNPROVEN
-        if new.after is None:
-            return self._verdict_without_balance()
-        if self._is_closed():
-            return self._verdict_in_closed_link(broken)
-        if new.pays and max(new.balances_before) < 0:
-            return broken, Why.IMPOSSIBLE
-        why = self._acceptable()
-        if why is not None:
-            return Standing.ACCEPTED, why
-        return broken, Why.REPEATED if self._repeats(self.index) else Why.BREAKS
+    @property
+    def gaps(self) -> list[Entry]:
+        """The messages of the chain with a gap before them, oldest first."""
+        return self._known.gaps
 
-    def _acceptable(self) -> Why | None:
-        """Return the reason to accept a message with a free place; None when there is none."""
-        repeated = self._repeats(self.index)
-        if self.left is not None or (self.right is not None and not repeated):
-            return Why.JOINS
-        if self._is_first():
-            return Why.FIRST
-        if repeated or self.judged.doubted:
-            return None
-        if self._excused:
-            return Why.EXPLAINED
-        return Why.SKIPS if self._skips() else None
+    def changes(self) -> list[tuple[Entry | None, Entry]]:
+        """Return the entries that changed, each as its old value (None when new) and its new one, in order of time."""
+        pairs = ((self._before.get(key), entry) for key, entry in self._entries.items())
+        changed = [(then, now) for then, now in pairs if then != now]
+        return sorted(changed, key=lambda pair: (pair[1].time, pair[1].seq))
 
-    def _verdict_without_balance(self) -> tuple[Standing, Why]:
-        new = self.judged
-        if new.pays and self.base is not None:
-            return Standing.HELD, Why.NO_BALANCE
-        return Standing.ACCEPTED if new.pays else Standing.NOTED, Why.NO_BALANCE
-
-    def _verdict_in_closed_link(self, broken: Standing) -> tuple[Standing, Why]:
-        """Judge a message between neighbours that join each other: accept it only if all messages form another path."""
-        if self._path:
-            return Standing.ACCEPTED, Why.JOINS
-        joined = self.left is not None or self.right is not None
-        if joined or not self.judged.pays or joins_suspect(self.entries, self.index):
-            return broken, Why.CONTRADICTED
-        return Standing.FORGED, Why.CONTRADICTED
-
-    def gaps(self) -> tuple[Gap, ...]:
-        """Return the amounts to report for a message that joins none before it."""
-        if (
-            self.base is None
-            or self.left is not None
-            or self._path
-            or not self.judged.balances_before
-        ):
-            return ()
-        held = [*unsettled_between(self.entries, self.base, self.index)]
-        starts = [self.base, *reversed(held)][:GAPS_MAX]
-        amounts = ((start, gap_between(self.entries, start, self.index)) for start in starts)
-        return tuple(Gap(self.entries[start].key, minor) for start, minor in amounts if minor)
-
-    def settle(self, standing: Standing) -> None:
-        """Give the message its standing, and update its neighbours."""
-        if self.judged.pays and self.judged.after is None and self.base is not None:
-            # The balance that it would have left, so that the next message can confirm it.
-            left = expected(self.entries, self.base, self.index) + self.judged.effects[0]
-            self._set(self.index, after=left)
-        self._set(self.index, standing=standing)
-        if standing is Standing.ACCEPTED and self._path:
-            self._settle_path()
-        elif standing is Standing.ACCEPTED and self.judged.after is not None:
-            self._settle_before()
-            self._settle_behind(self.index)
-            self._restore()
-        elif not self.judged.pays:
-            self._excuse_behind()
-
-    def _is_closed(self) -> bool:
-        """Return whether its neighbours join each other without it."""
+    def is_plain(self, new: Entry) -> bool:
+        """Return whether a home message joins the chain and no row is open, so that no other entry matters."""
+        end = self.end
         return (
-            self.base is not None
-            and self.following is not None
-            and joins(self.entries, self.base, self.following)
+            end is not None
+            and not any(self._of(Standing.UNCONFIRMED))
+            and (_stays_out(new) is not None or end.after in new.balances_before)
         )
 
-    def _joined_before(self) -> int | None:
-        if self.base is not None and joins(self.entries, self.base, self.index):
-            return self.base
-        for i in reversed([*unsettled_between(self.entries, self.base, self.index)]):
-            if self._may_settle(i) and joins(self.entries, i, self.index):
-                return i
-        return None
+    def take(self, new: Entry, *, claims: bool, begins: bool = True) -> None:
+        """Judge a new message, or an old one again.
 
-    def _joined_behind(self) -> int | None:
-        if self.judged.after is None:
-            return None
-        for i in unsettled_between(self.entries, self.index, self.following):
-            if self._may_settle(i) and joins(self.entries, self.index, i):
-                return i
-        if self.following is not None and joins(self.entries, self.index, self.following):
-            return self.following
-        return None
+        Args:
+            new: The message; its standing is not looked at.
+            claims: It is a receipt or a reversal, so that without a balance it waits for a message that joins behind it.
+            begins: It may begin the chain: the owner's test payment is not expected.
+        """
+        why = _stays_out(new)
+        if why is Why.NO_BALANCE and not claims:
+            self._put(new, standing=Standing.NOTED, why=why)
+        elif why is not None:
+            self._put(new, standing=Standing.HELD, why=why)
+        elif self._continues_chain(new) or self._fills_gap((new,)) or self._continues_row(new):
+            self._settle()
+        elif self.is_passed(new.time):
+            self._put(new, standing=Standing.REFUTED, why=Why.CONTRADICTED)
+        elif self.end is None and begins:
+            self._accept_after_end((new,), Why.FIRST)
+        else:
+            self._put(new, standing=Standing.UNCONFIRMED, why=Why.BREAKS, row=new.key, position=0)
+            self._settle()
 
-    def _may_settle(self, other: int) -> bool:
-        # Two doubted messages prove nothing about each other.
-        return not (self.entries[other].doubted and self.judged.doubted)
+    def begin(self, new: Entry) -> None:
+        """Accept the owner's test payment: the chain begins or continues with it."""
+        self._accept_after_end((new,), Why.TEST_PAYMENT)
+        self._settle()
 
-    def _repeats(self, index: int) -> bool:
-        """Return whether a receipt leaves the balance unchanged: a genuine text that is used again."""
-        base = known_before(self.entries, index)
-        entry = self.entries[index]
-        return entry.pays and base is not None and entry.after == self.entries[base].after
-
-    def _is_first(self) -> bool:
-        if not self.judged.pays:
-            return self.base is None and self.following is None
-        accepted = {Standing.ACCEPTED, Standing.SUSPECT}
-        return not any(entry.pays and entry.standing in accepted for entry in self.entries)
-
-    def _explained(self, index: int) -> bool:
-        """Return whether an entry or an absence explains the break before a message, or after it if it is the oldest."""
-        start, end = known_before(self.entries, index), index
-        if start is None:
-            behind = known_after(self.entries, index)
-            if behind is None:
-                return False
-            start, end = index, behind
-        since, until = self.entries[start].at, self.entries[end].at
-        if any(
-            entry.explains and since <= entry.at <= until for entry in self.entries[start + 1 : end]
-        ):
+    def fits(self, entry: Entry) -> bool:
+        """Return whether a held message joins the end of the chain or fits a gap from one side; True without a chain."""
+        end = self.end
+        if end is None or (self._joined(end, entry) and not self.is_passed(entry.time)):
             return True
-        return since <= until and any(
-            away.since <= until and (away.until is None or away.until >= since)
-            for away in self._away
+        return any(
+            _is_within(entry.time, right) and _fit(right, entry, entry) for right in self.gaps
         )
 
-    def _skips(self) -> bool:
-        """Return whether it follows the balance before the last known one, and no later message confirms that one."""
-        if self.base is None or self.following is not None:
+    def is_passed(self, time: int) -> bool:
+        """Return whether the chain has taken a message later than this time (by 60 s) and has no gap at it."""
+        if time >= self._latest - REORDERED_US:
             return False
-        earlier = known_before(self.entries, self.base)
-        return earlier is not None and joins(self.entries, earlier, self.index)
+        return not any(_is_within(time, right) for right in self.gaps)
 
-    def _set(self, index: int, **values: Any) -> None:
-        self.entries[index] = replace(self.entries[index], **values)
+    def confirm_rows(
+        self, now: int, absences: Sequence[Absence], usual: Callable[[int, int], float]
+    ) -> None:
+        """Accept each row that the line's own traffic has confirmed (rule 4).
 
-    def _settle_before(self) -> None:
-        if self.left is not None and self.left != self.base:
-            self._set(self.left, standing=Standing.ACCEPTED)
-            self._check_base(self.left)
-            self._measure(self.left)
-        elif self.left is None and (self.right is not None or not self._excused):
-            self._check_base(self.index)
-        if self.left is not None:
-            self._forge_between(self.left, self.index)
-        self._measure(self.index)
-
-    def _settle_path(self) -> None:
-        """Accept all messages of the alternative path: release held ones and restore suspect ones."""
-        for i in self._path:
-            self._set(i, standing=Standing.ACCEPTED)
-        for i in self._path[1:]:
-            self._measure(i)
-
-    def _settle_behind(self, start: int) -> None:
-        """Release the messages that join from here on, up to the next known balance, and measure its gap again."""
-        known = start
-        for i in range(start + 1, len(self.entries)):
-            entry = self.entries[i]
-            if entry.standing in UNSETTLED and entry.after is not None:
-                doubted = entry.doubted and self.entries[known].doubted
-                if not doubted and joins(self.entries, known, i):
-                    self._set(i, standing=Standing.ACCEPTED)
-                    self._forge_between(known, i)
-                    self._measure(i)
-                    known = i
-            elif self.entries[i].is_known:
-                if joins(self.entries, known, i):
-                    self._forge_between(known, i)
-                self._measure(i)
-                return
-
-    def _excuse_behind(self) -> None:
-        """Release the first later break that a late message explains."""
-        for i in unsettled_between(self.entries, self.index, self.following):
-            entry = self.entries[i]
-            joined = self.base is not None and joins(self.entries, self.base, i)
-            explained = entry.pays and not entry.doubted and self._explained(i)
-            if joined or (explained and not self._repeats(i) and max(entry.balances_before) >= 0):
-                self._set(i, standing=Standing.ACCEPTED)
-                self._measure(i)
-                self._settle_behind(i)
-                return
-        if self.following is not None:
-            self._measure(self.following)
-
-    def _restore(self) -> None:
-        """Restore a suspect message that joins the known balances on both sides after a late message came."""
-        for i, entry in enumerate(self.entries):
-            if entry.standing is not Standing.SUSPECT or not entry.balances_before:
-                continue
-            base, following = known_before(self.entries, i), known_after(self.entries, i)
-            if base is None or following is None:
-                continue
-            joined = joins(self.entries, base, i) and joins(self.entries, i, following)
-            if joined and all(is_evidence(self.entries, side) for side in (base, following)):
-                self._set(i, standing=Standing.ACCEPTED)
-                self._measure(i)
-                self._measure(following)
-
-    def _measure(self, index: int) -> None:
-        """Store the gap before a message."""
-        base = known_before(self.entries, index)
-        gap = None if base is None else gap_between(self.entries, base, index)
-        self._set(index, gap_minor=gap)
-
-    def _forge_between(self, start: int, end: int) -> None:
-        """Mark the held receipts between two joined messages as forged.
-
-        A receipt with exactly the balance that the second message follows may be genuine; it stays held for the operator.
+        Args:
+            now: The time, microseconds.
+            absences: The times without a modem.
+            usual: The number of receipts that the line usually gets between two times.
         """
-        for i in unsettled_between(self.entries, start, end):
-            entry = self.entries[i]
-            if entry.pays and entry.after not in self.entries[end].balances_before:
-                self._set(i, standing=Standing.FORGED)
+        for row in self.rows:
+            if len(row.entries) < CONFIRMING_MESSAGES or self._was_followed(row):
+                continue
+            until = now - away_for(absences, row.first.time, now)
+            if usual(row.first.time, until) >= CONFIRMING_RECEIPTS:
+                self._accept_after_end(row.entries, Why.CONFIRMED)
+                self._settle()
 
-    def _check_base(self, index: int) -> None:
-        """Check the known balance before a message that is proved genuine and does not follow it.
+    def release_between(self, now: int, absences: Sequence[Absence]) -> None:
+        """Accept held foreign messages that lead from one home message to another, with no other way (rule 5)."""
+        while (path := self._path_between(now, absences)) is not None:
+            if not self._fills_gap(path, why=Why.BETWEEN):
+                self._accept_after_end(path, Why.BETWEEN)
+            self._settle()
 
-        That balance is suspect when the message follows the balance before it, or when it was only explained, never proved.
-        The first balance of a line stays: the amount after it is reported as missing.
+    def refute_taken(self, taken: Iterable[Entry], now: int) -> None:
+        """Refute held foreign messages whose place a home message has taken."""
+        times: dict[int, list[int]] = {}
+        for one in taken:
+            if one.home and one.standing is Standing.ACCEPTED:
+                for before in one.balances_before:
+                    times.setdefault(before, []).append(one.time)
+        for entry in self.foreign:
+            if now - entry.stored_at > BETWEEN_US and self.is_passed(entry.time):
+                near = (time for before in entry.balances_before for time in times.get(before, ()))
+                if any(abs(time - entry.time) <= BETWEEN_US + REORDERED_US for time in near):
+                    self._put(entry, standing=Standing.REFUTED, why=Why.CONTRADICTED)
+
+    def approve(self, key: str) -> bool:
+        """Accept a message that an operator approved, and its whole row; return whether its balance joins."""
+        entry = self[key]
+        row = next((row for row in self.rows if entry in row.entries), None)
+        if row is not None:
+            self._accept_at_its_time(row.entries)
+            return True
+        if entry.after is None or not entry.effects:
+            self._put(entry, standing=Standing.ACCEPTED, why=Why.PERSON)
+            return False
+        group = self._linked(entry)
+        fits = self.fits(group[0]) or self.fits(group[-1])
+        self._accept_at_its_time(group)
+        return fits
+
+    def reject(self, key: str) -> None:
+        """Refute a message that an operator rejected, and its whole row."""
+        entry = self[key]
+        row = next((row for row in self.rows if entry in row.entries), None)
+        for one in self._linked(entry) if row is None else row.entries:
+            self._refute(one, Why.PERSON)
+        self._settle()
+
+    def trust(self, is_home: Callable[[str | None], bool]) -> None:
+        """Judge the held messages again whose SMSC is home now, in order of time."""
+        held = [
+            one for one in self._of(Standing.HELD) if one.why is Why.FOREIGN and is_home(one.smsc)
+        ]
+        for entry in sorted(held, key=lambda one: (one.time, one.seq)):
+            if self[entry.key].standing is Standing.HELD:
+                self.take(replace(entry, home=True), claims=entry.pays or entry.after is None)
+
+    def distrust(self, smsc: str) -> None:
+        """Take the messages that came through an SMSC out of the chain, because it is not home after all."""
+        for entry in [*self._of(Standing.ACCEPTED), *self._of(Standing.UNCONFIRMED)]:
+            if entry.smsc == smsc:
+                self._refute(replace(entry, home=False), Why.PERSON)
+        self._settle()
+
+    @property
+    def _latest(self) -> int:
+        """The time of the latest message that continued the chain; 0 before the first one."""
+        return self._known.latest
+
+    @property
+    def _known(self) -> "_Chain":
+        """The chain as it is now; it is looked up once for each change of it, because a flood asks often."""
+        if self._chain is None:
+            accepted = list(self._of(Standing.ACCEPTED))
+            placed = [one for one in accepted if one.position is not None]
+            gaps = [one for one in accepted if one.has_gap]
+            self._chain = _Chain(
+                max(placed, key=lambda one: one.position or 0, default=None),
+                max((one.time for one in placed), default=0),
+                sorted(gaps, key=lambda one: one.time),
+            )
+        return self._chain
+
+    def _of(self, standing: Standing) -> Iterator[Entry]:
+        return (entry for entry in self._entries.values() if entry.standing is standing)
+
+    @property
+    def foreign(self) -> list[Entry]:
+        """The held messages whose only fault is their SMSC, and that name a balance."""
+        return [
+            one
+            for one in self._of(Standing.HELD)
+            if one.why is Why.FOREIGN and one.after is not None
+        ]
+
+    def _put(self, entry: Entry, **values: Any) -> Entry:
+        changed = replace(entry, **values)
+        old = self._entries.get(entry.key)
+        if Standing.ACCEPTED in (changed.standing, old and old.standing):
+            self._chain = None
+        if changed.after is None:
+            self._unbalanced = None
+        self._entries[entry.key] = changed
+        return changed
+
+    def _refute(self, entry: Entry, why: Why) -> None:
+        self._put(
+            entry,
+            standing=Standing.REFUTED,
+            why=why,
+            position=None,
+            row=None,
+            gap_minor=None,
+            gap_left=None,
+        )
+
+    def _joined(self, start: Entry, entry: Entry) -> _Join | None:
+        """Return how a message follows another one's balance; None when it does not.
+
+        Messages without a balance may stand between the two.
         """
-        base = known_before(self.entries, index)
-        earlier = None if base is None else known_before(self.entries, base)
-        if base is None or earlier is None or joins(self.entries, base, index):
-            return
-        skipped = joins(self.entries, earlier, index)
-        proved = joins(self.entries, earlier, base)
-        if skipped or (not proved and (self.right is not None or index == self.left)):
-            suspect = Standing.SUSPECT if self.entries[base].pays else Standing.UNPROVEN
-            self._set(base, standing=suspect, gap_minor=None)
+        if start.after in entry.balances_before:
+            return _Join()
+        ways = []
+        pending = self._pending(start, entry)
+        for count in range(1, len(pending) + 1):
+            for chosen in combinations(pending, count):
+                moves = product(*(one.effects for one in chosen))
+                if any((start.after or 0) + sum(move) in entry.balances_before for move in moves):
+                    ways.append(chosen)
+        return _Join(ways[0], len(ways) == 1) if ways else None
+
+    def _pending(self, start: Entry, entry: Entry) -> list[Entry]:
+        """Return the home messages without a balance that may stand between two messages."""
+        if self._unbalanced is None:
+            self._unbalanced = [
+                one
+                for one in self._entries.values()
+                if one.after is None
+                and one.effects
+                and one.home
+                and one.standing in {Standing.NOTED, Standing.HELD, Standing.ACCEPTED}
+            ]
+        found = [
+            one
+            for one in self._unbalanced
+            if one.key != entry.key
+            and start.time - REORDERED_US <= one.time <= entry.time + REORDERED_US
+        ]
+        return sorted(found, key=lambda one: one.time)[-PENDING_MAX:]
+
+    def _continues_chain(self, new: Entry) -> bool:
+        end = self.end
+        join = None if end is None else self._joined(end, new)
+        if end is None or join is None:
+            return False
+        self._append(end, new, join, Why.JOINS)
+        return True
+
+    def _append(self, end: Entry, entry: Entry, join: _Join, why: Why) -> Entry:
+        """Accept a message that joins the end of the chain, and the receipts without a balance that it confirms."""
+        for one in join.through if join.sole else ():
+            if one.standing is Standing.HELD and not one.doubts:
+                self._put(one, standing=Standing.ACCEPTED)
+        return self._put(
+            entry,
+            standing=Standing.ACCEPTED,
+            why=why,
+            row=None,
+            position=(end.position or 0) + 1,
+            gap_left=None,
+            gap_left_at=None,
+            gap_minor=0,
+        )
+
+    def _accept_after_end(self, entries: Sequence[Entry], why: Why) -> None:
+        """Continue the chain with messages that join each other; a gap stays where the first one does not join."""
+        for entry in entries:
+            end = self.end
+            if end is None:
+                self._put(entry, standing=Standing.ACCEPTED, why=why, row=None, position=0)
+                continue
+            join = self._joined(end, entry)
+            taken = self._append(end, entry, join or _Join(), why)
+            if join is None:
+                before = entry.balances_before[0]
+                gap = before - (end.after or 0)
+                self._put(taken, gap_left=end.after, gap_left_at=end.time, gap_minor=gap)
+
+    def _accept_at_its_time(self, entries: Sequence[Entry]) -> None:
+        """Accept messages that an operator approved: in the gap at their time, else at the end of the chain."""
+        older = entries[0].time < self._latest - REORDERED_US
+        if not self._fills_gap(entries, Why.PERSON, anyhow=older):
+            if older:
+                for entry in entries:
+                    self._put(entry, standing=Standing.ACCEPTED, why=Why.PERSON, row=None)
+            else:
+                self._accept_after_end(entries, Why.PERSON)
+        self._settle()
+
+    def _fills_gap(
+        self, entries: Sequence[Entry], why: Why = Why.FILLS_GAP, *, anyhow: bool = False
+    ) -> bool:
+        """Accept messages that fit a gap of the chain from one side, and measure the rest of the gap.
+
+        With `anyhow` they need not fit; there is a gap on both sides then.
+        """
+        first, last = entries[0], entries[-1]
+        for right in self.gaps:
+            if not (_is_within(first.time, right) and _is_within(last.time, right)):
+                continue
+            if not (anyhow or _fit(right, first, last)):
+                continue
+            for entry in entries:
+                self._put(
+                    entry, standing=Standing.ACCEPTED, why=why, row=None, position=None, gap_minor=0
+                )
+            self._measure(first, right.gap_left or 0, right.gap_left_at or right.time)
+            self._measure(right, last.after or 0, last.time)
+            return True
+        return False
+
+    def _measure(self, entry: Entry, left: int, left_at: int) -> None:
+        """Store the gap between a balance and the message behind it."""
+        entry = self[entry.key]
+        gap = 0 if left in entry.balances_before else entry.balances_before[0] - left
+        self._put(
+            entry,
+            gap_minor=gap,
+            gap_left=left if gap else None,
+            gap_left_at=left_at if gap else None,
+        )
+
+    def _continues_row(self, new: Entry) -> bool:
+        for row in reversed(self.rows):
+            if self._joined(row.last, new):
+                place = (row.last.position or 0) + 1
+            elif (
+                new.after in row.first.balances_before and new.time <= row.first.time + REORDERED_US
+            ):
+                place = (row.first.position or 0) - 1
+            else:
+                continue
+            self._put(
+                new,
+                standing=Standing.UNCONFIRMED,
+                why=Why.BREAKS,
+                row=row.first.row,
+                position=place,
+            )
+            return True
+        return False
+
+    def _settle(self) -> None:
+        """Take each row into the chain that joins it now, and refute those that the chain has passed."""
+        rows = self.rows
+        while any(self._absorb(row, rows) for row in rows):
+            rows = self.rows
+        for row in self.rows:
+            if self.is_passed(row.first.time):
+                for entry in row.entries:
+                    self._refute(entry, Why.CONTRADICTED)
+
+    def _absorb(self, row: Row, rows: Sequence[Row]) -> bool:
+        end = self.end
+        if end and row.first.time >= self._latest - REORDERED_US and self._joined(end, row.first):
+            self._accept_after_end(row.entries, Why.JOINS)
+            return True
+        if self._fills_gap(row.entries):
+            return True
+        for other in rows:
+            late = other.first.time >= row.last.time - REORDERED_US
+            if other.first.row != row.first.row and late and self._joined(row.last, other.first):
+                place = row.last.position or 0
+                for count, entry in enumerate(other.entries, 1):
+                    self._put(entry, row=row.first.row, position=place + count)
+                return True
+        return False
+
+    def _was_followed(self, row: Row) -> bool:
+        """Return whether another row, or the chain, has grown since a row began."""
+        if self._latest > row.first.time + REORDERED_US:
+            return True
+        others = (other for other in self.rows if other.first.row != row.first.row)
+        return any(other.last.time > row.first.time for other in others)
+
+    def _linked(self, entry: Entry) -> tuple[Entry, ...]:
+        """Return a held message with those of its SMSC that join it before and behind, as long as there is only one."""
+        if entry.why is not Why.FOREIGN:
+            return (entry,)
+        rest = [one for one in self.foreign if one.smsc == entry.smsc and one.key != entry.key]
+        found = [entry]
+        for ahead in (True, False):
+            while True:
+                edge = found[-1] if ahead else found[0]
+                near = [
+                    one
+                    for one in rest
+                    if (
+                        edge.after in one.balances_before
+                        if ahead
+                        else one.after in edge.balances_before
+                    )
+                ]
+                if len(near) != 1:
+                    break
+                rest.remove(near[0])
+                found = [*found, *near] if ahead else [*near, *found]
+        return tuple(found)
+
+    def _path_between(self, now: int, absences: Sequence[Absence]) -> tuple[Entry, ...] | None:
+        """Return the first path of held foreign messages that is due; None when there is none."""
+        foreign = self.foreign
+        if not foreign:
+            return None
+        for left, left_at, targets in self._holes():
+            search = PathSearch(foreign, targets, left_at)
+            path = search.only_path(left)
+            if path is None:
+                continue
+            target = search.reached
+            # A debit in the path could be made up to leave room for a made-up receipt.
+            if any(one.pays for one in path) and not all(one.pays for one in path):
+                continue
+            since = max(one.stored_at for one in (*path, target))
+            if now - since - away_for(absences, since, now) >= BETWEEN_US:
+                return path
+        return None
+
+    def _holes(self) -> Iterator[tuple[int, int, list[Entry]]]:
+        """Yield each balance of the chain that no message follows, its time, and the home messages that may come next."""
+        rows = self.rows
+        for right in self.gaps:
+            inside = [row.first for row in rows if _is_within(row.first.time, right)]
+            yield right.gap_left or 0, right.gap_left_at or 0, [*inside, right]
+        end = self.end
+        if end is not None and end.after is not None:
+            after = [row.first for row in rows if row.first.time >= self._latest - REORDERED_US]
+            if after:
+                yield end.after, end.time, after
 
 
-def _reordered(others: Sequence[Entry], entry: Entry) -> JudgedLine | None:
-    """Try a message after one with a higher ID. Payments of one moment may be booked in another order than their IDs."""
-    number = id_number(entry.telco_id)
-    for known in others:
-        higher = id_number(known.telco_id)
-        if (
-            number is not None
-            and higher is not None
-            and higher > number
-            and known.standing is Standing.ACCEPTED
-            and abs(known.at - entry.at) <= REORDERED_US_MAX
-            and known.after in entry.balances_before
-        ):
-            line = JudgedLine(others, replace(entry, place=higher, standing=Standing.NEW), ())
-            if line.left is not None and line.verdict()[0] is Standing.ACCEPTED:
-                return line
-    return None
+def _stays_out(new: Entry) -> Why | None:
+    """Return why a message is in neither the chain nor a row, whatever the others say; None when it may be."""
+    if not new.home:
+        return Why.FOREIGN
+    if not ROUTE_DOUBTS.isdisjoint(new.doubts):
+        return Why.DOUBTED
+    if new.after is None or not new.effects:
+        return Why.NO_BALANCE
+    return Why.IMPOSSIBLE if new.pays and max(new.balances_before) < 0 else None
 
 
-def _changes(line: JudgedLine) -> tuple[Change, ...]:
-    return tuple(Change(then, now) for then, now in line.changes())
+def _is_within(time: int, right: Entry) -> bool:
+    """Return whether a time lies in the gap before a message, 60 s more on each side."""
+    left_at = right.time if right.gap_left_at is None else right.gap_left_at
+    return left_at - REORDERED_US <= time <= right.time + REORDERED_US
 
 
-GAPS_MAX: Final = 4
-
-
-"""Most amounts reported for one message; more alternatives would not help the operator."""
+def _fit(right: Entry, first: Entry, last: Entry) -> bool:
+    """Return whether messages from `first` to `last` fit the gap before `right` from one side."""
+    return right.gap_left in first.balances_before or last.after in right.balances_before

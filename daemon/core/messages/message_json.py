@@ -15,18 +15,21 @@ from parsers.money import render
 NEIGHBOURS_SHOWN: Final = 2
 """Messages shown on each side."""
 _EXPLANATIONS: Final = {
-    Why.OFF: "The balance is not checked ([trust] balance_check = off).",
-    Why.NO_BALANCE: "It names no balance.",
-    Why.FIRST: "It is the first receipt of its line.",
-    Why.JOINS: "Its balance follows from that of the message beside it.",
-    Why.SKIPS: "Its balance follows from the one before the last, so the last one is doubtful.",
-    Why.EXPLAINED: "Its balance does not follow, which a debit, an unreadable message or the modem's absence explains.",
-    Why.BREAKS: "Its balance does not follow from any message before it.",
-    Why.REPEATED: "It leaves the balance unchanged: it may be an old text that is used again.",
+    Why.JOINS: "Its balance follows from the balance before it.",
+    Why.FILLS_GAP: "It came late, and its balance fits where a message was missing.",
+    Why.BETWEEN: "It came through an unknown service centre, and the messages before and after it prove its balance.",
+    Why.CONFIRMED: "Its balance did not follow, and the later messages of the line confirmed it.",
+    Why.TEST_PAYMENT: "It is the owner's test payment.",
+    Why.PERSON: "An operator decided.",
+    Why.FIRST: "There is no earlier balance to compare with.",
+    Why.BREAKS: "Its balance does not follow from any message before it. If the following messages continue it, they "
+    "confirm it; if they continue the earlier balance, it is refuted.",
+    Why.FOREIGN: "It came through a service centre that this SIM never used. If the messages before and after it prove "
+    "its balance, it pays by itself after 90 minutes.",
+    Why.DOUBTED: "There are other doubts about it, so it waits for an operator.",
+    Why.NO_BALANCE: "It names no balance. If the next message shows that its money came in, it pays by itself.",
     Why.IMPOSSIBLE: "It names a balance below its own amount.",
     Why.CONTRADICTED: "The messages around it follow from each other without it.",
-    Why.ID_TAKEN: "Another message has its transaction ID.",
-    Why.PERSON: "An operator decided.",
 }
 
 
@@ -37,15 +40,11 @@ class ChainPosition:
     Attributes:
         entry: The message.
         beside: The messages around it on its line, in any order, without it.
-        why: The deciding reason of its standing.
-        doubts: Other reasons against it.
         currency: The currency of the wallet.
     """
 
     entry: Entry
     beside: Sequence[Entry]
-    why: Why
-    doubts: Sequence[str]
     currency: str
 
 
@@ -55,9 +54,9 @@ def balance_chain(place: ChainPosition) -> Json:
     at = next(index for index, entry in enumerate(line) if entry.key == place.entry.key)
     return {
         "standing": place.entry.standing,
-        "why": place.why,
-        "explanation": _EXPLANATIONS[place.why],
-        "doubts": list(place.doubts),
+        "why": place.entry.why,
+        "explanation": _EXPLANATIONS[place.entry.why],
+        "doubts": list(place.entry.doubts),
         "currency": place.currency,
         "messages": list(
             _messages(line[max(at - NEIGHBOURS_SHOWN, 0) : at + NEIGHBOURS_SHOWN + 1], place)

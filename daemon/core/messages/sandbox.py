@@ -14,9 +14,6 @@ from parsers.money import render
 from parsers.read import PROVIDERS as ALL_PROVIDERS
 from parsers.times import from_us
 
-SIM_PREFIX: Final = "sandbox:"
-"""Prefix of the SIM keys of simulated phones; the provider follows."""
-DEVICE_ID: Final = device_id_of("sandbox")
 PROVIDERS: Final = ("momo_mtn", "momo_telecel")
 """The providers with receipt wordings that a genuine message has confirmed."""
 PAYER: Final = "KWEKU ANANSE"
@@ -79,17 +76,12 @@ class SandboxPayment:
 
 def sim_key(provider: str) -> str:
     """Return the SIM key of a network's simulated phone."""
-    return SIM_PREFIX + provider
+    return f"sandbox:{provider}"
 
 
 def device_id(provider: str) -> str:
-    """Return the id of a network's simulated phone, while one is attached."""
+    """Return the id of a network's simulated phone; the schema has a row for it."""
     return device_id_of(f"sandbox:{provider}")
-
-
-def provider_of(key: str) -> str | None:
-    """Return the provider of a simulated phone's SIM key, None for the key of a real SIM."""
-    return key.removeprefix(SIM_PREFIX) if key.startswith(SIM_PREFIX) else None
 
 
 def telco_id(provider: str, number: int) -> str:

@@ -1,23 +1,30 @@
-"""Trust in a message: rules 1 to 4 of decisions.md section 4, and doubts about its route, ID, time and typed text. Pure.
+"""Trust in a message: its sender, its SMSC, and doubts about its ID and its times (decisions.md section 4). Pure.
 
 The rules are checked before a payment row is made. They return reasons, not booleans, so that the operator sees which one
-failed. A forged sender name passes rule 1; the doubts find other mistakes that a forgery makes. `holding_doubts` selects
-the doubts that hold a message.
+failed. A forged sender name passes rule 1; the doubts find other mistakes that a forgery makes.
 """
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from daemon.core.limits import DAY_US, HISTORY_US, MINUTE_US
-from daemon.core.messages.balance import Ruling
-from daemon.core.messages.balance_chain import Entry, Standing, Why, id_number
-from parsers.times import read_iso
+from daemon.core.messages.balance_chain import Entry, Standing, id_number
+from parsers.reading import time_in_id
+from parsers.times import to_us
 
-REFERENCE_CHARACTERS_MAX: Final = 60
-"""The longest typed text in real receipts has about 55 characters; phones and networks cut it there."""
+REFERENCE_CHARACTERS_MAX: Final = 160
+"""People type about 55 characters at most, narrations of banks are longer."""
+VARYING_DIGITS: Final = 2
+"""The SMSCs of one network are numbered side by side: 1,691 genuine messages came through two that differ in the last
+digit."""
+LEARN_RECEIPTS: Final = 20
+LEARN_DAYS: Final = 3
+"""An SMSC becomes home by itself after this many receipts on this many days, all of them released between home messages."""
+
+SHIPPED: Final[Mapping[str, tuple[str, ...]]] = {"mtn": (), "telecel": (), "at": ()}
+"""The SMSCs by network. Ghana's networks publish none, and no list of another source could be verified, so it is empty."""
 PRINTED_APART_US_MAX: Final = 2 * MINUTE_US
 """In 1,691 genuine messages the printed time and the SMSC time differed by 58 s at most."""
 ID_MINUTE_US: Final = MINUTE_US
@@ -31,14 +38,6 @@ ID_SLACK_DAYS: Final = 3
 ID_SEEN_MIN: Final = 3
 ID_SEEN_MAX: Final = 9
 """The ID clock needs at least a few messages, and the nearest in time are enough."""
-_DATED_ID: Final = re.compile(
-    r"[A-Z]{2}(\d\d)(\d\d)(\d\d)\.(\d\d)(\d\d)\.[A-Z]\d{4,6}", re.ASCII | re.IGNORECASE
-)
-_RECEIPT_WORDS: Final = re.compile(
-    r"transaction\s+(?:id\b|fee\b)|payment\s+(?:received|made)\b|you\s+have\s+received\b"
-    r"|\b(?:current|available|new|cash)\s+balance\b|\bbalance\s{0,9}(?::|is\b)|\bconfirmed\s{0,9}\.",
-    re.ASCII | re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,44 @@ def untrusted_reasons(evidence: SenderEvidence) -> list[str]:
     elif evidence.sender not in evidence.network_senders:
         found.append("sender_not_of_network")
     return found
+
+
+class SmscSource(StrEnum):
+    """The reason why an SMSC is home."""
+
+    SHIPPED = "shipped"
+    """It is on momo's list for the network."""
+    SIM = "sim"
+    """The SIM itself names it (`AT+CSCA?`)."""
+    TEST_PAYMENT = "test_payment"
+    """It brought the owner's test payment."""
+    APPROVED = "approved"
+    """An operator approved a message through it."""
+    LEARNED = "learned"
+    """It brought many receipts that home messages confirmed."""
+    NOTICED = "noticed"
+    """It is foreign, and a notice has been given about it."""
+
+
+def is_home(smsc: str | None, homes: Collection[str]) -> bool:
+    """Return whether an SMSC is home, or differs from a home one in the last two digits only."""
+    number = _digits(smsc)
+    if number is None:
+        return False
+    return any(
+        number == home or (len(number) == len(home) and _stem(number) == _stem(home))
+        for home in map(_digits, homes)
+        if home is not None
+    )
+
+
+def _digits(smsc: str | None) -> str | None:
+    digits = "".join(c for c in smsc or "" if c.isdigit())
+    return digits if len(digits) > VARYING_DIGITS else None
+
+
+def _stem(number: str) -> str:
+    return number[:-VARYING_DIGITS]
 
 
 def is_history(sent_at: int | None, line_created_at: int) -> bool:
@@ -116,28 +153,25 @@ def classify_id_reuse(first: Claim, second: Claim) -> IdReuse:
 class Doubt(StrEnum):
     """A reason not to trust a message."""
 
-    SMSC_NEW = "smsc_new"
     ID_TOO_LOW = "id_too_low"
     ID_TOO_HIGH = "id_too_high"
     ID_OF_ANOTHER_TIME = "id_of_another_time"
     PRINTED_TIME = "printed_time"
     REFERENCE_TOO_LONG = "reference_too_long"
-    REFERENCE_LIKE_A_RECEIPT = "reference_like_a_receipt"
+    ID_TAKEN = "id_taken"
 
 
-ROUTE_DOUBTS: Final = frozenset(
+ROUTE_DOUBTS: Final[frozenset[str]] = frozenset(
     {
-        Doubt.SMSC_NEW,
         Doubt.ID_TOO_LOW,
         Doubt.ID_TOO_HIGH,
         Doubt.ID_OF_ANOTHER_TIME,
         Doubt.PRINTED_TIME,
+        Doubt.ID_TAKEN,
     }
 )
-
-
 """Doubts about the route: whether the network sent the message at all. Doubts about the typed text are not among them.
-Only these make an entry of the balance chain `doubted`.
+A message with one of these never continues the balance chain.
 """
 
 
@@ -152,8 +186,6 @@ class Facts:
         printed_at: The time that the text prints, microseconds; None when it prints none.
         reference: The reference that the payer typed.
         payer_name: As printed.
-        smsc: The service centre that forwarded the message; None when the PDU names none.
-        smscs_known: The service centres that sent the SIM genuine messages before.
     """
 
     provider: str
@@ -162,8 +194,6 @@ class Facts:
     printed_at: int | None
     reference: str | None
     payer_name: str | None
-    smsc: str | None
-    smscs_known: Collection[str]
 
 
 def doubts_about(facts: Facts, chain: Sequence[Entry]) -> list[Doubt]:
@@ -174,7 +204,6 @@ def doubts_about(facts: Facts, chain: Sequence[Entry]) -> list[Doubt]:
         chain: The messages of its line, as for `daemon.core.messages.balance.judge`: their IDs are the clock.
     """
     found = (
-        smsc_doubt(facts.smsc, facts.smscs_known),
         id_doubt(facts.provider, facts.telco_id, facts.sent_at, chain),
         printed_time_doubt(facts.printed_at, facts.sent_at),
         *(text_doubt(text) for text in (facts.reference, facts.payer_name)),
@@ -182,40 +211,10 @@ def doubts_about(facts: Facts, chain: Sequence[Entry]) -> list[Doubt]:
     return list(dict.fromkeys(doubt for doubt in found if doubt is not None))
 
 
-def holding_doubts(doubts: Iterable[Doubt], ruling: Ruling | None = None) -> list[Doubt]:
-    """Return the doubts that hold a message; empty when it may pay.
-
-    A new SMSC counts only together with another doubt (decisions.md section 4, rule 6). A broken balance is such a doubt.
-    The ruling already includes the SMSC, so it is given only to show the operator both.
-    """
-    found = list(dict.fromkeys(doubts))
-    alone = found == [Doubt.SMSC_NEW] and (ruling is None or not ruling.holds)
-    return [] if alone else found
-
-
-def concerns_route(doubts: Iterable[Doubt]) -> bool:
-    """Return whether the message's entry in the balance chain is `doubted`."""
-    return not ROUTE_DOUBTS.isdisjoint(doubts)
-
-
-def smsc_doubt(smsc: str | None, known: Collection[str]) -> Doubt | None:
-    """Doubt a service centre that never sent the SIM a genuine message. While none is known, none is new."""
-    return Doubt.SMSC_NEW if known and smsc not in known else None
-
-
-def proves_smsc(ruling: Ruling, doubts: Collection[Doubt]) -> bool:
-    """Return whether a message proves that its SMSC is the network's: a receipt that fits, or the first of its line."""
-    fits = ruling.entry.standing is Standing.ACCEPTED and ruling.why in {Why.JOINS, Why.FIRST}
-    return ruling.entry.pays and fits and not holding_doubts(doubts)
-
-
 def text_doubt(text: str | None) -> Doubt | None:
-    """Doubt a free field that is longer than people type, or worded like a receipt."""
-    if text is None:
-        return None
-    if _RECEIPT_WORDS.search(text):
-        return Doubt.REFERENCE_LIKE_A_RECEIPT
-    return Doubt.REFERENCE_TOO_LONG if len(text.strip()) > REFERENCE_CHARACTERS_MAX else None
+    """Doubt a free field that is longer than people and banks write. The parser refuses one that could move money."""
+    long = text is not None and len(text.strip()) > REFERENCE_CHARACTERS_MAX
+    return Doubt.REFERENCE_TOO_LONG if long else None
 
 
 def printed_time_doubt(printed_at: int | None, sent_at: int | None) -> Doubt | None:
@@ -235,8 +234,9 @@ def id_doubt(
     """
     if telco_id is None or sent_at is None:
         return None
-    inside = _time_inside(telco_id)
-    if inside is not None:
+    minute = time_in_id(telco_id)
+    if minute is not None:
+        inside = to_us(minute)
         # The ID contains the minute in which the transaction began.
         apart = max(inside - sent_at, sent_at - inside - ID_MINUTE_US)
         return Doubt.ID_OF_ANOTHER_TIME if apart > PRINTED_APART_US_MAX else None
@@ -266,12 +266,3 @@ def _vote(number: int, sent_at: int, seen: Entry, per_day: int) -> Doubt | None:
     if number < other + min(moved, 0) - slack:
         return Doubt.ID_TOO_LOW
     return Doubt.ID_TOO_HIGH if number > other + max(moved, 0) + slack else None
-
-
-def _time_inside(telco_id: str) -> int | None:
-    """Return the time in an ID of the form `PPyymmdd.HHMM.Lnnnnn`, microseconds; Ghana's clock is UTC."""
-    match = _DATED_ID.fullmatch(telco_id.strip())
-    if match is None:
-        return None
-    year, month, day, hour, minute = match.groups()
-    return read_iso(f"20{year}-{month}-{day}T{hour}:{minute}:00Z")

@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
-from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.json_values import Json, payer_members, timestamp, timestamp_or_none
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.messages.message_json import ChainPosition, balance_chain, reasons_of
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.names import network_of
-from daemon.core.payments.reviews import NEEDS_PASSWORD, Explanation, explain_message
+from daemon.core.payments.reviews import NEEDS_PASSWORD, Explanation, by_itself, explain_message
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import list_item
-from daemon.wire import Mode
+from daemon.wire import Mode, ReviewReason
 from parsers.money import render
 from parsers.read import PROVIDERS
 from parsers.reading import Kind
@@ -67,7 +67,8 @@ def review(evidence: ReviewEvidence, now_us: int) -> Json:
         "state": row.state,
         "summary": explanation.short,
         "why": explanation.why,
-        "what_to_do": explanation.todo,
+        "by_itself": _by_itself(evidence),
+        "what_to_do": _what_to_do(evidence, explanation, fields),
         "needs_password": row.reason in NEEDS_PASSWORD,
         "amount": amount,
         "currency": currency,
@@ -103,9 +104,28 @@ def _explanation(evidence: ReviewEvidence) -> Explanation:
     return explain_message(
         evidence.review.reason,
         _decode(evidence.review.details).get("doubts") or (),
-        forged=evidence.place is not None and evidence.place.entry.standing is Standing.FORGED,
+        forged=evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED,
         is_reversal=evidence.payment is None and evidence.message.kind == Kind.REVERSAL,
     )
+
+
+def _by_itself(evidence: ReviewEvidence) -> str | None:
+    if evidence.review.state != "open":
+        return None
+    place = None if evidence.payment is not None else evidence.place
+    return by_itself(None if place is None else place.entry)
+
+
+def _what_to_do(evidence: ReviewEvidence, explanation: Explanation, fields: dict[str, Any]) -> str:
+    """Return what to check; for a foreign SMSC the balance, and for a flood the number of its messages."""
+    todo = explanation.todo
+    if evidence.review.reason == ReviewReason.FOREIGN_SMSC:
+        named = fields.get("balance") or fields.get("amount")
+        todo = f"Does the wallet hold {fields.get('currency')} {named}? {todo}"
+    group = _decode(evidence.review.details).get("group")
+    if group is None:
+        return todo
+    return f"{todo} {group} doubtful messages share this review; rejecting it rejects them all."
 
 
 def _suggestion(found: Suggestion, rank: int, now_us: int) -> Json:
@@ -177,7 +197,7 @@ def _payment(row: Payment, pays: Transaction | None) -> Json:
         "amount": render(row.amount_minor, row.currency),
         "currency": row.currency,
         "balance": balance,
-        "payer": {"phone_number": row.payer_phone, "name": row.payer_name},
+        **payer_members(None, row),
         "reference_text": row.reference_text,
         "timestamp": timestamp(row.telco_at),
         "received_at": timestamp(row.stored_at),

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from daemon.core.messages.balance_chain import Entry, Standing, Why
 from daemon.core.model import Message
 from daemon.wire import ReviewReason
 from parsers.money import Money, read_money
@@ -19,17 +20,24 @@ from parsers.reading import normalize_telco_id
 MESSAGE_ID_PREFIX: Final = "sms:"
 """Prefix of a stand-in ID: a receipt without a transaction ID is identified by its message (decisions.md section 4)."""
 _decode = msgspec.json.Decoder(dict[str, str | None]).decode
-NEEDS_PASSWORD: Final = frozenset({ReviewReason.UNTRUSTED_SENDER, ReviewReason.BALANCE_BREAK})
+NEEDS_PASSWORD: Final = frozenset(
+    {
+        ReviewReason.UNTRUSTED_SENDER,
+        ReviewReason.BALANCE_BREAK,
+        ReviewReason.FOREIGN_SMSC,
+        ReviewReason.FIRST_MESSAGE,
+        ReviewReason.AMBIGUOUS_PARTS,
+    }
+)
 """Approving these accepts money that may be forged, so it needs the owner's password (decisions.md section 4)."""
 _DOUBTED: Final = "The message comes from the network's own sender, but {}."
 _DOUBTS: Final = {
-    "smsc_new": "it came through a service centre that never sent this SIM a genuine message",
+    "id_taken": "another message has its transaction ID, with another amount",
     "id_too_low": "its transaction ID is too low for its date",
     "id_too_high": "its transaction ID is too high for its date",
     "id_of_another_time": "its transaction ID contains another time",
     "printed_time": "the time in its text differs from the time at which it was sent",
     "reference_too_long": "the text that the payer typed is too long",
-    "reference_like_a_receipt": "the text that the payer typed is worded like a receipt",
     "wording_unverified": "no genuine message of this wording is known yet; approving this one confirms the wording, and "
     "later messages of it are accepted without a review",
     "takes_back_a_live_payment": "it comes from a file, and the payment that it takes back was read from a phone",
@@ -81,6 +89,23 @@ EXPLANATIONS: Final[dict[ReviewReason, Explanation]] = {
         "The balance in the message does not follow from the balance before it.",
         "Check the balance of the wallet on the phone itself. Approve only if the money is really there.",
         "balance does not add up",
+    ),
+    ReviewReason.FOREIGN_SMSC: Explanation(
+        "The message came through a service centre that this SIM never used, so its sender's name may be forged.",
+        "Look on the phone itself, and approve only if it does; messages through this service centre are trusted from "
+        "then on.",
+        "unknown service centre",
+    ),
+    ReviewReason.FIRST_MESSAGE: Explanation(
+        "It is the first message of this SIM, so there is no balance yet to compare with.",
+        "Check the balance of the wallet on the phone itself. Approve if it holds the amount that the message names. Later "
+        "receipts that follow its balance pay at once.",
+        "first message of this SIM",
+    ),
+    ReviewReason.AMBIGUOUS_PARTS: Explanation(
+        "Several parts claim the same place in this message, so its text is not certain.",
+        "Check the balance and the history on the phone itself. Approve only if the money is really there.",
+        "parts do not fit together",
     ),
     ReviewReason.NO_TELCO_ID: Explanation(
         "The receipt has no transaction ID, so a second copy of it could not be recognised.",
@@ -140,6 +165,26 @@ _REVERSAL: Final = Explanation(
     "money. Reject it if the payment is still there.",
     "a doubtful reversal",
 )
+
+
+_BY_ITSELF: Final = {
+    Why.BREAKS: "It pays by itself if a late message closes the gap, or if the next messages continue its balance and not "
+    "the earlier one.",
+    Why.FOREIGN: "It pays by itself 90 minutes after the messages before and after it prove its balance.",
+    Why.NO_BALANCE: "It pays by itself if the next message shows that its money came in.",
+}
+
+
+def by_itself(entry: Entry | None) -> str:
+    """Return what releases a held message or payment without a decision.
+
+    Args:
+        entry: The entry of the held message in its balance chain; None for anything else.
+    """
+    waits = entry is not None and entry.standing in {Standing.HELD, Standing.UNCONFIRMED}
+    if entry is None or not waits or entry.doubts:
+        return "It waits for your decision."
+    return _BY_ITSELF.get(entry.why, "It waits for your decision.")
 
 
 def explain(reason: str) -> Explanation:

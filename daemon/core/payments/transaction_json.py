@@ -6,7 +6,13 @@ import msgspec
 
 from daemon.core.ids import reference_of
 from daemon.core.journal_text import facts
-from daemon.core.json_values import Json, amount_or_none, timestamp, timestamp_or_none
+from daemon.core.json_values import (
+    Json,
+    amount_or_none,
+    payer_members,
+    timestamp,
+    timestamp_or_none,
+)
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.matching import Verdict, compare_amounts
@@ -33,15 +39,16 @@ def status_at(transaction: Transaction, now_us: int) -> TransactionStatus:
 
 def list_item(transaction: Transaction, payment: Payment | None, now_us: int) -> Json:
     """Return one element of the transaction list; `payment` is the one that verified it."""
-    payer = payer_of(transaction, payment)
+    found = payer_members(transaction, payment)
     return {
         "reference": transaction.reference,
         "svc_code": transaction.svc_code,
         "status": status_at(transaction, now_us),
         **amounts(transaction, payment),
         "currency": transaction.currency,
-        "payer_phone": payer["phone_number"],
-        "payer_name": payer["name"],
+        "payer_phone": found["payer"]["phone_number"],
+        "payer_name": found["payer"]["name"],
+        "payer_source": found["payer_source"],
         "created_at": timestamp(transaction.created_at),
         "completed_at": timestamp_or_none(transaction.completed_at),
         "origin": transaction.origin,
@@ -64,7 +71,7 @@ def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Js
         "currency": transaction.currency,
         "client_reference": transaction.client_reference,
         "processing_time_ms": None if duration_us is None else duration_us // 1000,
-        "payer": payer_of(transaction, payment),
+        **payer_members(transaction, payment),
         "telco": {
             "provider": None if payment is None else network_of(payment.provider),
             "transaction_id": None if payment is None else payment.telco_id_as_read,
@@ -77,7 +84,6 @@ def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Js
             "processing_at": timestamp_or_none(transaction.processing_at),
             "completed_at": timestamp_or_none(transaction.completed_at),
         },
-        "payer_source": _payer_source(transaction, payment),
         "origin": transaction.origin,
         "test": transaction.mode is Mode.TEST,
         "matched_by": transaction.matched_by,
@@ -174,27 +180,6 @@ def amounts(transaction: Transaction, payment: Payment | None) -> Json:
         "difference": difference,
         "difference_type": kind,
     }
-
-
-def payer_of(transaction: Transaction, payment: Payment | None) -> Json:
-    """Return the payer: number and name, each from the receipt, else from the transaction."""
-    phone = None if payment is None else payment.payer_phone
-    name = None if payment is None else payment.payer_name
-    return {
-        "phone_number": phone or transaction.phone_number,
-        "name": name or transaction.customer_name,
-    }
-
-
-def _payer_source(transaction: Transaction, payment: Payment | None) -> str | None:
-    """Return the source of the payer's number, or of the name if there is no number."""
-    if payment is not None and payment.payer_phone:
-        return "receipt"
-    if transaction.phone_number:
-        return "request"
-    if payment is not None and payment.payer_name:
-        return "receipt"
-    return "request" if transaction.customer_name else None
 
 
 def event(

@@ -41,9 +41,7 @@ def parse_retention(text: str) -> Retention:
 def copies_to_keep(copies: Iterable[datetime], keep: Retention) -> set[datetime]:
     """Return the copies to keep; the newest one always is.
 
-    Args:
-        copies: When each was made, with their zone.
-        keep: How many periods; only those that have a copy count.
+    `copies` are their times, with zone. Only periods with a copy count.
     """
     newest_first = sorted(copies, reverse=True)
     found = set(newest_first[:1])

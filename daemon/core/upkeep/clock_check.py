@@ -33,9 +33,8 @@ EARLIEST_US: Final = 1_767_225_600 * SECOND_US
 class Doubt:
     """The reason not to trust the clock.
 
-    Attributes:
-        why: One sentence for the operator.
-        ahead_us: How far the clock is ahead of the witness, negative when it is behind; None if unknown.
+    `why` is one sentence for the operator. The clock is `ahead_us` of the witness, negative when it is behind; None if
+    unknown.
     """
 
     why: str
@@ -205,10 +204,7 @@ class ClockCheck:
 def _doubt(now_us: int, ahead_us: Sequence[int], past_us: int | None) -> Doubt | None:
     """Return the reason not to trust the clock; None when it is trusted.
 
-    Args:
-        now_us: The wall clock.
-        ahead_us: How far it is ahead of each witness.
-        past_us: A lower bound of the time.
+    `ahead_us` is how far the clock is ahead of each witness, `past_us` a lower bound of the time.
     """
     if now_us < EARLIEST_US:
         return Doubt("the clock of this machine is before this program was written", None)

@@ -50,10 +50,8 @@ def space_step(free: int, before: SpaceStep = SpaceStep.PLENTY) -> SpaceStep:
 class DiskWatch:
     """The state of the disk since the program started.
 
-    Attributes:
-        room: The present step.
-        free: Bytes; None before the first look.
-        told: The steps that have begun and not ended, by the journal.
+    `room` is the present step; `free` is None before the first look. `told` are the steps that have begun and not
+    ended, by the journal.
     """
 
     def __init__(self) -> None:

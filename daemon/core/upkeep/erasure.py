@@ -10,6 +10,7 @@ from typing import Any, Final
 
 ERASED: Final = "***"
 _PAYER: Final = "payer"
+_SOURCE: Final = "payer_source"
 _META: Final = "meta"
 _PERSONAL: Final = frozenset(
     {
@@ -63,7 +64,7 @@ def _without(value: Any, number: str) -> Any:
 def _member(name: str, value: Any, number: str) -> Any:
     if name == _META and isinstance(value, dict):
         return {}
-    if name == _PAYER and isinstance(value, dict):
+    if name in (_PAYER, _SOURCE) and isinstance(value, dict):
         return dict.fromkeys(value)
     if name in _PERSONAL or name.startswith((f"{_PAYER}.", f"{_META}.")):
         return None

@@ -15,10 +15,7 @@ class Heartbeats:
     def record(self, worker: str, now: float, rest_s: float = 0.0) -> None:
         """Record a heartbeat: the worker sleeps for `rest_s` and sends the next heartbeat within `HEARTBEAT_TIMEOUT_S` after that.
 
-        Args:
-            worker: Its name in the log and the status, such as `deliver`.
-            now: The monotonic clock, in seconds.
-            rest_s: Intended pause of the worker.
+        `worker` is its name in the log and the status, such as `deliver`; the times are monotonic seconds.
         """
         self._deadlines[worker] = now + rest_s + HEARTBEAT_TIMEOUT_S
 

@@ -16,6 +16,7 @@ from daemon.core.payments import reviews
 from daemon.core.upkeep.disk_space import FULL_BYTES, LOW_BYTES, TIGHT_BYTES, SpaceStep
 from daemon.core.upkeep.self_check import CAUSE
 from daemon.core.webhooks import diagnosis
+from daemon.core.webhooks.delivery import AUTO_PAUSE_AT
 
 Facts = Mapping[str, Any]
 URL_CHARACTERS_MAX: Final = 80
@@ -26,65 +27,12 @@ REPEAT_US: Final = HOUR_US
 """At most one message for each cause in this time."""
 RETRIES_US: Final = (MINUTE_US, 5 * MINUTE_US, 15 * MINUTE_US, HOUR_US, 4 * HOUR_US, 12 * HOUR_US)
 """Back-off between the tries to send one; after the last the notice is only shown by the CLI."""
+_IMPLICIT: Final = "It is the callback URL of transactions and is never paused: each webhook is tried for three days."
 _HAS_ROOM: Final = {
     SpaceStep.LOW: "The shop's disk has enough free space again.",
     SpaceStep.TIGHT: "The shop's disk has space for backups, exports and log files again.",
     SpaceStep.FULL: "The shop's disk has some free space again: new transactions are accepted.",
 }
-
-
-def failing(facts: Facts) -> str:
-    """Return the failures in a row, the reason, and the consequence."""
-    then = "After 20 it is paused."
-    if facts.get("implicit"):
-        then = "It is the callback URL of transactions and is never paused: each webhook is tried for three days."
-    count = facts.get("consecutive_failures")
-    return f"{count} deliveries in a row failed at {_where(facts)}.{_last(facts)} {then}"
-
-
-def paused(facts: Facts) -> str:
-    """Return that the endpoint is paused."""
-    count = facts.get("consecutive_failures", 20)
-    return (
-        f"{_where(facts)} was paused after {count} failures in a row.{_last(facts)} Its deliveries wait and nothing is "
-        "lost."
-    )
-
-
-def resumed(facts: Facts) -> str:
-    """Return that a pause has ended."""
-    return f"{_where(facts)} was resumed: its waiting deliveries are sent."
-
-
-def deleted(facts: Facts) -> str:
-    """Return that the endpoint was deleted."""
-    return f"{_where(facts)} was deleted."
-
-
-def recovered(facts: Facts) -> str:
-    """Return that it works again."""
-    return f"{_where(facts)} answers again."
-
-
-def blocked(facts: Facts) -> str:
-    """Return that its address is not allowed."""
-    why = facts.get("why") or "its address is not public"
-    return f"Nothing may be sent to {_where(facts)}: {why}. It is tried again, and its deliveries wait."
-
-
-def unblocked(facts: Facts) -> str:
-    """Return that its address is allowed again."""
-    return f"{_where(facts)} may be called again: its waiting deliveries are sent."
-
-
-def not_called(facts: Facts) -> str:
-    """Return that the owner changed or paused its address."""
-    return f"{_where(facts)} was changed or paused."
-
-
-def given_up(facts: Facts) -> str:
-    """Return that a webhook became a dead letter."""
-    return f"A webhook to {_where(facts)} was given up: it is a dead letter now.{_last(facts)}"
 
 
 def _where(facts: Facts) -> str:
@@ -109,7 +57,7 @@ class Rule:
     """How one type of journal event becomes a notice.
 
     Attributes:
-        sentence: Makes the text from the event's facts.
+        sentence: The text, a template of `_words` or a function of the event's facts.
         urgent: Money is at risk or payments have stopped.
         next: The command to type; `{endpoint_id}` and the event's facts are filled in.
         about: The facts that distinguish one cause from another; the endpoint always does.
@@ -120,7 +68,7 @@ class Rule:
         changed: Applies only to an event that reports a change of this setting.
     """
 
-    sentence: Callable[[Facts], str]
+    sentence: str | Callable[[Facts], str]
     urgent: bool = False
     next: str = ""
     about: tuple[str, ...] = ()
@@ -145,19 +93,20 @@ class EventNotice:
     quiet: bool = False
 
 
-def _plain(text: str) -> Callable[[Facts], str]:
-    return lambda _facts: text
+def _words(facts: Facts) -> dict[str, str | int]:
+    return {
+        "where": _where(facts),
+        "count": facts.get("consecutive_failures", AUTO_PAUSE_AT),
+        "last": _last(facts),
+        "why": facts.get("why") or "its address is not public",
+        "then": _IMPLICIT if facts.get("implicit") else f"After {AUTO_PAUSE_AT} it is paused.",
+        "modem": facts.get("name") or facts.get("device_id") or "",
+        "free": int(facts.get("free_bytes", 0)) // 1_000_000,
+    }
 
 
-def _phone(text: str) -> Callable[[Facts], str]:
-    return lambda facts: f"The modem {facts.get('name') or facts.get('device_id') or ''} {text}"
-
-
-def _disk(below: int, then: str) -> Callable[[Facts], str]:
-    return lambda facts: (
-        f"The disk of the shop has {int(facts.get('free_bytes', 0)) // 1_000_000} MB left, less than "
-        f"{below // 1_000_000} MB. {then}"
-    )
+def _disk(below: int, then: str) -> str:
+    return f"The disk of the shop has {{free}} MB left, less than {below // 1_000_000} MB. {then}"
 
 
 def _review(facts: Facts) -> str:
@@ -168,42 +117,54 @@ def _review(facts: Facts) -> str:
 # reads the journal. Its position is committed with the queued notices, so a crash neither loses nor doubles one.
 RULES: Final[Mapping[str, Rule]] = {
     "endpoint.failing": Rule(
-        failing, next="momo endpoints show {endpoint_id}", cause="endpoint.failing"
+        "{count} deliveries in a row failed at {where}.{last} {then}",
+        next="momo endpoints show {endpoint_id}",
+        cause="endpoint.failing",
     ),
     "endpoint.recovered": Rule(
-        recovered,
-        cause="endpoint.failing",
-        ends=True,
-        closes=("endpoint.blocked",),
+        "{where} answers again.", cause="endpoint.failing", ends=True, closes=("endpoint.blocked",)
     ),
     "endpoint.auto_paused": Rule(
-        paused,
+        "{where} was paused after {count} failures in a row.{last} Its deliveries wait and nothing is lost.",
         urgent=True,
         next="momo endpoints resume {endpoint_id}",
         cause="endpoint.paused",
         closes=("endpoint.failing", "endpoint.blocked"),
     ),
     "endpoint.paused": Rule(
-        not_called, closes=("endpoint.failing", "endpoint.blocked"), quiet=True
+        "{where} was changed or paused.",
+        closes=("endpoint.failing", "endpoint.blocked"),
+        quiet=True,
     ),
-    "endpoint.updated": Rule(not_called, closes=("endpoint.blocked",), quiet=True, changed="url"),
-    "endpoint.resumed": Rule(resumed, cause="endpoint.paused", ends=True),
+    "endpoint.updated": Rule(
+        "{where} was changed or paused.", closes=("endpoint.blocked",), quiet=True, changed="url"
+    ),
+    "endpoint.resumed": Rule(
+        "{where} was resumed: its waiting deliveries are sent.", cause="endpoint.paused", ends=True
+    ),
     "endpoint.deleted": Rule(
-        deleted,
+        "{where} was deleted.",
         cause="endpoint.paused",
         ends=True,
         closes=("endpoint.failing", "endpoint.blocked"),
     ),
     "endpoint.blocked": Rule(
-        blocked,
+        "Nothing may be sent to {where}: {why}. It is tried again, and its deliveries wait.",
         urgent=True,
         next="momo endpoints show {endpoint_id}",
         cause="endpoint.blocked",
     ),
-    "endpoint.unblocked": Rule(unblocked, cause="endpoint.blocked", ends=True),
-    "delivery.failed": Rule(given_up, next="momo dead-letters list"),
+    "endpoint.unblocked": Rule(
+        "{where} may be called again: its waiting deliveries are sent.",
+        cause="endpoint.blocked",
+        ends=True,
+    ),
+    "delivery.failed": Rule(
+        "A webhook to {where} was given up: it is a dead letter now.{last}",
+        next="momo dead-letters list",
+    ),
     "link.lost": Rule(
-        _plain(
+        (
             "For 15 minutes no webhook receiver could be reached: this machine is offline, or their hosts are down. "
             "Their deliveries wait."
         ),
@@ -212,67 +173,65 @@ RULES: Final[Mapping[str, Rule]] = {
         cause=OUTAGE_CAUSE,
     ),
     "link.returned": Rule(
-        _plain("Webhook receivers can be reached again; the waiting deliveries are sent."),
+        "Webhook receivers can be reached again; the waiting deliveries are sent.",
         cause=OUTAGE_CAUSE,
         ends=True,
     ),
     "review.opened": Rule(_review, urgent=True, next="momo review list", about=("reason",)),
     "sim.silent": Rule(
-        _plain(
-            "A SIM that is usually busy has had no message for a long time. Is the network down?"
-        ),
+        "A SIM that is usually busy has had no message for a long time. Is the network down?",
         urgent=True,
         next="momo modems list",
         about=("device_id", "slot_index"),
         cause="sim.silent",
     ),
     "sim.heard_again": Rule(
-        _plain("The SIM gets messages again."),
+        "The SIM gets messages again.",
         about=("device_id", "slot_index"),
         cause="sim.silent",
         ends=True,
     ),
     "message.incomplete": Rule(
-        _plain(
-            "A long message has been missing parts for a day. If it is a receipt, it counts only when it is complete."
-        ),
+        "A long message has been missing parts for a day. If it is a receipt, it counts only when it is complete.",
         next="momo messages list --state incomplete",
     ),
     "sim.locked": Rule(
-        _plain("A SIM asks for its PIN: no payment is read from it."),
+        "A SIM asks for its PIN: no payment is read from it.",
         urgent=True,
         next="momo sims pin",
         about=("device_id",),
     ),
     "sim.pin_wrong": Rule(
-        _plain("The stored PIN of a SIM is wrong. It was tried once and will not be tried again."),
+        "The stored PIN of a SIM is wrong. It was tried once and will not be tried again.",
         urgent=True,
         next="momo sims pin",
         about=("device_id",),
     ),
     "modem.hung": Rule(
-        _phone("does not answer and could not be woken: unplug it and plug it in again."),
+        "The modem {modem} does not answer and could not be woken: unplug it and plug it in again.",
         urgent=True,
         next="momo modems list",
         about=("device_id",),
         cause="modem",
     ),
-    "modem.answers": Rule(_phone("answers again."), about=("device_id",), cause="modem", ends=True),
+    "modem.answers": Rule(
+        "The modem {modem} answers again.", about=("device_id",), cause="modem", ends=True
+    ),
     "modem.hilink": Rule(
-        _phone("keeps its messages on its own web page, where momo cannot read them."),
+        "The modem {modem} keeps its messages on its own web page, where momo cannot read them.",
         urgent=True,
         next="momo doctor modem",
         about=("device_id",),
     ),
     "modem.storage_high": Rule(
-        _phone("has its message storage nearly full: soon it receives no more payment messages."),
+        "The modem {modem} has its message storage nearly full: soon it receives no more payment messages.",
         urgent=True,
         next="momo modems list",
         about=("device_id",),
         cause="modem.storage",
     ),
     "modem.storage_low": Rule(
-        _phone("has space for messages again."),
+        "The modem {modem} has space for messages again.",
         about=("device_id",),
         cause="modem.storage",
         ends=True,
@@ -286,11 +245,9 @@ RULES: Final[Mapping[str, Rule]] = {
         next="sudo timedatectl set-ntp true",
         cause="clock",
     ),
-    "clock.right": Rule(
-        _plain("The clock of this machine is right again."), cause="clock", ends=True
-    ),
+    "clock.right": Rule("The clock of this machine is right again.", cause="clock", ends=True),
     "db.damaged": Rule(
-        _plain(
+        (
             "The daily check found the database damaged. No payment is read and no transaction is accepted until the newest "
             "backup is restored. New payment messages wait on the SIM; match the payments made since that backup by the "
             "customer's transaction ID."
@@ -308,7 +265,7 @@ RULES: Final[Mapping[str, Rule]] = {
         next="momo doctor ledger",
         cause=CAUSE,
     ),
-    "db.sound": Rule(_plain("The shop's database is in order again."), cause=CAUSE, ends=True),
+    "db.sound": Rule("The shop's database is in order again.", cause=CAUSE, ends=True),
     "disk.low": Rule(
         _disk(LOW_BYTES, "Everything still works."),
         next="momo backup prune",
@@ -335,11 +292,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "disk.has_room": Rule(
         lambda facts: _HAS_ROOM[SpaceStep(facts["room"])], about=("room",), cause="disk", ends=True
     ),
-    "password.changed": Rule(_plain("The owner's password was changed.")),
+    "password.changed": Rule("The owner's password was changed."),
     **{
         f"notice.{kind}": Rule(
             sentence,
-            urgent=kind not in {"receipt_restored", "balance_warning"},
+            urgent=kind != "balance_warning",
             next="momo review list" if kind == "receipt_held" else "momo tx list",
         )
         for kind, sentence in SENTENCES.items()
@@ -362,10 +319,12 @@ def notice_for(event: Event, facts: Facts) -> EventNotice | None:
     command = rule.next
     if facts.get("implicit") and "{endpoint_id}" in command:
         command = "momo deliveries list --kind all --endpoint {endpoint_id}"
+    sentence = rule.sentence
+    text = sentence.format(**_words(facts)) if isinstance(sentence, str) else sentence(facts)
     return EventNotice(
         cause=":".join((rule.cause or event.type, *about)),
         kind=event.type,
-        text=rule.sentence(facts),
+        text=text,
         next=_filled(command, known),
         urgent=rule.urgent,
         ends=rule.ends,

@@ -29,8 +29,7 @@ class DatabaseState(StrEnum):
 class SelfCheck:
     """State of the daily check.
 
-    Attributes:
-        found: Result of the last check; the daemon checks the file at the start before anything else.
+    `found` is the result of the last check; the daemon checks the file at the start before anything else.
     """
 
     def __init__(self) -> None:
@@ -40,8 +39,7 @@ class SelfCheck:
     def is_due(self, now: float) -> bool:
         """Return whether a check is due, and if so schedule the next one.
 
-        Args:
-            now: Seconds of a clock that also runs while the machine sleeps.
+        `now` is in seconds of a clock that also runs while the machine sleeps.
         """
         if self._due is None:
             self._due = now + FIRST_CHECK_S
@@ -53,9 +51,7 @@ class SelfCheck:
     def is_full_check(self, now: int, last: int | None) -> bool:
         """Return whether this check covers all indexes too: once a week, and as long as there are findings.
 
-        Args:
-            now: The wall clock.
-            last: Time of the last full check without findings; None if there was none.
+        `last` is the time of the last full check without findings, None if there was none; both are of the wall clock.
         """
         if self.found is not DatabaseState.OK or last is None:
             return True

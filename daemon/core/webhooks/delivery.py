@@ -17,20 +17,7 @@ from typing import Final
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.wire import DeliveryStatus
 
-SCHEDULE_S: Final = (
-    5,
-    30,
-    120,
-    600,
-    1800,
-    3600,
-    7200,
-    14_400,
-    28_800,
-    43_200,
-    86_400,
-    86_400,
-)
+SCHEDULE_S: Final = (5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400, 86_400)
 """decisions.md section 7: 13 attempts over 75.7 h, long enough for a weekend."""
 JITTER: Final = 0.2
 RETRY_AFTER_US_MAX: Final = 12 * HOUR_US
@@ -409,10 +396,8 @@ def _failure_event(
 class Attempt:
     """One POST of one run of a delivery; times are microseconds.
 
-    Attributes:
-        number: Within its run, from 1.
-        finished_at: None while it is in flight, and for ever if a crash interrupted it.
-        counted: It was a failure that counted towards the auto-pause.
+    `number` counts within its run, from 1. `finished_at` is None while it is in flight, and for ever if a crash
+    interrupted it. `counted` says that it was a failure that counted towards the auto-pause.
     """
 
     seq: int
@@ -432,13 +417,9 @@ class Attempt:
 class DeadLetter:
     """A delivery that failed for good, with the reason; times are microseconds.
 
-    Attributes:
-        created_at: Of its first failure.
-        replayed_at: Time it was queued again; None when it waits for an operator, or failed again.
-        resolved_at: Time its delivery arrived after all.
-        failed_at: Of its latest failure.
-        failing_since: The first attempt of the run that failed; None when none was made.
-        attempt_count: Of that run.
+    `created_at` is of its first failure, `failed_at` of the latest. `replayed_at` is None when it waits for an
+    operator, or failed again; `resolved_at` is when its delivery arrived after all. `failing_since` is the first
+    attempt of the run that failed, None when none was made; `attempt_count` is of that run.
     """
 
     seq: int

@@ -17,9 +17,8 @@ from daemon.core.webhooks.delivery import DeadLetter, DeadLetterReason, Delivery
 class Diagnosis:
     """The explanation for the operator.
 
-    Attributes:
-        cause: One word for programs; new ones may be added.
-        text: Three sentences: what happened, since when it fails, what to do.
+    `cause` is one word for programs; new ones may be added. `text` has three sentences: what happened, since when it
+    fails, what to do.
     """
 
     cause: str
@@ -131,12 +130,7 @@ _ERRORS: Final[Mapping[str, _Cause]] = MappingProxyType(
 
 
 def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
-    """Return why a delivery failed.
-
-    Args:
-        letter: The dead letter.
-        endpoint: Its endpoint in its present state.
-    """
+    """Return why a delivery failed."""
     if letter.reason == DeadLetterReason.ENDPOINT_DELETED:
         return Diagnosis(
             "endpoint_deleted",

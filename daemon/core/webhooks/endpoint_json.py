@@ -44,9 +44,6 @@ def delivery(row: Delivery, target: Endpoint) -> Json:
     """Return one entry of the delivery log; `target` is the endpoint it goes to."""
     open_ = row.status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
     paused = open_ and not target.is_active
-    error = None
-    if row.error_code is not None:
-        error = {"code": row.error_code, "message": row.error_message or ""}
     return {
         "id": row.id,
         "webhook_id": row.webhook_id,
@@ -65,10 +62,16 @@ def delivery(row: Delivery, target: Endpoint) -> Json:
         # No retries are scheduled while an endpoint is paused, so there is no next attempt to name.
         "next_attempt_at": None if paused else timestamp_or_none(row.next_attempt_at),
         "waiting": ("endpoint_paused" if paused else row.waiting) if open_ else None,
-        "error": error,
+        "error": _error(row),
         "sequence": row.seq,
         "test": row.test,
     }
+
+
+def _error(row: Delivery | Attempt) -> Json | None:
+    if row.error_code is None:
+        return None
+    return {"code": row.error_code, "message": row.error_message or ""}
 
 
 def delivery_in_full(row: Delivery, target: Endpoint) -> Json:
@@ -78,9 +81,6 @@ def delivery_in_full(row: Delivery, target: Endpoint) -> Json:
 
 def attempt(row: Attempt) -> Json:
     """Return one of a delivery's attempts; `finished_at` is null while it is in progress."""
-    error = None
-    if row.error_code is not None:
-        error = {"code": row.error_code, "message": row.error_message or ""}
     return {
         "run": row.run,
         "number": row.number,
@@ -88,7 +88,7 @@ def attempt(row: Attempt) -> Json:
         "finished_at": timestamp_or_none(row.finished_at),
         "duration_ms": None if row.duration_us is None else row.duration_us // 1000,
         "response_status_code": row.status_code,
-        "error": error,
+        "error": _error(row),
         "counted": row.counted,
     }
 

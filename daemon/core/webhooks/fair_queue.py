@@ -39,10 +39,8 @@ FLUSH_GAP_US: Final = SECOND_US // 5
 class QueuesAtLimit:
     """The queues that have reached their limit.
 
-    Attributes:
-        endpoints: Endpoints at their limit of running attempts.
-        bulk: Endpoints at their limit of running bulk attempts.
-        behind: No bulk or backlog delivery may start.
+    `endpoints` are at their limit of attempts, `bulk` of bulk attempts. With `behind` no bulk or backlog delivery may
+    start.
     """
 
     endpoints: tuple[str, ...]
@@ -61,13 +59,8 @@ def queues_at_limit(
     """Return the queues at their limit. Bulk gets half of an endpoint's attempts; bulk and backlog get half of all.
 
     Each half is at least one. So a live delivery never waits for a worker or for a slow response to an old delivery. A
-    backlog may use all attempts of its endpoint: live deliveries there come after it, oldest first.
-
-    Args:
-        running: The running attempts.
-        backlog: How many of them, other than bulk, are of a backlog.
-        per_endpoint: Limit of one endpoint.
-        workers: Limit of all endpoints together.
+    backlog may use all attempts of its endpoint: live deliveries there come after it, oldest first. `backlog` is how
+    many of the running attempts, other than bulk, are of a backlog.
     """
     totals: Counter[str] = Counter()
     bulk: Counter[str] = Counter()
@@ -95,7 +88,6 @@ class LivePriority:
     """Time of the last step of live work, on the monotonic clock, in seconds."""
 
     def __init__(self) -> None:
-        """Start without live work."""
         self._until = float("-inf")
 
     def step(self, now: float) -> None:

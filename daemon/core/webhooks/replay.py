@@ -1,13 +1,10 @@
 """Decision for each payment of a replayed time window: send it or skip it. Pure (decisions.md section 7)."""
 
-import base64
-import binascii
-import json
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from daemon.core.json_values import cursor, cursor_parts
 from daemon.core.limits import DAY_US
 from daemon.core.model import Delivery, Payment
 from daemon.wire import DeliveryStatus
@@ -15,7 +12,6 @@ from daemon.wire import DeliveryStatus
 WINDOW_US_MAX: Final = 31 * DAY_US
 PAYMENTS_MAX: Final = 1000
 """interface.md, Limits: per call."""
-_CURSOR: Final = re.compile(r"[0-9A-Za-z_-]{1,300}", re.ASCII)
 
 
 class ReplayDecision(StrEnum):
@@ -81,19 +77,12 @@ class Cursor:
 
     def write(self) -> str:
         """Return the cursor as opaque text for callers."""
-        text = json.dumps([self.endpoint_id, self.since, self.until, self.after])
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        return cursor(self.endpoint_id, self.since, self.until, self.after)
 
 
 def read_cursor(text: str) -> Cursor | None:
     """Return the cursor in a text, or None if it is not one of ours."""
-    if not _CURSOR.fullmatch(text):
-        return None
-    try:
-        parts = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (binascii.Error, ValueError):
-        return None
-    match parts:
+    match cursor_parts(text):
         case [str(endpoint_id), int(since), int(until), int(after)]:
             return Cursor(endpoint_id, since, until, after)
         case _:

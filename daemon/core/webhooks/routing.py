@@ -173,8 +173,11 @@ def completed_targets(
 ) -> list[Endpoint]:
     """Return the receivers of `transaction.completed`.
 
-    They are the transaction's own webhook (or the account's default one) and every subscribed endpoint; if there are none,
-    the endpoints that claim the payment.
+    Args:
+        endpoints: All endpoints of the transaction's mode.
+        implicit: The transaction's own webhook, else the account's default one, if any.
+        claiming: The endpoints that claim the payment, after an operator's decision. They are the receivers if there is no
+            other one. Empty after an automatic match: `transaction.forwarded` has told them.
     """
     targets = subscribed(endpoints, EventKind.COMPLETED)
     if implicit is not None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from daemon.core.json_values import timestamp
+from daemon.core.json_values import payer_members, timestamp
 from daemon.core.limits import MILLISECOND_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.names import canonical_name, canonical_names, network_of
 from daemon.core.payments.matching import compare_amounts
-from daemon.core.payments.transaction_json import VERIFIED, payer_of
+from daemon.core.payments.transaction_json import VERIFIED
 from parsers import times
 from parsers.money import EXPONENTS
 from parsers.phone import read_phone
@@ -146,6 +146,7 @@ PHONE: Final = Kind(
     part=_phone_part,
     part_needs="a part of an E.164 number, such as +23324 for its start",
 )
+SOURCE: Final = _words(("receipt", "request"), str.lower)
 FREE: Final = Kind(
     "a string, number or boolean",
     _free,
@@ -189,13 +190,17 @@ def _in_hundredths(minor: int | None, currency: str) -> int | None:
 
 
 def _difference(of: PaymentFacts) -> tuple[Value, Value]:
-    """Return the difference (None if there is none) and its type."""
     expected = of.transaction.expected_minor
     if expected is None:
         return None, None
     verdict = compare_amounts(of.payment.amount_minor, expected)
     minor = verdict.difference_minor or None
     return _in_hundredths(minor, of.payment.currency), verdict.difference_type.upper()
+
+
+def _payer(of: PaymentFacts, name: str, member: str) -> Value:
+    found: Value = payer_members(of.transaction, of.payment)[name][member]
+    return found
 
 
 def _milliseconds(at_us: int | None) -> int | None:
@@ -220,10 +225,12 @@ FIELDS: Final[Mapping[str, Field]] = {
         _words(("EXACT", "UNDERPAID", "OVERPAID")), lambda of: _difference(of)[1]
     ),
     "client_reference": Field(TEXT, lambda of: of.transaction.client_reference),
-    "payer.phone_number": Field(
-        PHONE, lambda of: payer_of(of.transaction, of.payment)["phone_number"]
+    "payer.phone_number": Field(PHONE, lambda of: _payer(of, "payer", "phone_number")),
+    "payer.name": Field(ANY_CASE, lambda of: _payer(of, "payer", "name")),
+    "payer_source.phone_number": Field(
+        SOURCE, lambda of: _payer(of, "payer_source", "phone_number")
     ),
-    "payer.name": Field(ANY_CASE, lambda of: payer_of(of.transaction, of.payment)["name"]),
+    "payer_source.name": Field(SOURCE, lambda of: _payer(of, "payer_source", "name")),
     "telco.provider": Field(
         _words(tuple(map(network_of, canonical_names())), str.lower),
         lambda of: network_of(of.payment.provider),

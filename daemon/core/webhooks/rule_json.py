@@ -82,7 +82,6 @@ def explained(
 
 
 def _reason(receiver: Receiver, claim: Claim | None, *, placed: bool, by_rule: bool) -> str:
-    """Return a sentence about why an endpoint gets a payment or not."""
     own = any(rule.enabled for rule in receiver.rules)
     if claim is not None and claim.rule is not None:
         name = claim.rule.name or f"no. {claim.rule.position}"
@@ -126,7 +125,6 @@ def read_sample(sample: dict[str, Any]) -> tuple[dict[str, Any], list[str], list
 
 
 def _flat(sample: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the members of a sample by their dotted names."""
     found: list[tuple[str, Any]] = []
     objects = {name.partition(".")[0] for name in FIELDS if "." in name} | {META.rstrip(".")}
     for name, value in sample.items():

@@ -14,7 +14,7 @@ A few lines over 300, to keep parsing and evaluation of the language in one plac
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -57,10 +57,8 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 class Clause:
     """One comparison.
 
-    Attributes:
-        path: Its place in the filter, such as `$or[0].amount.$gte`.
-        wanted: The folded value; a tuple for `$in` and `$nin`, true or false for `$exist`.
-        given: The value as written in the filter.
+    `path` is its place in the filter, such as `$or[0].amount.$gte`. `wanted` is the folded value of `given`: a tuple
+    for `$in` and `$nin`, true or false for `$exist`.
     """
 
     path: str
@@ -93,30 +91,15 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf:
-    """AND: all parts hold; without parts it holds."""
+class Parts:
+    """Conditions joined by AND or OR; without parts an AND holds and an OR does not."""
 
     parts: tuple["Node", ...]
+    join: Callable[[Iterable[bool]], bool] = all
 
     def holds(self, facts: Facts) -> bool:
         """Return whether the condition holds for a payment."""
-        return all(part.holds(facts) for part in self.parts)
-
-    def clauses(self) -> Iterator[Clause]:
-        """Return all comparisons in it, in order."""
-        for part in self.parts:
-            yield from part.clauses()
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """OR: at least one part holds; without parts it does not."""
-
-    parts: tuple["Node", ...]
-
-    def holds(self, facts: Facts) -> bool:
-        """Return whether the condition holds for a payment."""
-        return any(part.holds(facts) for part in self.parts)
+        return self.join(part.holds(facts) for part in self.parts)
 
     def clauses(self) -> Iterator[Clause]:
         """Return all comparisons in it, in order."""
@@ -139,23 +122,21 @@ class Not:
         return self.part.clauses()
 
 
-Node = Clause | AllOf | AnyOf | Not
+Node = Clause | Parts | Not
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A parsed filter.
 
-    Attributes:
-        root: The condition.
-        names: The fields that it compares.
+    `names` are the fields that it compares.
     """
 
     root: Node
     names: frozenset[str]
 
 
-NEVER: Final = Filter(AnyOf(()), frozenset())
+NEVER: Final = Filter(Parts((), any), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +171,7 @@ def explain_filter(found: Filter, facts: Facts) -> list[ClauseResult]:
 def read_filter(text: str) -> Filter | list[FieldError]:
     """Parse a filter.
 
-    Args:
-        text: Compact JSON of an object; numbers with a fraction are read as text, never as floats.
+    `text` is compact JSON of an object; numbers with a fraction are read as text, never as floats.
 
     Returns:
         The filter, or all its errors, each with its path below `filter`.
@@ -216,8 +196,6 @@ def stored_filter(text: str) -> Filter:
 
 
 class _Reader:
-    """Parser of one filter that collects all its errors."""
-
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
 
@@ -228,10 +206,10 @@ class _Reader:
         """Parse a filter: fields and logical operators, joined by AND."""
         if not isinstance(value, dict):
             self.fail(path, "wrong_type", "must be an object of fields and conditions")
-            return AllOf(())
+            return Parts(())
         if depth > FILTER_DEPTH_MAX:
             self.fail(path, "too_deep", f"filters are nested at most {FILTER_DEPTH_MAX} deep")
-            return AllOf(())
+            return Parts(())
         parts: list[Node] = []
         for key, inner in value.items():
             here = f"{path}.{key}"
@@ -243,7 +221,7 @@ class _Reader:
                 self.fail(here, "unknown_operator", _no_operator(key, _LOGIC, "beside fields"))
             else:
                 parts.append(self._field(key, inner, here, depth))
-        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+        return parts[0] if len(parts) == 1 else Parts(tuple(parts))
 
     def _logic(
         self, operator: str, value: Any, path: str, read: Callable[[Any, str], Node]
@@ -252,15 +230,15 @@ class _Reader:
             return Not(read(value, path))
         if not isinstance(value, list) or not value:
             self.fail(path, "wrong_type", "must be a list of at least one condition")
-            return AllOf(())
+            return Parts(())
         parts = tuple(read(each, f"{path}[{place}]") for place, each in enumerate(value))
-        return AllOf(parts) if operator == "$and" else AnyOf(parts)
+        return Parts(parts, all if operator == "$and" else any)
 
     def _field(self, name: str, value: Any, path: str, depth: int) -> Node:
         kind = kind_of(name)
         if kind is None:
             self.fail(path, "unknown_field", _no_field(name))
-            return AllOf(())
+            return Parts(())
         return self._conditions(name, kind, value, path, depth)
 
     def _conditions(self, name: str, kind: Kind, value: Any, path: str, depth: int) -> Node:
@@ -271,7 +249,7 @@ class _Reader:
             self.fail(path, "required", "has no condition")
         if depth > FILTER_DEPTH_MAX:
             self.fail(path, "too_deep", f"filters are nested at most {FILTER_DEPTH_MAX} deep")
-            return AllOf(())
+            return Parts(())
         parts: list[Node] = []
         allowed = (*_EQUALITY, *kind.operators, *_LOGIC)
         for operator, wanted in value.items():
@@ -290,7 +268,7 @@ class _Reader:
             else:
                 text = _no_operator(operator, allowed, f"for {name}")
                 self.fail(here, "unknown_operator", text)
-        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+        return parts[0] if len(parts) == 1 else Parts(tuple(parts))
 
     def _clause(self, name: str, kind: Kind, operator: str, value: Any, path: str) -> Node:
         wanted: Value | tuple[Value, ...]

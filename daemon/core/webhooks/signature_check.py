@@ -5,9 +5,6 @@ may lack a character, the clock may be wrong. So the usual mistakes are tried on
 signature valid is reported.
 """
 
-import base64
-import hashlib
-import hmac
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +19,8 @@ from daemon.core.webhooks.signing import (
     STANDARD_ID_HEADER,
     STANDARD_SIGNATURE_HEADER,
     STANDARD_TIMESTAMP_HEADER,
+    standard_signature,
+    stripe_signature,
 )
 
 TOLERANCE_S: Final = 300
@@ -34,9 +33,7 @@ _HEX: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 class MatchingSecret:
     """A secret that signed the webhook.
 
-    Attributes:
-        scheme: The header with its signature.
-        secret: Its position among the given secrets, from 1.
+    `scheme` is the header with its signature, `secret` its position among the given secrets, from 1.
     """
 
     scheme: str
@@ -47,12 +44,9 @@ class MatchingSecret:
 class Verification:
     """Result of the verification.
 
-    Attributes:
-        fits: The valid secrets by header; empty if there are none.
-        timestamp: `t`, in Unix seconds; None if it is missing.
-        age_s: Age of the timestamp; negative if it is in the future.
-        fresh: The age is within the tolerance.
-        problems: The problems as sentences, the most important first.
+    `fits` has the valid secrets by header. `timestamp` is `t`, in Unix seconds, None if it is missing; `age_s` is
+    negative if it is in the future, and `fresh` within the tolerance. `problems` are sentences, the most important
+    first.
     """
 
     fits: tuple[MatchingSecret, ...]
@@ -69,8 +63,6 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The parsed headers."""
-
     stripe: Mapping[str, tuple[str | None, tuple[str, ...]]]
     webhook_id: str | None
     stamp: str | None
@@ -84,11 +76,8 @@ def check(
 ) -> Verification:
     """Verify one webhook.
 
-    Args:
-        headers: The received headers; the case of their names does not matter.
-        body: The received bytes, unchanged.
-        secrets: The secrets as the receiver stores them.
-        now_us: The receiver's clock.
+    The case of the headers' names does not matter. The body is the received bytes, unchanged; `now_us` is the
+    receiver's clock.
     """
     seen = _take_apart({name.lower(): value.strip() for name, value in headers.items()})
     fits = tuple(_fits(seen, body, secrets))
@@ -132,25 +121,16 @@ def _timestamp(seen: _Seen) -> int | None:
 def _fits(seen: _Seen, body: bytes, secrets: Sequence[str]) -> Iterator[MatchingSecret]:
     for place, secret in enumerate(secrets, 1):
         for scheme, (stamp, signatures) in seen.stripe.items():
-            if stamp is not None and _stripe(secret, stamp, body) in signatures:
+            if stamp is not None and stripe_signature(secret, stamp, body) in signatures:
                 yield MatchingSecret(scheme, place)
         if seen.webhook_id is None or seen.stamp is None:
             continue
-        if _standard(secret, seen.webhook_id, seen.stamp, body) in seen.standard:
+        try:
+            signature = standard_signature(secret, seen.webhook_id, seen.stamp, body)
+        except ValueError:
+            continue
+        if signature in seen.standard:
             yield MatchingSecret(STANDARD_SIGNATURE_HEADER, place)
-
-
-def _stripe(secret: str, stamp: str, body: bytes) -> str:
-    return hmac.digest(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hex()
-
-
-def _standard(secret: str, webhook_id: str, stamp: str, body: bytes) -> str | None:
-    try:
-        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
-    except ValueError:
-        return None
-    plain = f"{webhook_id}.{stamp}.".encode() + body
-    return base64.b64encode(hmac.digest(key, plain, hashlib.sha256)).decode()
 
 
 def _why_not(seen: _Seen, body: bytes, secrets: Sequence[str]) -> Iterator[str]:

@@ -36,8 +36,7 @@ USER_AGENT: Final = "momo-webhooks/1"
 def make_secret(entropy: bytes) -> str:
     """Return a new signing secret, `whsec_` and base64.
 
-    Args:
-        entropy: Exactly 32 random bytes.
+    `entropy` is exactly 32 random bytes.
     """
     assert len(entropy) == SECRET_BYTES, "a signing secret is made of 32 random bytes"
     return SECRET_PREFIX + base64.b64encode(entropy).decode("ascii")
@@ -57,9 +56,7 @@ def sign(secrets: Sequence[str], *, webhook_id: str, timestamp: int, body: bytes
     """
     if not secrets:
         raise ValueError("there is no secret to sign with")
-    plain = b"%d." % timestamp + body
-    standard = f"{webhook_id}.{timestamp}.".encode() + body
-    stripe = [hmac.new(secret.encode(), plain, "sha256").hexdigest() for secret in secrets]
+    stripe = [stripe_signature(secret, str(timestamp), body) for secret in secrets]
     headers = {SIGNATURE_HEADER: f"t={timestamp},v1={stripe[0]}"}
     if len(stripe) > 1:
         older = ",".join(f"v1={signature}" for signature in stripe[1:])
@@ -68,9 +65,7 @@ def sign(secrets: Sequence[str], *, webhook_id: str, timestamp: int, body: bytes
     headers[STANDARD_TIMESTAMP_HEADER] = str(timestamp)
     # Space-separated, newest first: Standard Webhooks 1.0, "Multiple signatures".
     headers[STANDARD_SIGNATURE_HEADER] = " ".join(
-        "v1,"
-        + base64.b64encode(hmac.new(_key(secret), standard, "sha256").digest()).decode("ascii")
-        for secret in secrets
+        f"v1,{standard_signature(secret, webhook_id, str(timestamp), body)}" for secret in secrets
     )
     return headers
 
@@ -100,13 +95,24 @@ def normalise_url(url: str) -> str:
     return f"https://{host}{path}{_one_escape_form(query)}"
 
 
-def _key(secret: str) -> bytes:
-    """Return the decoded bytes of a secret, for Standard Webhooks."""
+def stripe_signature(secret: str, stamp: str, body: bytes) -> str:
+    """Return one signature of the first scheme; `stamp` is `t` as written."""
+    return hmac.digest(secret.encode(), f"{stamp}.".encode() + body, "sha256").hex()
+
+
+def standard_signature(secret: str, webhook_id: str, stamp: str, body: bytes) -> str:
+    """Return one signature of Standard Webhooks, without its `v1,`.
+
+    Raises:
+        ValueError: The secret is not `whsec_` and base64. The message does not contain it.
+    """
     try:
-        return base64.b64decode(secret.removeprefix(SECRET_PREFIX).encode(), validate=True)
+        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX).encode(), validate=True)
     except binascii.Error:
         # `from None`: the library's message may quote the secret.
         raise ValueError("a signing secret is not base64") from None
+    signed = f"{webhook_id}.{stamp}.".encode() + body
+    return base64.b64encode(hmac.digest(key, signed, "sha256")).decode("ascii")
 
 
 def _one_escape_form(text: str) -> str:
@@ -139,11 +145,8 @@ def _remove_dots(path: str) -> str:
 class AttemptMetadata:
     """Metadata of one attempt in the headers.
 
-    Attributes:
-        attempt: Number within its run, from 1.
-        sequence: Rises from delivery to delivery; 0 for a test send.
-        replay: It is a redelivery or a replay.
-        test: It is not real money.
+    `attempt` counts within its run, from 1. `sequence` rises from delivery to delivery; 0 for a test send. `replay`
+    marks a redelivery too.
     """
 
     webhook_id: str
@@ -160,11 +163,7 @@ def headers(
 ) -> dict[str, str]:
     """Return the headers of an attempt, signed with the secrets that are valid now, the newest first.
 
-    Args:
-        secrets: As for `signing.sign`.
-        sent: The attempt.
-        timestamp: Unix seconds of this attempt.
-        body: The bytes to send.
+    Arguments as for `sign`.
 
     Raises:
         ValueError: There is no secret, or one is not valid.

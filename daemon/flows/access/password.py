@@ -1,4 +1,4 @@
-"""Check and set the account password, and open a dashboard session with it (decisions.md section 8)."""
+"""Check and set the account password, and open and end a dashboard session (decisions.md section 8)."""
 
 import asyncio
 
@@ -131,3 +131,20 @@ async def open_session(env: Env, actor: str) -> tuple[str, int]:
 
     await env.store.write(job)
     return sessions.issue_token(key, env.new_id(), now)
+
+
+async def close_session(env: Env, caller: Caller) -> None:
+    """End the session of the caller; its token is refused from now on.
+
+    Raises:
+        Refusal: SESSION_REQUIRED if the caller has no session token.
+    """
+    session, now = caller.session, env.clock.now_us()
+    if session is None:
+        raise Refusal(ErrorCode.SESSION_REQUIRED, "Only a session that was logged in can end.")
+
+    def job(tx: Tx) -> None:
+        passwords.end_session(tx, session, now)
+        journal.add(tx, type="session.closed", mode=Mode.LIVE, at=now, actor=caller.name)
+
+    await env.store.write(job)

@@ -34,12 +34,8 @@ async def note_shown(
 ) -> None:
     """Append `messages.shown` to the journal.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        facts: The query, and the number of texts shown.
-        mode: Mode of a single message; a list has messages of both modes.
-        message_id: The single message; None for a list.
+    `facts` are the query and the number of texts shown. `mode` and `message_id` are of a single message; a list has
+    messages of both modes, and None.
 
     Raises:
         Unavailable: It cannot be written now; then no text may be shown.

@@ -5,11 +5,13 @@ from daemon.core.access.callers import Caller
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import HOUR_US, SECOND_US
+from daemon.core.messages.trust import SmscSource
 from daemon.core.payments.payer_texts import test_text
 from daemon.env import Env
 from daemon.store import journal, shop
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, sim_pins
+from daemon.store.messages import balances
 from daemon.store.payments import texts
 from daemon.store.payments.texts import Text
 from daemon.wire import ErrorCode, Mode
@@ -51,6 +53,8 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
             slot_index=slot_index,
             now=now,
         )
+        if phone.smsc is not None:
+            balances.learn_smsc(tx, sim_key, phone.smsc, SmscSource.SIM, None, now)
         sim_pins.unlock(tx, device_id)
         moved = before is not None and (before.device_id, before.slot_index) != (
             sim.device_id,

@@ -60,20 +60,21 @@ async def create(
         Refusal: PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED,
             IDEMPOTENCY_KEY_REUSED.
     """
-    now = env.clock.now_us()
+    now, mode = env.clock.now_us(), caller.lines_mode
 
     def job(tx: Tx) -> Answer:
         return idempotency.once(tx, claim, now, lambda: add(tx))
 
     def add(tx: Tx) -> Answer:
-        existing = payment_methods.with_number(tx, new.provider, new.phone_number)
+        existing = payment_methods.with_number(tx, mode, new.provider, new.phone_number)
         if existing is not None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
-        sim = None if new.slot is None else _free_sim(tx, new.slot, new.provider, None)
+        sim = None if new.slot is None else _free_sim(tx, new.slot, new.provider, None, mode)
         method = payment_methods.add(
             tx,
             {
                 "id": env.new_id(),
+                "mode": mode,
                 "provider": new.provider,
                 "phone_number": new.phone_number,
                 "account_name": new.account_name,
@@ -104,8 +105,25 @@ def _other_network(new: NewMethod) -> list[str]:
     return [f"{fact}: unless it was ported, check the provider."]
 
 
-async def move(env: Env, caller: Caller, method_id: str, slot: Slot | None) -> dict[str, Any]:
-    """Assign a number to the SIM that is in a slot now, or with None to no SIM; return its record.
+@dataclass(frozen=True, slots=True)
+class MethodChanges:
+    """A valid `PATCH /v1/payment-methods/{id}`.
+
+    Attributes:
+        moves: Whether `sim` was given.
+        slot: Assign the number to the SIM that is in this slot now, or with None to no SIM.
+        account_name: None leaves it unchanged.
+    """
+
+    moves: bool = False
+    slot: Slot | None = None
+    account_name: str | None = None
+
+
+async def change(
+    env: Env, caller: Caller, method_id: str, changes: MethodChanges
+) -> dict[str, Any]:
+    """Rename a number's account, move the number, or both; return its record.
 
     Raises:
         Refusal: PAYMENT_METHOD_NOT_FOUND, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED.
@@ -113,17 +131,31 @@ async def move(env: Env, caller: Caller, method_id: str, slot: Slot | None) -> d
     now = env.clock.now_us()
 
     def job(tx: Tx) -> dict[str, Any]:
-        method = payment_methods.get(tx, method_id)
+        method = payment_methods.get(tx, method_id, caller.lines_mode)
         if method is None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-        sim = None if slot is None else _free_sim(tx, slot, method.provider, method.id)
-        sim_seq = None if sim is None else sim.seq
-        if sim_seq != method.sim_seq:
-            method = payment_methods.place(tx, method.id, sim_seq, now)
-            _add_event(tx, "payment_method.moved", method, sim, caller, now)
+        if changes.moves:
+            method = _move(tx, method, changes.slot, caller, now)
+        name = changes.account_name
+        if name is not None and name != method.account_name:
+            method = payment_methods.rename(tx, method.id, name, now)
+            sim, _device = payment_methods.where(tx, method)
+            _add_event(tx, "payment_method.renamed", method, sim, caller, now)
         return _record(tx, method)
 
     return await env.store.write(job)
+
+
+def _move(
+    tx: Tx, method: PaymentMethod, slot: Slot | None, caller: Caller, now: int
+) -> PaymentMethod:
+    sim = None if slot is None else _free_sim(tx, slot, method.provider, method.id, method.mode)
+    sim_seq = None if sim is None else sim.seq
+    if sim_seq == method.sim_seq:
+        return method
+    method = payment_methods.place(tx, method.id, sim_seq, now)
+    _add_event(tx, "payment_method.moved", method, sim, caller, now)
+    return method
 
 
 async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
@@ -135,7 +167,7 @@ async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> dict[str, Any]:
-        if payment_methods.get(tx, method_id) is None:
+        if payment_methods.get(tx, method_id, caller.lines_mode) is None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
         method = payment_methods.delete(tx, method_id, now)
         _add_event(tx, "payment_method.deleted", method, None, caller, now)
@@ -144,21 +176,24 @@ async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
     return await env.store.write(job)
 
 
-def _free_sim(reader: Reader, slot: Slot, provider: str, method_id: str | None) -> Sim:
-    """Return the SIM in a slot, or refuse if a number of this provider may not be assigned to it."""
-    sim = devices.sim_in_slot(reader, slot.device_id, slot.slot_index)
+def _free_sim(tx: Tx, slot: Slot, provider: str, method_id: str | None, mode: Mode) -> Sim:
+    """Return the SIM in a slot, or refuse if a number of this provider may not be assigned to it.
+
+    A SIM that was ignored is not ignored any more.
+    """
+    sim = devices.sim_in_slot(tx, slot.device_id, slot.slot_index, mode)
     if sim is None:
         raise Refusal(ErrorCode.SIM_NOT_FOUND)
     if sim.network is not None and sim.network != network_of(provider):
         raise Refusal(ErrorCode.NETWORK_MISMATCH, sim_network=sim.network, provider=provider)
-    holder = payment_methods.on_sim(reader, sim.seq)
+    holder = payment_methods.on_sim(tx, sim.seq)
     if holder is not None and holder.id != method_id:
         raise Refusal(
             ErrorCode.SIM_ALREADY_ASSIGNED,
             payment_method_id=holder.id,
             phone_number=holder.phone_number,
         )
-    return sim
+    return devices.set_ignored(tx, sim, None)
 
 
 def _record(reader: Reader, method: PaymentMethod) -> dict[str, Any]:
@@ -173,7 +208,7 @@ def _add_event(
     journal.add(
         tx,
         type=kind,
-        mode=Mode.LIVE,
+        mode=method.mode,
         at=now,
         actor=caller.name,
         data={"payment_method_id": method.id, "provider": method.provider, "sim": place},
@@ -211,7 +246,7 @@ async def claim_unplaced(
         return idempotency.once(tx, claim, now, lambda: place(tx))
 
     def place(tx: Tx) -> Answer:
-        method = payment_methods.get(tx, method_id)
+        method = payment_methods.get(tx, method_id, caller.lines_mode)
         if method is None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
         sim, _device = payment_methods.where(tx, method)
@@ -221,13 +256,13 @@ async def claim_unplaced(
         count, first, last = payments.unplaced(tx, sim.sim_key, method.provider, since)
         if count and not dry_run:
             claimed = payments.claim(tx, sim.sim_key, method.provider, since, method.id)
-            if routing.subscribed(endpoints.in_use(tx, Mode.LIVE), EventKind.UPDATED):
+            if routing.subscribed(endpoints.in_use(tx, method.mode), EventKind.UPDATED):
                 for before, after in claimed:
                     _notify_receivers(tx, env.outbox, before, after, now)
             journal.add(
                 tx,
                 type="payment_method.claimed",
-                mode=Mode.LIVE,
+                mode=method.mode,
                 at=now,
                 actor=caller.name,
                 data={"payment_method_id": method.id, "payments": count},

@@ -1,4 +1,4 @@
-"""Unlock a SIM with its stored PIN, and acknowledge unaccounted amounts of a SIM.
+"""Unlock a SIM with its stored PIN, set it aside, and acknowledge its unaccounted amounts.
 
 A try is stored before the PIN is used, so that a crash in between loses a try but never repeats one: three wrong PINs block
 a SIM. A PIN that has unlocked the SIM is used again after each power-on.
@@ -14,13 +14,13 @@ from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import PhoneIdentity
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US
 from daemon.core.messages.balance_chain import Entry
-from daemon.core.model import Device
+from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import currency_of
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.lines import devices, sim_pins
+from daemon.store.lines import devices, payment_methods, sim_pins
 from daemon.store.lines.sim_pins import Locked, Pin
 from daemon.store.messages import balances
 from daemon.wire import ErrorCode, Mode
@@ -173,6 +173,41 @@ def _find(reader: Reader, name: str, slot_index: int) -> tuple[Device, str, str 
     if sim is None or sim.iccid is None:
         raise Refusal(ErrorCode.SIM_NOT_FOUND)
     return device, sim.iccid, None
+
+
+async def ignore(
+    env: Env, caller: Caller, device_id: str, slot_index: int, *, ignored: bool | None
+) -> tuple[Device, Sim, PaymentMethod | None]:
+    """Set whether a SIM is ignored, None for no change; return its phone, the SIM and its number.
+
+    Raises:
+        Refusal: DEVICE_NOT_FOUND, SIM_NOT_FOUND; SIM_ALREADY_ASSIGNED if it is to be ignored and has a number.
+        Unavailable: Nothing could be written.
+    """
+    now, mode = env.clock.now_us(), caller.lines_mode
+
+    def job(tx: Tx) -> tuple[Device, Sim, PaymentMethod | None]:
+        device = devices.get(tx, device_id, mode)
+        if device is None or device.forgotten_at is not None:
+            raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
+        sim = devices.sim_in_slot(tx, device_id, slot_index, mode)
+        if sim is None:
+            raise Refusal(ErrorCode.SIM_NOT_FOUND)
+        method = payment_methods.on_sim(tx, sim.seq)
+        if ignored and method is not None:
+            raise Refusal(
+                ErrorCode.SIM_ALREADY_ASSIGNED,
+                payment_method_id=method.id,
+                phone_number=method.phone_number,
+            )
+        if ignored is not None and ignored != (sim.ignored_at is not None):
+            sim = devices.set_ignored(tx, sim, now if ignored else None)
+            kind = "sim.ignored" if ignored else "sim.used"
+            data = {"device_id": device_id, "slot_index": slot_index}
+            journal.add(tx, type=kind, mode=mode, at=now, actor=caller.name, data=data)
+        return device, sim, method
+
+    return await env.store.write(job)
 
 
 async def acknowledge_unaccounted(

@@ -23,7 +23,8 @@ from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.modem.codec.pdu_fields import Deliver
 from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
-from daemon.steps.process_message import process_message, sender_doubts, store_part
+from daemon.steps.process_message import process_message, sender_doubts
+from daemon.steps.store_parts import store_part
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.lines import payment_methods
@@ -176,7 +177,7 @@ def _take(context: Context, entry: Entry) -> ImportedEntry:
     first = codec.decode(pdus[0])
     if not isinstance(first, Deliver):
         return ImportedEntry(ImportResult.UNREADABLE, why="not a received SMS")
-    if sender_doubts(context, first):
+    if sender_doubts(context, [first]):
         return ImportedEntry(ImportResult.OTHER_SENDER)
     last: ImportedEntry = ImportedEntry(ImportResult.KNOWN)
     for slot, pdu in enumerate(pdus, 1):

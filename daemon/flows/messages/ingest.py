@@ -18,14 +18,12 @@ from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
 from daemon.steps.process_message import (
-    Unread,
     process_message,
     read_message,
     record_unreadable,
     reload_joined,
-    store_part,
-    store_unread,
 )
+from daemon.steps.store_parts import Unread, store_part, store_unread
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
 from daemon.wire import MessageState
@@ -117,17 +115,20 @@ async def _one_by_one(
 
 
 def _take_all(context: Context, parts: Sequence[ReadPart], *, read: bool = True) -> Ingested:
-    new_parts, concluded, sent_at = 0, list[tuple[str, MessageState]](), list[int]()
+    new_parts, concluded, joined = 0, list[tuple[str, MessageState]](), list[JoinedMessage]()
     for part in parts:
         taken = store_part(context, part) if read else store_unread(context, part, "internal_error")
         new_parts += taken is not None
         if isinstance(taken, JoinedMessage):
-            concluded.append((taken.message_id, process_message(context, taken)))
-            if taken.sent_at is not None:
-                sent_at.append(taken.sent_at)
+            joined.append(taken)
         elif isinstance(taken, Unread):
             concluded.append((taken.message_id, record_unreadable(context, taken)))
-    return Ingested(new_parts, tuple(concluded), sent_at=tuple(sent_at))
+    # After an absence a phone hands over its slots in any order. In the network's order the balances join at once.
+    joined.sort(key=lambda whole: whole.sent_at or 0)
+    for whole in joined:
+        concluded.append((whole.message_id, process_message(context, whole)))
+    times = (whole.sent_at for whole in joined if whole.sent_at is not None)
+    return Ingested(new_parts, tuple(concluded), sent_at=tuple(times))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 Each is journaled once. Parts are kept, and a late part still completes its message.
 """
 
-from daemon.core.limits import EXPIRE_BATCH, PARTS_APART_US
-from daemon.core.messages.balance import HELD_US_MAX, overdue
+from daemon.core.limits import EXPIRE_BATCH, PARTS_MISSING_US
+from daemon.core.messages.balance import HELD_US_MAX
 from daemon.env import Env
 from daemon.store import journal
 from daemon.store.engine import Tx
@@ -21,7 +21,7 @@ async def report_missing_parts(env: Env) -> int:
         Unavailable: Nothing was written; the next call does it.
     """
     now = env.clock.now_us()
-    before = now - PARTS_APART_US
+    before = now - PARTS_MISSING_US
     if not await env.store.read(
         lambda reader: messages.incomplete_without_notice(reader, before, 1)
     ):
@@ -54,7 +54,7 @@ async def notify_overdue(env: Env) -> int:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> int:
-        held = overdue(balances.held_without_notice(tx, now - HELD_US_MAX, EXPIRE_BATCH), now)
+        held = balances.held_without_notice(tx, now - HELD_US_MAX, EXPIRE_BATCH)
         for entry in held:
             review = reviews.open_for_message(tx, entry.key)
             add_notice(

@@ -13,7 +13,7 @@ from daemon.core.payments import transaction_json
 from daemon.env import Env
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.steps import settle
-from daemon.steps.process_message import digest
+from daemon.steps.store_parts import digest
 from daemon.store.engine import Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, transactions
@@ -94,7 +94,8 @@ async def simulate_sms(env: Env, request: SimulateRequest) -> SimulatedSms:
         )
         text = sandbox.text(payment)
     parts = _parts(env, sender, text, at)
-    source = Source(sandbox.sim_key(request.provider), sandbox.DEVICE_ID, 0, test=True)
+    device_id = sandbox.device_id(request.provider)
+    source = Source(sandbox.sim_key(request.provider), device_id, 0, test=True)
     about = None if transaction is None else transaction.id
     return SimulatedSms(request.provider, source, parts, sender, text, about)
 

@@ -17,7 +17,12 @@ from daemon.env import Env
 from daemon.steps import confirmed_wordings, settle
 from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
 from daemon.steps.context import Context
-from daemon.steps.judge import accept_reversal, apply_decision, release_waiting
+from daemon.steps.judge import (
+    accept_reversal,
+    apply_decision,
+    decide_flood,
+    release_waiting,
+)
 from daemon.steps.rejudge import rejudge_held
 from daemon.store import idempotency, journal
 from daemon.store.engine import Reader, Tx
@@ -98,10 +103,9 @@ async def approve(
         else:
             approved = ApprovedPayment(review, transaction, payment, caller.name, now)
             outcome = _verify(tx, env, approved, approval.notes)
-        if held is not None:
-            apply_decision(held.context, review.message_id, genuine=True)
+        settled = 0 if held is None else _settle_others(held, review, caller, genuine=True)
         _journal(tx, review.id, outcome, payment)
-        return _answer(tx, review, outcome, payment, meta, now)
+        return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
 
     def take_back(tx: Tx, review: Review, held: _Held) -> Answer:
         """Approve a reversal: the payment that it names is reversed."""
@@ -111,10 +115,10 @@ async def approve(
             )
         reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=approval.notes)
         payment = accept_reversal(held.context, held.message)
-        apply_decision(held.context, review.message_id, genuine=True)
+        settled = _settle_others(held, review, caller, genuine=True)
         outcome = None if payment is None else transactions.paid_by(tx, payment.id)
         _journal(tx, review.id, outcome, payment)
-        return _answer(tx, review, outcome, payment, meta, now)
+        return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
 
     answer = await env.store.write(job)
     await _judge_again(env, confirmed, times)
@@ -160,20 +164,20 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         review = _open(tx, env, caller, review_id)
         reviews.close(tx, review.id, "rejected", by=caller.name, now=now, notes=notes)
         payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
-        outcome = None
+        outcome, settled = None, 0
         if payment is None:
             messages.mark_rejected(tx, review.message_id)
             held_message = _held(tx, env, review, times)
             assert held_message is not None, "a review without a payment is about its message"
             release_waiting(held_message.context, review, actor=caller.name)
-            apply_decision(held_message.context, review.message_id, genuine=False)
+            settled = _settle_others(held_message, review, caller, genuine=False)
         else:
             held = transactions.holding(tx, payment.id)
             if held is not None:
                 settle.release(tx, held, payment.message_id, payment.id, actor=caller.name, now=now)
             outcome = _keep(tx, env, payment, rejected=True, now=now)
         _journal(tx, review.id, outcome, payment)
-        return _answer(tx, review, outcome, payment, meta, now)
+        return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
 
     return await env.store.write(job)
 
@@ -200,6 +204,12 @@ def _held(tx: Tx, env: Env, review: Review, times: Times) -> _Held | None:
     test = message.mode is Mode.TEST
     source = Source(message.sim_key, message.device_id, message.slot_index, test=test)
     return _Held(message, Context.open(env, tx, source, times))
+
+
+def _settle_others(held: _Held, review: Review, caller: Caller, *, genuine: bool) -> int:
+    """Apply the decision to the row and the flood of a message; return how many other messages it settled."""
+    settled = apply_decision(held.context, review.message_id, genuine=genuine, actor=caller.name)
+    return settled + decide_flood(held.context, review, genuine=genuine)
 
 
 def _confirmed_wording(
@@ -277,19 +287,26 @@ def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payme
     )
 
 
-def _answer(
-    tx: Tx,
-    review: Review,
-    outcome: Transaction | None,
-    payment: Payment | None,
-    meta: CallMeta,
-    now: int,
-) -> Answer:
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """The result of a decision: the transaction and payment it concerns, and how many other messages it settled."""
+
+    transaction: Transaction | None
+    payment: Payment | None
+    settled: int
+
+
+def _answer(tx: Tx, review_id: str, decided: _Decided, meta: CallMeta, now: int) -> Answer:
     """Return the answer with the review and the transaction after the decision."""
-    seen = review_evidence.of_review(tx, review.id, None, now)
+    seen = review_evidence.of_review(tx, review_id, None, now)
     assert seen is not None, "it was read in this transaction"
-    transaction = None if outcome is None else transaction_json.single(outcome, payment, now)
+    transaction = None
+    if decided.transaction is not None:
+        transaction = transaction_json.single(decided.transaction, decided.payment, now)
     body = json_values.success(
-        review_json.review(seen, now), meta.as_json(), transaction=transaction
+        review_json.review(seen, now),
+        meta.as_json(),
+        transaction=transaction,
+        settled=decided.settled,
     )
     return Answer(200, body)

@@ -33,13 +33,9 @@ def create(places: Places, to: str | None, now: datetime, *, also_to: str = "") 
     """Make a backup and verify it.
 
     A shop with ledger findings can still be backed up: the findings are returned, and the backup is kept. Otherwise one
-    finding would leave the shop without any backup (docs/decisions/0022).
-
-    Args:
-        places: Paths of the shop.
-        to: A folder, or a file that does not exist yet; None is the shop's own folder.
-        now: Time for the file's name.
-        also_to: Second place for a copy (docs/decisions/0022), if `to` is None. `also` in the result reports its errors.
+    finding would leave the shop without any backup (docs/decisions/0022). `to` is a folder, or a file that does not
+    exist yet; None is the shop's own folder. Then `also_to` is a second place for a copy (docs/decisions/0022); `also`
+    in the result reports its errors.
 
     Raises:
         BackupBad: The backup could not be made, or is damaged; then it is removed.
@@ -189,12 +185,8 @@ def restore(
 ) -> dict[str, Any]:
     """Replace the database with a backup; the old database is kept beside it.
 
-    Args:
-        places: Paths of the shop.
-        name: An id, a path, or None for the newest backup.
-        now: Time for the name of the old file, and for the journal.
-        dry_run: Only verify the backup.
-        to: A file that does not exist yet: write a verified copy there, and do not change the shop.
+    `name` is an id, a path, or None for the newest backup. `dry_run` only verifies it. With `to`, a file that does not
+    exist yet, a verified copy is written there and the shop stays as it is.
 
     Raises:
         BackupBad: The backup is damaged, or cannot be written; the database is unchanged.

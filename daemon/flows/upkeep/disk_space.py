@@ -17,10 +17,7 @@ from daemon.wire import Mode
 class LevelChange:
     """A change of the level.
 
-    Attributes:
-        room: The present level.
-        free: Free bytes.
-        worse: A level began; else one has ended.
+    `worse` says that a level began; else one has ended.
     """
 
     room: SpaceStep

@@ -37,10 +37,8 @@ NETWORK_TIMES_COMPARED: Final = 200
 class Pruned:
     """Result of one round, or of a dry run.
 
-    Attributes:
-        counts: Number of rows by kind.
-        more: There is more to delete.
-        doubt: Why nothing was deleted: the clock is in doubt or the database is damaged. "" otherwise.
+    `counts` has the number of rows by kind; with `more` there is more to delete. `doubt` is why nothing was deleted:
+    the clock is in doubt or the database is damaged.
     """
 
     counts: dict[str, int]
@@ -119,10 +117,8 @@ def _doubt(env: Env, reader: Reader, times: Times) -> str:
 class Forgotten:
     """Rows that were, or would be, erased.
 
-    Attributes:
-        counts: Number of rows with data of the payer, by kind.
-        still_open: Number of those still in use, by kind; if there are any, nothing is erased.
-        mark: Keyed hash that stands for the number in the journal.
+    `counts` and `still_open` have the number of rows by kind; if any is still in use, nothing is erased. `mark` is a
+    keyed hash that stands for the number in the journal.
     """
 
     counts: dict[str, int]
@@ -146,10 +142,7 @@ async def preview_forget(env: Env, number: str) -> Forgotten:
 async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
     """Erase a payer from all rows, in one database transaction, and record it in the journal.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        number: E.164.
+    `number` is E.164.
 
     Raises:
         Refusal: PAYER_STILL_OPEN, with `open`: the number of rows by kind. Nothing was changed.

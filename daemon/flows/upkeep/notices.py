@@ -46,10 +46,7 @@ SMTP_PURPOSE = "smtp-password"
 class Gathered:
     """Result of reading a part of the journal.
 
-    Attributes:
-        cursor: The last event read.
-        more: More events can be read at once.
-        news: Number of messages queued.
+    `cursor` is the last event read; with `more` others can be read at once. `news` messages were queued.
     """
 
     cursor: int
@@ -176,7 +173,6 @@ def _queue(tx: Tx, env: Env, channels: Sequence[str], message: _Message) -> None
 
 
 def _local(at: int, owner: Shop | None, form: str) -> str:
-    """Return a time in the shop's time zone."""
     return f"{from_us(at).astimezone(UTC if owner is None else ZoneInfo(owner.timezone)):{form}}"
 
 
@@ -223,7 +219,6 @@ class OwnerSms:
     """Notice channel that queues SMS with those to payers, under the same limits."""
 
     def __init__(self, env: Env, number: str) -> None:
-        """Create the channel for one number, E.164."""
         self._env = env
         self._number = number
 

@@ -31,8 +31,7 @@ DEFAULT_TIMEZONE: Final = "Africa/Accra"
 class SetupRequest:
     """Data of the new shop; all of it is optional if the shop exists already.
 
-    Attributes:
-        check: Change nothing; only report the missing steps.
+    With `check` nothing is changed; only the missing steps are reported.
     """
 
     shop: str | None = None
@@ -65,12 +64,7 @@ async def set_up(
 ) -> dict[str, Any]:
     """Create the missing parts of the shop and report each step.
 
-    Args:
-        store: The database.
-        clock: Read once.
-        entropy: For keys and secrets.
-        vault: Seals the webhook secret; if it is locked, a later run does that step.
-        request: The owner's input.
+    The clock is read once. If the vault is locked, a later run makes the webhook secret.
 
     Returns:
         `shop`, `api_key`, `test_api_key` and `webhook_secret` (each only in the run that creates it, else None), and

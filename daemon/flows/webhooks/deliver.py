@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from daemon.core.limits import MINUTE_US, SECOND_US
-from daemon.core.webhooks.delivery import Decision, Link, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import Decision, Outcome
 from daemon.core.webhooks.fair_queue import QueueKey, Running
 from daemon.core.webhooks.signing import AttemptMetadata, headers
 from daemon.env import Env
@@ -33,9 +33,7 @@ from daemon.store.webhooks.leasing import (
 class TurnResult:
     """Result of one turn.
 
-    Attributes:
-        decisions: One decision for each attempt that had ended.
-        due: The deliveries to send now.
+    There is one decision for each attempt that had ended; `due` is to be sent now.
     """
 
     decisions: list[Decision]
@@ -90,32 +88,12 @@ async def turn(  # noqa: PLR0913 -- one commit does it all
     return await env.store.write(job)
 
 
-async def lease(
-    env: Env,
-    *,
-    limit: int,
-    per_endpoint: int,
-    running: Running,
-    held: IsSuspended = lambda _url: False,
-    ahead: Prefetch = NO_PREFETCH,
-) -> Due:
-    """Lease the deliveries that are due now, oldest first; arguments as for `turn`."""
-    written = await turn(
-        env, limit=limit, per_endpoint=per_endpoint, running=running, held=held, ahead=ahead
-    )
-    return written.due
-
-
 async def attempt(
     env: Env, sender: Target, leased: Leased, opened: dict[str, str] | None = None
 ) -> Outcome | None:
     """Sign and send one delivery; return None if it must wait because the secrets are locked.
 
-    Args:
-        env: The environment.
-        sender: The target that sends it.
-        leased: The delivery.
-        opened: Cache of unsealed secrets; those of this delivery are added.
+    `opened` is a cache of unsealed secrets; those of this delivery are added.
     """
     # Receivers refuse a signature that is minutes old: while our clock is in doubt, the networks' time is used.
     stamp = env.times().best_us // SECOND_US
@@ -169,14 +147,6 @@ async def release_interrupted(env: Env, leased: Leased) -> None:
             tx, leased.delivery, leased.number, waiting="shutdown", now=now, next_at=now
         )
     )
-
-
-async def record_outcome(
-    env: Env, leased: Leased, outcome: Outcome, *, link: Link, policy: RetryPolicy
-) -> Decision:
-    """Record the outcome of an attempt and return the decision."""
-    ended = EndedAttempt(leased, outcome, link, policy, env.clock.now_us(), env.entropy.unit())
-    return await env.store.write(lambda tx: attempts.record(tx, ended, env.new_id))
 
 
 async def link_returned(env: Env) -> int:

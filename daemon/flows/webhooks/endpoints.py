@@ -47,6 +47,7 @@ class NewEndpoint:
 
     Attributes:
         is_active: False to create it paused.
+        needs_numbers: False to create it although a SIM has no number, as for `momo listen`.
     """
 
     url: str
@@ -56,6 +57,7 @@ class NewEndpoint:
     catch_all: bool
     include_raw: bool
     is_active: bool = True
+    needs_numbers: bool = True
 
 
 async def create(
@@ -84,7 +86,7 @@ async def create(
         return idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
 
     def add(tx: Tx) -> Answer:
-        _check_limits(tx, now)
+        _check_limits(tx, new)
         endpoint = _add(tx, env.new_id(), new, now)
         store_secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
         journal.add(
@@ -109,12 +111,14 @@ async def create(
     return await env.store.write(job)
 
 
-def _check_limits(reader: Reader, now: int) -> None:
-    """Refuse while a SIM has no number, or if there are too many endpoints."""
+def _check_limits(reader: Reader, new: NewEndpoint) -> None:
+    """Refuse while a SIM of the endpoint's mode has no number, or if there are too many endpoints."""
     missing = readiness.sims_without_number(
-        devices.known(reader), devices.sims_in_phones(reader), payment_methods.in_use(reader), now
+        devices.known(reader, new.mode),
+        devices.sims_in_phones(reader, new.mode),
+        payment_methods.in_use(reader, new.mode),
     )
-    if missing:
+    if missing and new.needs_numbers:
         raise Refusal(ErrorCode.LINES_NOT_READY, sims_without_number=missing)
     if endpoints.count(reader) >= ENDPOINTS_MAX:
         raise Refusal(ErrorCode.ENDPOINT_LIMIT)
@@ -161,10 +165,8 @@ class Changes:
 class Changed:
     """The changed endpoint.
 
-    Attributes:
-        endpoint: The row.
-        queued: Number of deliveries queued by a resume; None if it was not resumed.
-        warnings: Settings that are allowed but may be a mistake.
+    `queued` is the number of deliveries queued by a resume, None if it was not resumed; `warnings` are about settings
+    that are allowed but may be a mistake.
     """
 
     endpoint: Endpoint

@@ -96,11 +96,7 @@ async def replay_dead_letters(
 ) -> Answer:
     """Queue the deliveries of many dead letters again, in the order given, and return the 200 answer.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        letter_ids: Each id once: as written, and as UUID, None if it is not a UUID.
-        meta: Metadata of the call.
+    `letter_ids` has each id once: as written, and as UUID, None if it is not a UUID.
 
     Raises:
         Refusal: IDEMPOTENCY_KEY_REUSED. Refusals of single dead letters are in the answer.

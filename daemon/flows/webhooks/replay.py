@@ -33,8 +33,7 @@ REPLAY_PAUSED = "The endpoint is paused: queued deliveries wait until it is resu
 class ReplayRequest:
     """A valid `POST /v1/open-collections/replay`; times are microseconds.
 
-    Attributes:
-        after: From the cursor: only payments after this one.
+    `after` is from the cursor: only payments after this one.
     """
 
     endpoint_id: str
@@ -50,12 +49,9 @@ class ReplayRequest:
 class Plan:
     """Result of scanning the window.
 
-    Attributes:
-        send: The payments to queue, oldest first, each with its decision.
-        counts: Number of payments by decision.
-        elsewhere: How many of `send` were delivered to another endpoint.
-        last: The last payment scanned; None if there was none.
-        more: There are more payments after it.
+    `send` has the payments to queue, oldest first, each with its decision, and `counts` their number by decision;
+    `elsewhere` of `send` were delivered to another endpoint. `last` is the last payment scanned; with `more` there are
+    others after it.
     """
 
     send: tuple[tuple[Candidate, ReplayDecision], ...]

@@ -21,8 +21,7 @@ from daemon.wire import ErrorCode
 class RuleChange:
     """Values of a new or changed rule; None means the present value, or the default of a new rule.
 
-    Attributes:
-        filter: Compact JSON, checked by `core.webhooks.rules`.
+    `filter` is compact JSON, checked by `core.webhooks.rules`.
     """
 
     name: str | None = None

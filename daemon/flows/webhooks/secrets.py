@@ -52,11 +52,8 @@ async def reveal(env: Env, caller: Caller, owner: str) -> RevealedSecret:
 async def rotate(env: Env, caller: Caller, owner: str, *, expire_previous: bool) -> RevealedSecret:
     """Create a new secret and return it, only once. The old ones also sign for 24 h, unless `expire_previous`.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        owner: An endpoint's id, or `webhook_secrets.ACCOUNT`.
-        expire_previous: End all older secrets now, because one has leaked.
+    `owner` is an endpoint's id, or `webhook_secrets.ACCOUNT`. `expire_previous` ends all older secrets now, because one
+    has leaked.
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND; ROTATION_LIMIT.

@@ -1,7 +1,6 @@
 """The GSM 7-bit alphabet: text to septets and back, septets to octets and back (3GPP TS 23.038).
 
-Septets are held one per byte. Packing converts whole messages at once: a string of septets is one long integer, and halving
-the packed groups (128 septets, 64, .. 1) opens or closes the gaps between them in eight steps, whatever the length.
+Septets are held one per byte.
 
 The tables (the default alphabet, its extension, the national ones) are kept as text: runs of `first:code.code.code`, where
 `first` is the septet of the run's first character and each code a Unicode code point, all in hexadecimal. So the file is
@@ -16,9 +15,6 @@ from functools import lru_cache
 ESCAPE = 0x1B
 _ESCAPE_OCTET = b"\x1b"
 _UNKNOWN = "\ufffd"
-_CHUNK_SEPTETS = 256
-_CHUNK_OCTETS = 224  # 256 septets of 7 bits
-_SEPTET_BITS = int.from_bytes(b"\x7f" * _CHUNK_SEPTETS, "little")
 
 
 def decode(septets: bytes, *, locking: int = 0, single: int = 0) -> str:
@@ -68,13 +64,7 @@ def unpack(octets: bytes, count: int, fill_bits: int = 0) -> bytes:
     """
     packed = int.from_bytes(octets, "little") >> fill_bits
     count = max(0, min(count, (len(octets) * 8 - fill_bits) // 7))
-    if count <= _CHUNK_SEPTETS:
-        return _spread(packed, count)
-    mask = (1 << 8 * _CHUNK_OCTETS) - 1
-    return b"".join(
-        _spread(packed >> 7 * start & mask, min(_CHUNK_SEPTETS, count - start))
-        for start in range(0, count, _CHUNK_SEPTETS)
-    )
+    return bytes([packed >> 7 * place & 0x7F for place in range(count)])
 
 
 def pack(septets: bytes, fill_bits: int = 0) -> bytes:
@@ -83,12 +73,7 @@ def pack(septets: bytes, fill_bits: int = 0) -> bytes:
     Spare bits at the end are zero. The number of septets is sent separately (TP-UDL): seven spare
     bits would otherwise be read as one more `@`.
     """
-    packed = 0
-    for start in range(0, len(septets), _CHUNK_SEPTETS):
-        part = int.from_bytes(septets[start : start + _CHUNK_SEPTETS], "little") & _SEPTET_BITS
-        for move, low, high in reversed(_SPREAD):
-            part = part & low | part >> move & high
-        packed |= part << 7 * start
+    packed = sum((septet & 0x7F) << 7 * place for place, septet in enumerate(septets))
     bits = 7 * len(septets) + fill_bits
     return (packed << fill_bits).to_bytes((bits + 7) // 8, "little")
 
@@ -127,33 +112,6 @@ def _runs(table: str) -> dict[int, str]:
         for offset, code in enumerate(codes.split(".")):
             by_code[int(first, 16) + offset] = chr(int(code, 16))
     return by_code
-
-
-def _spread_masks() -> tuple[tuple[int, int, int], ...]:
-    """Return for each step the shift of the upper half, and the masks of the lower and upper halves.
-
-    At a step of `group` septets each slot of `2 * group` bytes holds `2 * group` septets packed
-    at its low end; the upper `group` of them move up by `group` bits, to the middle of the slot.
-    """
-    steps = []
-    group = _CHUNK_SEPTETS // 2
-    while group:
-        slots = range(0, _CHUNK_SEPTETS, 2 * group)
-        half = (1 << 7 * group) - 1
-        low = sum(half << 8 * slot for slot in slots)
-        steps.append((group, low, low << 7 * group))
-        group //= 2
-    return tuple(steps)
-
-
-_SPREAD = _spread_masks()
-
-
-def _spread(packed: int, count: int) -> bytes:
-    packed &= (1 << 7 * count) - 1
-    for move, low, high in _SPREAD:
-        packed = packed & low | (packed & high) << move
-    return packed.to_bytes(count, "little")
 
 
 DEFAULT = (

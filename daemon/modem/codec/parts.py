@@ -1,35 +1,35 @@
-"""Joining of long messages: finds the parts of one message and makes its text.
+"""Joining of long messages: finds the parts of one message and makes its text (3GPP TS 23.040 clause 9.2.3.24.1).
 
-Parts are grouped by PartKey. Under one key there may be several messages at once, since references
-wrap around (8 bits: every 256 messages of a sender); `place` returns the message that a new part
-belongs to, or that it starts another.
+Parts are grouped by PartKey. Under one key there may be parts of several messages at once, since references wrap around
+(8 bits: every 256 messages of a sender), and a stranger can send parts too. So several parts may claim one position;
+`choose` finds the assembly that the SMSC times support.
 
-A store row must keep of a part: `Deliver.pdu` (the PDU as normalised hex; all other values can be
-decoded from it), and as columns for the search the key's five fields, the position, the SMSC's time
-in microseconds, and the message it was placed in. `join` makes the text from the kept PDUs, decoded
-again, in any order; joining the texts of the parts would break a surrogate pair that the sender
-cut in two.
+A store row must keep of a part: `Deliver.pdu` (the PDU as normalised hex; all other values can be decoded from it), and
+as columns for the search the key's five fields, the position, the SMSC's time in microseconds, and the message it was
+placed in. `join` makes the text from the kept PDUs, decoded again, in any order; joining the texts of the parts would
+break a surrogate pair that the sender cut in two.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from daemon.modem.codec.pdu import text_of
 from daemon.modem.codec.pdu_fields import Coding, Deliver, Message
 from parsers.times import to_us
 
-SPAN_US_MAX = 24 * 60 * 60 * 1_000_000
+SPAN_US_MAX = 15 * 60 * 1_000_000
 """Parts with SMSC times further apart than this are from different messages."""
+NEARER_US_MIN = 30 * 1_000_000
+"""Of parts that claim one position, the nearest in SMSC time counts if it is nearer by this."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartKey:
     """Values that all parts of one message share.
 
-    The total is included: senders reuse a reference at once for a message of another length. The
-    SMSC is not: parts of one message come through different ones.
+    The total is included: senders reuse a reference at once for a message of another length. The SMSC is not: parts of one
+    message may come through several home SMSCs.
     """
 
     iccid: str
@@ -48,20 +48,21 @@ class Part:
     user_data: bytes
 
 
-class Fit(StrEnum):
-    """Relation of a part to a message: starts another one, is a missing part, or is a repetition."""
-
-    NEW = "new"
-    JOINS = "joins"
-    REPEAT = "repeat"
-
-
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """Result of `place`: `index` of the message that the part belongs to, None when it is new."""
+class Assembly:
+    """The parts that form one message, in order of position.
 
-    fit: Fit
-    index: int | None
+    Attributes:
+        indexes: Their indexes among the candidates.
+        has_rivals: Other parts claim the same positions.
+        is_clear: No rival is as near in SMSC time, within 30 s.
+        span_us: The largest difference of their SMSC times from that of one part, microseconds.
+    """
+
+    indexes: tuple[int, ...]
+    has_rivals: bool
+    is_clear: bool
+    span_us: int
 
 
 def key_of(iccid: str, message: Deliver) -> PartKey | None:
@@ -81,38 +82,65 @@ def part_of(message: Deliver) -> Part:
     return Part(position, sent_at_us, message.user_data)
 
 
-def fits(existing: Sequence[Part], new: Part) -> Fit:
-    """Return the relation of a part to the parts of one message with the same PartKey.
+def is_repeat(one: Part, other: Part) -> bool:
+    """Return whether the network delivered a part again: position, octets and time are the same.
 
-    A part at an occupied position starts a new message, unless octets and time are the same: then
-    the network delivered it again. Octets alone do not decide: two receipts may begin alike. A part
-    without a readable time joins by key and position alone.
+    Octets alone do not decide: two receipts may begin alike.
     """
-    for part in existing:
-        if part.position == new.position:
-            return Fit.REPEAT if part == new else Fit.NEW
-    if all(_apart_us(part, new) <= SPAN_US_MAX for part in existing):
-        return Fit.JOINS if existing else Fit.NEW
-    return Fit.NEW
+    return one == other
 
 
-def place(messages: Sequence[Sequence[Part]], new: Part) -> Placement:
-    """Choose the message with the same PartKey that this part belongs to.
+def is_near(one: Part, other: Part) -> bool:
+    """Return whether two parts may be of one message by their SMSC times; an unreadable time is near to any."""
+    return _apart_us(one, other) <= SPAN_US_MAX
 
-    A repetition takes precedence; then the nearest in time of the messages that lack the part, and
-    of equally near ones the last given (give the oldest first).
+
+def choose(total: int, candidates: Sequence[Part]) -> Assembly | None:
+    """Return the best assembly of `total` parts; None while a position lacks one.
+
+    Args:
+        total: The number of parts of the message.
+        candidates: Parts with the same PartKey that have formed no message yet.
     """
-    best: Placement = Placement(Fit.NEW, None)
-    best_apart_us = SPAN_US_MAX
-    for index, existing in enumerate(messages):
-        fit = fits(existing, new)
-        if fit is Fit.REPEAT:
-            return Placement(fit, index)
-        if fit is Fit.JOINS:
-            apart_us = min(_apart_us(part, new) for part in existing)
-            if apart_us <= best_apart_us:
-                best, best_apart_us = Placement(fit, index), apart_us
-    return best
+    places: list[list[int]] = [[] for _ in range(total)]
+    for index, part in enumerate(candidates):
+        if 1 <= part.position <= total:
+            places[part.position - 1].append(index)
+    scarcest = min(places, key=len)
+    found = [one for anchor in scarcest if (one := _around(anchor, places, candidates))]
+    if not found:
+        return None
+    best, rival_us = min(found, key=lambda one: one[0].span_us)
+    for other, _ in found:
+        if other is not best and set(other.indexes) & set(best.indexes):
+            rival_us = min(rival_us, other.span_us)
+    clear = not best.has_rivals or rival_us - best.span_us >= NEARER_US_MIN
+    return replace(best, is_clear=clear)
+
+
+def _around(
+    anchor: int, places: Sequence[Sequence[int]], candidates: Sequence[Part]
+) -> tuple[Assembly, int] | None:
+    """Return the assembly of the parts nearest to one part, and how near the nearest rival is."""
+    chosen, span, rival_us, has_rivals = list[int](), 0, SPAN_US_MAX + NEARER_US_MIN, False
+    for place in places:
+        near = sorted(
+            (index for index in place if is_near(candidates[index], candidates[anchor])),
+            key=lambda index: _apart_us(candidates[index], candidates[anchor]),
+        )
+        if anchor in near:
+            near = [anchor, *(index for index in near if index != anchor)]
+        if not near:
+            return None
+        first = candidates[near[0]]
+        others = [one for one in near if candidates[one].user_data != first.user_data]
+        chosen.append(near[0])
+        span = max(span, _apart_us(first, candidates[anchor]))
+        if others:
+            has_rivals = True
+            if anchor != near[0]:
+                rival_us = min(rival_us, _apart_us(candidates[others[0]], candidates[anchor]))
+    return Assembly(tuple(chosen), has_rivals, is_clear=False, span_us=span), rival_us
 
 
 def is_whole(total: int, positions: Iterable[int]) -> bool:

@@ -8,7 +8,7 @@ meaning) and where the text is not affected (an invalid date); it is strict abou
 truncated PDU may show a smaller amount of money.
 """
 
-from typing import TypedDict
+from typing import Any
 
 from daemon.modem.codec import gsm7
 from daemon.modem.codec.pdu_fields import (
@@ -16,12 +16,10 @@ from daemon.modem.codec.pdu_fields import (
     HEADER,
     STATUS_REPORT_REQUEST,
     Coding,
-    Concat,
     Deliver,
     Direction,
     Element,
     Garbled,
-    Ports,
     SenderType,
     StatusReport,
     Submit,
@@ -45,8 +43,6 @@ class _DamagedError(Exception):
 
 
 class _Reader:
-    """Reads fields from a PDU, front to back."""
-
     __slots__ = ("at", "octets")
 
     def __init__(self, octets: bytes, at: int) -> None:
@@ -74,10 +70,7 @@ class _Reader:
 
 
 def decode(
-    pdu_hex: str,
-    *,
-    tpdu_length: int | None = None,
-    direction: Direction = Direction.FROM_NETWORK,
+    pdu_hex: str, *, tpdu_length: int | None = None, direction: Direction = Direction.FROM_NETWORK
 ) -> Deliver | Submit | StatusReport | Garbled:
     """Decode one PDU line.
 
@@ -230,26 +223,11 @@ def _read_status_report(reader: _Reader, smsc: str | None) -> StatusReport:
     )
 
 
-class _Body(TypedDict):
-    """The fields of a message that come from its coding scheme and user data."""
+def _read_body(reader: _Reader, dcs: int, *, header: bool) -> dict[str, Any]:
+    """Read TP-UDL and TP-UD (clauses 9.2.3.16 and 9.2.3.24), the last fields of a message.
 
-    pdu: str
-    text: str
-    user_data: bytes
-    septets: bytes
-    coding: Coding
-    udh: bytes
-    elements: tuple[Element, ...]
-    concat: Concat | None
-    ports: Ports | None
-    locking: int
-    single: int
-    dcs: int
-    message_class: int | None
-
-
-def _read_body(reader: _Reader, dcs: int, *, header: bool) -> _Body:
-    """Read TP-UDL and TP-UD (clauses 9.2.3.16 and 9.2.3.24), the last fields of a message."""
+    Returns the fields of a message that come from its coding scheme and user data.
+    """
     coding, message_class = CODINGS[dcs]
     length = reader.one("length of the user data")
     in_septets = coding is Coding.GSM7
@@ -272,18 +250,18 @@ def _read_body(reader: _Reader, dcs: int, *, header: bool) -> _Body:
         septets = gsm7.unpack(octets, length - header_septets, fill_bits)
         locking = find_language(elements, _LOCKING_SHIFT)
         single = find_language(elements, _SINGLE_SHIFT)
-    return _Body(
-        pdu=reader.octets.hex().upper(),
-        text=text_of(coding, octets, septets, locking, single),
-        user_data=octets,
-        septets=septets,
-        coding=coding,
-        udh=udh,
-        elements=elements,
-        concat=find_concat(elements),
-        ports=find_ports(elements),
-        locking=locking,
-        single=single,
-        dcs=dcs,
-        message_class=message_class,
-    )
+    return {
+        "pdu": reader.octets.hex().upper(),
+        "text": text_of(coding, octets, septets, locking, single),
+        "user_data": octets,
+        "septets": septets,
+        "coding": coding,
+        "udh": udh,
+        "elements": elements,
+        "concat": find_concat(elements),
+        "ports": find_ports(elements),
+        "locking": locking,
+        "single": single,
+        "dcs": dcs,
+        "message_class": message_class,
+    }

@@ -144,7 +144,6 @@ def _smsc(number: str | None) -> bytes:
 def _bodies(
     text: str, reference: int, width: int, message_class: int | None
 ) -> tuple[int, list[_Body]]:
-    """Return the data coding scheme and the user data of each part."""
     if message_class is not None and not 0 <= message_class <= 3:
         raise ValueError(f"message class {message_class} is not 0 to 3")
     class_bits = 0 if message_class is None else 0x10 | message_class
@@ -155,29 +154,22 @@ def _bodies(
             return class_bits, [_Body(bytes((len(septets),)) + gsm7.pack(septets), header=False)]
         header_septets = (header_octets * 8 + 6) // 7
         fill_bits = header_septets * 7 - header_octets * 8
-        parts = list(_cut_septets(septets, _USER_DATA_SEPTETS_MAX - header_septets))
-        bodies = []
-        for position, part in enumerate(parts, start=1):
-            header = write_concat(reference, width, _counted(parts), position)
-            length = bytes((header_septets + len(part),))
-            bodies.append(_Body(length + header + gsm7.pack(part, fill_bits), header=True))
-        return class_bits, bodies
-    octets = text.encode("utf-16-be", "replace")
-    class_bits |= 0x08
-    if len(octets) <= _USER_DATA_OCTETS_MAX:
-        return class_bits, [_Body(bytes((len(octets),)) + octets, header=False)]
-    parts = list(_cut_units(octets, (_USER_DATA_OCTETS_MAX - header_octets) // 2 * 2))
-    bodies = []
-    for position, part in enumerate(parts, start=1):
-        header = write_concat(reference, width, _counted(parts), position)
-        bodies.append(_Body(bytes((len(header) + len(part),)) + header + part, header=True))
-    return class_bits, bodies
-
-
-def _counted(parts: list[bytes]) -> int:
+        cut = _cut_septets(septets, _USER_DATA_SEPTETS_MAX - header_septets)
+        parts = [(header_septets + len(part), gsm7.pack(part, fill_bits)) for part in cut]
+    else:
+        octets = text.encode("utf-16-be", "replace")
+        class_bits |= 0x08
+        if len(octets) <= _USER_DATA_OCTETS_MAX:
+            return class_bits, [_Body(bytes((len(octets),)) + octets, header=False)]
+        cut = _cut_units(octets, (_USER_DATA_OCTETS_MAX - header_octets) // 2 * 2)
+        parts = [(header_octets + len(part), part) for part in cut]
     if len(parts) > _PARTS_MAX:
         raise ValueError(f"the text needs {len(parts)} parts; a message has at most 255")
-    return len(parts)
+    bodies = []
+    for position, (length, part) in enumerate(parts, start=1):
+        header = write_concat(reference, width, len(parts), position)
+        bodies.append(_Body(bytes((length,)) + header + part, header=True))
+    return class_bits, bodies
 
 
 def _cut_septets(septets: bytes, size: int) -> Iterator[bytes]:

@@ -173,15 +173,7 @@ def write_time(at: datetime) -> bytes:
         at, quarters = at.astimezone(UTC), 0
     if not 1900 + _CENTURY_PIVOT <= at.year < 2000 + _CENTURY_PIVOT:
         raise ValueError(f"a time stamp cannot hold the year {at.year}")
-    fields = (
-        at.year % 100,
-        at.month,
-        at.day,
-        at.hour,
-        at.minute,
-        at.second,
-        abs(quarters),
-    )
+    fields = (at.year % 100, at.month, at.day, at.hour, at.minute, at.second, abs(quarters))
     octets = bytearray(value % 10 << 4 | value // 10 for value in fields)
     if quarters < 0:
         octets[6] |= _SIGN

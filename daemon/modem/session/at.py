@@ -92,7 +92,6 @@ class Error:
     text: str = ""
 
     def __str__(self) -> str:
-        """Return the error in the phone's notation."""
         if self.kind is ErrorKind.PLAIN:
             return self.text
         return f"+{self.kind.upper()} ERROR: {self.text if self.code is None else self.code}"

@@ -10,12 +10,9 @@ from daemon.modem.session import at
 class Command:
     """One command.
 
-    Attributes:
-        text: The command without its line end.
-        prefix: Prefix of the answer lines; empty accepts every line that is not a known notice.
-        timeout_s: Time limit; None uses the one of the settings.
-        needed: The start cannot continue without an answer.
-        last: Prefix of the last answer line, for a make that ends the answer without OK.
+    `text` has no line end. `prefix` begins the answer lines; empty accepts every line that is not a known notice.
+    `timeout_s` None uses the setting. If `needed`, the start cannot continue without an answer. `last` is the prefix of
+    the last answer line, for a make that ends the answer without OK.
     """
 
     text: str

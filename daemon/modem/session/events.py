@@ -96,9 +96,8 @@ class Identified:
 class Ready:
     """The phone is set up: notices are enabled if possible, and the first sweep follows.
 
-    Attributes:
-        notices: False when the phone accepted no form of `AT+CNMI`; then only polling finds messages.
-        storages: The storages that are swept.
+    `notices` is False when the phone accepted no form of `AT+CNMI`; then only polling finds messages. `storages` are
+    swept.
     """
 
     notices: bool = True
@@ -134,13 +133,9 @@ class KeptOnPhone:
 class Health:
     """Health of the phone.
 
-    Attributes:
-        signal: 0 to 31 of `AT+CSQ` (-113 dBm + 2 dB each), None when unknown.
-        registration: Whether SMS can arrive.
-        operator: The network's name or number, None when there is none.
-        used: Messages in the storage that receives, None when unknown.
-        total: Capacity of that storage, None when unknown.
-        storages: Name, used and total of each storage that was counted.
+    `signal` is 0 to 31 of `AT+CSQ` (-113 dBm + 2 dB each). `operator` is the network's name or number. `used` and
+    `total` are of the storage that receives; `storages` has name, used and total of each counted storage. None is
+    unknown.
     """
 
     signal: int | None
@@ -168,15 +163,9 @@ class Watermark:
 class PinNeeded:
     """The SIM asks for `state`, such as `SIM PIN` or `SIM PUK`.
 
-    The session enters a PIN only after `offer_pin`, and then once.
-
-    Attributes:
-        state: The phone's answer to `AT+CPIN?`.
-        iccid: The SIM; None when the phone does not give it before the SIM is unlocked.
-        imei: The phone.
-        tries: Number of PIN tries left, None when unknown.
-        manufacturer: Manufacturer of the phone, for a readable name.
-        model: Model of the phone, for a readable name.
+    The session enters a PIN only after `offer_pin`, and then once. `state` is the phone's answer to `AT+CPIN?`. `iccid`
+    is None when the phone does not give it before the SIM is unlocked. `tries` is the number of PIN tries left, None
+    when unknown.
     """
 
     state: str
@@ -215,10 +204,7 @@ class HiLink:
 class Hung:
     """The session is over: close the port and open it again.
 
-    Attributes:
-        why: The reason as a readable sentence.
-        silent: The phone did not answer; a restart of the phone may help.
-        answered: The phone has answered before; if not, this may not be a command port.
+    If it is `silent`, a restart of the phone may help. If it never `answered` before, this may not be a command port.
     """
 
     why: str
@@ -226,7 +212,6 @@ class Hung:
     answered: bool = True
 
     def __str__(self) -> str:
-        """Return the reason as a readable sentence."""
         return self.why
 
 

@@ -72,7 +72,6 @@ class PeriodicCommands:
     """A queue of questions that wait behind messages, up to a limit."""
 
     def __init__(self, settings: SessionSettings) -> None:
-        """Start with nothing due."""
         self.rebooted = False
         """The phone has lost its settings."""
         self.notify: Command | None = None
@@ -91,10 +90,8 @@ class PeriodicCommands:
     def begin(self, notices: str, notify: Command | None, now: float) -> None:
         """Start over on a phone that was just set up.
 
-        Args:
-            notices: The answer to `AT+CNMI?` after the start; later answers are compared with it.
-            notify: The command that enabled notices, None when the phone accepted none.
-            now: Seconds of the caller's clock.
+        Later answers to `AT+CNMI?` are compared with `notices`. `notify` is the command that enabled notices, None when
+        the phone accepted none.
         """
         self._baseline = notices
         self.notify = notify
@@ -109,7 +106,6 @@ class PeriodicCommands:
         self.add(Kind.OPERATOR, now)
 
     def __bool__(self) -> bool:
-        """Return whether any question is queued."""
         return bool(self._queue)
 
     def add(self, kind: Kind, now: float, storage: str = "") -> None:

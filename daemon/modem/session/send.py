@@ -68,9 +68,7 @@ class SmsEnded:
 def result_of_error(error: at.Error, *, typed: bool) -> SmsResult:
     """Return the result of a message from the error that ended its command.
 
-    Args:
-        error: The error that ended `AT+CMGS`.
-        typed: The message had been written; before that it cannot have left the phone.
+    `typed` says that the message had been written; before that it cannot have left the phone.
     """
     kind = at.error_class(error)
     if not typed:

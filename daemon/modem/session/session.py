@@ -20,53 +20,19 @@ from daemon.modem.session import at
 from daemon.modem.session.command import DONE, NO_ANSWER, Answer, Command
 from daemon.modem.session.events import (
     Event,
-    Freed,
-    Health,
-    HiLink,
     Hung,
     Identified,
-    KeptOnPhone,
     Note,
     Noted,
     PartsRead,
-    PinNeeded,
-    PinRefused,
     Ready,
-    Registration,
     SessionSettings,
-    SimAbsent,
     StoredPart,
-    Watermark,
 )
 from daemon.modem.session.read_messages import CommandScheduler
 from daemon.modem.session.send import PROMPT, SEND_S, Outgoing, Sending
 from daemon.modem.session.sim import TakePin, Wait
 from daemon.modem.session.start import Script, Setup, start
-
-__all__ = [
-    "TRANSITIONS",
-    "Cause",
-    "Event",
-    "Freed",
-    "Health",
-    "HiLink",
-    "Hung",
-    "Identified",
-    "KeptOnPhone",
-    "Note",
-    "Noted",
-    "PartsRead",
-    "PinNeeded",
-    "PinRefused",
-    "Ready",
-    "Registration",
-    "Session",
-    "SessionSettings",
-    "SimAbsent",
-    "State",
-    "StoredPart",
-    "Watermark",
-]
 
 MISSES_MAX: Final = 3
 """Consecutive timeouts, over all commands or of one command alone, after which the phone counts as hung."""
@@ -161,9 +127,7 @@ class Session:
     def __init__(self, settings: SessionSettings, now: float) -> None:
         """Start the session; the first bytes to send are available at once.
 
-        Args:
-            settings: Intervals and time limits.
-            now: Seconds of the caller's clock, as in all calls.
+        `now` is in seconds of the caller's clock, as in all calls.
         """
         self.state = State.WAKING
         self._settings = settings
@@ -298,7 +262,6 @@ class Session:
         self.state = TRANSITIONS[self.state][cause]
 
     def _advance(self, now: float) -> None:
-        """Send the next command if none is under way."""
         if self.state is not State.READY or self._ask is not None:
             return
         if self._work.rebooted or self._sim_out:
@@ -354,7 +317,6 @@ class Session:
             self._run(None, now)
 
     def _run(self, answer: Answer | None, now: float) -> None:
-        """Run the start script up to its next command."""
         try:
             step = next(self._script) if answer is None else self._script.send(answer)
             while True:
@@ -475,7 +437,6 @@ class Session:
         return (line == PROMPT and self._type(now)) or self._sending.line(line)
 
     def _answers(self, ask: Command, line: str) -> bool:
-        """Return whether a line belongs to the answer of a start command."""
         if line == ask.text:
             return False  # its echo
         if ask.prefix:
@@ -561,7 +522,6 @@ class Session:
             self._note(line, Note.LINE)
 
     def _note(self, said: str, what: Note) -> None:
-        """Report an unknown line or error once."""
         name = said.partition(":")[0][:40] if what is Note.LINE else said[:80]
         if name not in self._noted and len(self._noted) < NOTED_MAX:
             self._noted.add(name)

@@ -126,7 +126,6 @@ class SimWatch:
     """Current knowledge about the SIM."""
 
     def __init__(self) -> None:
-        """Start without a command that identifies the SIM."""
         self.question: SimQuery | None = None
         self._valid_until = 0.0
         self._answered = False

@@ -138,7 +138,6 @@ class DeleteRetries:
     """Retry state by slot; at most one entry per slot of the phone."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._tries: dict[Key, int] = {}
         self._waiting: dict[Key, tuple[float, StoredPart]] = {}
         self._reported: dict[Key, str] = {}

@@ -15,7 +15,6 @@ class Storages:
     """The storages to read; the first one receives."""
 
     def __init__(self) -> None:
-        """Start without storages; `begin` sets them."""
         self.all: tuple[str, ...] = ()
         self.usable: tuple[str, ...] = ()
         """All storages except those that the phone refused since the last sweep."""
@@ -128,19 +127,15 @@ class Storages:
 class MessageListParser:
     """Parses one answer with messages, line by line.
 
-    The PDU of a header is the next line that is all hex; other lines may come in between. A header
-    without a PDU before the next header or the end is a message that could not be read.
-
-    Attributes:
-        clean: No loss of a header or PDU was detected so far.
-        confused: Headers of the other command were received, so this is another command's answer.
-        headers: Number of headers received.
+    The PDU of a header is the next line that is all hex; other lines may come in between. A header without a PDU before
+    the next header or the end is a message that could not be read. It is `clean` while no loss of a header or PDU was
+    detected, and `confused` when headers of the other command came, so that this is another command's answer. `headers`
+    counts the received ones.
     """
 
     __slots__ = ("_header", "_prefix", "clean", "confused", "headers")
 
     def __init__(self) -> None:
-        """Start without an expected answer."""
         self.begin("")
 
     def begin(self, prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""Attempts with a password, the session key, and sealed passwords of other services.
+"""Attempts with a password, the session key, ended sessions, and sealed passwords of other services.
 
 Attempts, right or wrong, are stored, so that a restart does not reset their limit. The one sealed session key signs
 dashboard sessions until a new password replaces it.
@@ -8,6 +8,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Final
 
+from daemon.core.access.sessions import Session
 from daemon.core.limits import PASSWORD_ATTEMPTS_MAX, PASSWORD_WINDOW_US
 from daemon.store.engine import Reader, Tx
 
@@ -18,7 +19,7 @@ SOCKET: Final = "socket"
 SMTP: Final = "smtp"
 """Of the mail account that sends notices."""
 TOPIC = "session_keys"
-"""Woken by every commit that changed the key, so that caches drop the old one."""
+"""Woken by every commit that changed the key or ended a session, so that caches are read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,22 @@ def add_session_key(tx: Tx, sealed: str, now: int) -> None:
 def forget_session_key(tx: Tx) -> None:
     """Delete the key, which ends all sessions that it signed."""
     tx.run("DELETE FROM session_keys")
+    tx.run("DELETE FROM ended_sessions")
+    tx.wake(TOPIC)
+
+
+def ended_sessions(reader: Reader) -> frozenset[str]:
+    """Return the ids of the sessions that were logged out before their expiry."""
+    return frozenset(row[0] for row in reader.all("SELECT id FROM ended_sessions"))
+
+
+def end_session(tx: Tx, session: Session, now: int) -> None:
+    """Refuse a session's token from now on, and forget the sessions whose tokens have expired by themselves."""
+    tx.run("DELETE FROM ended_sessions WHERE ends_at <= :now", {"now": now})
+    tx.run(
+        "INSERT INTO ended_sessions (id, ends_at) VALUES (:id, :ends_at) ON CONFLICT (id) DO NOTHING",
+        {"id": session.id, "ends_at": session.ends_us},
+    )
     tx.wake(TOPIC)
 
 

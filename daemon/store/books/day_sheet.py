@@ -33,7 +33,7 @@ WITH money AS (
 )
 """
 """SQLite keeps the order of a CROSS JOIN: from the few SIMs by time, never from all payments of a mode."""
-_DOUBTED: Final = "x.standing IN ('held', 'forged', 'suspect')"
+_DOUBTED: Final = "x.standing IN ('held', 'refuted')"
 _KIND: Final = f"""
 CASE WHEN {_DOUBTED} THEN 'doubted'
      WHEN p.reversed_at IS NOT NULL THEN 'reversed'
@@ -100,20 +100,7 @@ def sums(reader: Reader, period: Period) -> list[Sums]:
         period.params(),
     )
     # PostgreSQL's SUM of integers is a numeric.
-    return [
-        Sums(
-            sim_key=row[0],
-            provider=row[1],
-            currency=row[2],
-            kind=Kind(row[3]),
-            count=int(row[4]),
-            amount_minor=int(row[5]),
-            fee_minor=int(row[6]),
-            apart_minor=int(row[7]),
-            late=int(row[8]),
-        )
-        for row in rows
-    ]
+    return [Sums(row[0], row[1], row[2], Kind(row[3]), *map(int, row[4:])) for row in rows]
 
 
 def wallet(
@@ -121,12 +108,7 @@ def wallet(
 ) -> Wallet | None:
     """Return the balances of a wallet according to its messages; None if no message had a balance before the end.
 
-    Args:
-        reader: The snapshot.
-        period: The period.
-        sim_key: The SIM.
-        provider: The provider of the wallet on it.
-        fees_minor: Fees deducted from the incoming payments.
+    `fees_minor` was deducted from the incoming payments.
     """
     chain = {"sim_key": sim_key, "provider": provider}
     closing = reader.value(
@@ -222,8 +204,7 @@ def recent(reader: Reader, mode: Mode, limit: int) -> list[Recent]:
 class Today:
     """The totals of the current live day.
 
-    Attributes:
-        verified: (status, currency) -> number of transactions, and the sum received for them.
+    `verified` has by (status, currency) the number of transactions, and the sum received for them.
     """
 
     verified: dict[tuple[str, str], tuple[int, int]]

@@ -14,12 +14,8 @@ from daemon.store.rows import columns, load, load_optional
 class TablePage:
     """The part of a table to read; None filters nothing.
 
-    Attributes:
-        after: The sequence number of the last row that was read.
-        since: First time.
-        until: End time, excluded.
-        limit: Rows of one page.
-        ids: Only these ids, for deliveries the ids of their transactions; at most `payer_data.BATCH`.
+    `after` is the sequence number of the last row that was read; `until` is excluded. With `ids` only these are read,
+    for deliveries the ids of their transactions; at most `payer_data.BATCH`.
     """
 
     after: int

@@ -15,9 +15,7 @@ _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 class StatementPayment:
     """A payment with this ID.
 
-    Attributes:
-        line: The number that received it.
-        transaction_id: The transaction that it pays; None for none.
+    `line` is the number that received it; `transaction_id` None pays none.
     """
 
     telco_id: str

@@ -1,62 +1,75 @@
 """Modems and SIMs, present and past. The modem loop writes them from the devices' own answers."""
 
+from dataclasses import fields, replace
 from typing import Any
 
-from daemon.core.model import Device, Sim
+from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.wire import Mode
 
 _DEVICE = columns(Device)
 _SIM = columns(Sim)
 
 
-def known(reader: Reader) -> list[Device]:
-    """Return the phones that were not forgotten, first seen first."""
+def known(reader: Reader, mode: Mode = Mode.LIVE) -> list[Device]:
+    """Return the phones that were not forgotten, first seen first; with Mode.TEST those of the sandbox."""
     return load_all(
         Device,
         reader.all(
-            f"SELECT {_DEVICE} FROM devices WHERE forgotten_at IS NULL "
-            "ORDER BY first_seen_at, device_id"
+            f"SELECT {_DEVICE} FROM devices WHERE forgotten_at IS NULL AND mode = :mode "
+            "ORDER BY first_seen_at, device_id",
+            {"mode": mode},
         ),
     )
 
 
-def get(reader: Reader, device_id: str) -> Device | None:
-    """Return one phone."""
+def get(reader: Reader, device_id: str, mode: Mode = Mode.LIVE) -> Device | None:
+    """Return one phone of this mode."""
     return load_optional(
         Device,
-        reader.one(f"SELECT {_DEVICE} FROM devices WHERE device_id = :id", {"id": device_id}),
+        reader.one(
+            f"SELECT {_DEVICE} FROM devices WHERE device_id = :id AND mode = :mode",
+            {"id": device_id, "mode": mode},
+        ),
     )
 
 
 def named(reader: Reader, name: str) -> Device | None:
-    """Return the phone with this name, ignoring case."""
+    """Return the real phone with this name, ignoring case."""
     return load_optional(
         Device,
         reader.one(
-            f"SELECT {_DEVICE} FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL",
+            f"SELECT {_DEVICE} FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL "
+            "AND mode = 'live'",
             {"name": name},
         ),
     )
 
 
-def sims_in_phones(reader: Reader) -> list[Sim]:
+def sims_in_phones(reader: Reader, mode: Mode = Mode.LIVE) -> list[Sim]:
     """Return the SIMs that are in a slot according to the last reading; a phone that is off keeps its SIMs."""
     return load_all(
         Sim,
-        reader.all(f"SELECT {_SIM} FROM sims WHERE present = 1 ORDER BY device_id, slot_index"),
+        reader.all(
+            f"SELECT {columns(Sim, 's.')} FROM sims s JOIN devices d ON d.device_id = s.device_id "
+            "WHERE s.present = 1 AND d.mode = :mode ORDER BY s.device_id, s.slot_index",
+            {"mode": mode},
+        ),
     )
 
 
-def sim_in_slot(reader: Reader, device_id: str, slot_index: int) -> Sim | None:
-    """Return the SIM in a slot of a phone that was not forgotten."""
+def sim_in_slot(
+    reader: Reader, device_id: str, slot_index: int, mode: Mode = Mode.LIVE
+) -> Sim | None:
+    """Return the SIM in a slot of a phone of this mode that was not forgotten."""
     return load_optional(
         Sim,
         reader.one(
             f"SELECT {columns(Sim, 's.')} FROM sims s JOIN devices d ON d.device_id = s.device_id "
             "WHERE s.device_id = :device_id AND s.slot_index = :slot AND s.present = 1 "
-            "AND d.forgotten_at IS NULL",
-            {"device_id": device_id, "slot": slot_index},
+            "AND d.forgotten_at IS NULL AND d.mode = :mode",
+            {"device_id": device_id, "slot": slot_index, "mode": mode},
         ),
     )
 
@@ -72,6 +85,19 @@ def sim_by_key(reader: Reader, sim_key: str) -> Sim | None:
         Sim,
         reader.one(f"SELECT {_SIM} FROM sims WHERE sim_key = :key", {"key": sim_key}),
     )
+
+
+def sim_with_line(reader: Reader, key: str) -> tuple[Sim, PaymentMethod | None] | None:
+    """Return a SIM and the number on it."""
+    row = reader.one(
+        f"SELECT {columns(Sim, 's.')}, {columns(PaymentMethod, 'pm.')} FROM sims s "
+        "LEFT JOIN payment_methods pm ON pm.sim_seq = s.seq AND pm.deleted_at IS NULL WHERE s.sim_key = :key",
+        {"key": key},
+    )
+    if row is None:
+        return None
+    method = row[len(fields(Sim)) :]
+    return load(Sim, row[: len(fields(Sim))]), load(PaymentMethod, method) if method[0] else None
 
 
 def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | None:
@@ -187,6 +213,21 @@ def record_sim(
     return load(Sim, row), before
 
 
+def set_ignored(tx: Tx, sim: Sim, at: int | None) -> Sim:
+    """Set since when a SIM is not for payments, None if it is again; return it."""
+    tx.run("UPDATE sims SET ignored_at = :at WHERE seq = :seq", {"seq": sim.seq, "at": at})
+    return replace(sim, ignored_at=at)
+
+
+def see_sandbox(tx: Tx, now: int, device_id: str | None = None) -> None:
+    """Record that the phones of the sandbox are connected; with `device_id`, only that one of them was used."""
+    tx.run(
+        "UPDATE devices SET last_seen_at = :now, present = CASE WHEN :id IS NULL THEN 1 ELSE present END "
+        "WHERE mode = 'test' AND (:id IS NULL OR device_id = :id)",
+        {"now": now, "id": device_id},
+    )
+
+
 def mark_device_absent(tx: Tx, device_id: str, now: int) -> None:
     """Record that a phone is gone. Its SIM keeps its slot until it is seen elsewhere."""
     _sims_left(
@@ -206,7 +247,7 @@ def mark_all_absent(tx: Tx) -> None:
     _sims_left(
         tx,
         "SELECT s.sim_key, d.last_seen_at FROM sims s JOIN devices d ON d.device_id = s.device_id "
-        "WHERE d.present = 1 AND s.present = 1",
+        "WHERE d.present = 1 AND s.present = 1 AND d.mode = 'live'",
         {},
     )
     tx.run("UPDATE devices SET present = 0, port = NULL WHERE present = 1")

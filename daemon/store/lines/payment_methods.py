@@ -6,6 +6,7 @@ from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices
 from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.wire import Mode
 
 _METHOD = columns(PaymentMethod)
 
@@ -16,29 +17,32 @@ def add(tx: Tx, method: dict[str, Any]) -> PaymentMethod | None:
     `method` has every column but `seq`. Its SIM must be free: check with `on_sim` first, in the same transaction.
     """
     row = tx.one(
-        f"{insertion('payment_methods', PaymentMethod)} ON CONFLICT (provider, phone_number) WHERE deleted_at IS NULL DO NOTHING "
-        f"RETURNING {_METHOD}",
+        f"{insertion('payment_methods', PaymentMethod)} ON CONFLICT (mode, provider, phone_number) "
+        f"WHERE deleted_at IS NULL DO NOTHING RETURNING {_METHOD}",
         method,
     )
     return load_optional(PaymentMethod, row)
 
 
-def get(reader: Reader, method_id: str) -> PaymentMethod | None:
-    """Return one number that was not deleted."""
+def get(reader: Reader, method_id: str, mode: Mode) -> PaymentMethod | None:
+    """Return one number of this mode that was not deleted."""
     return load_optional(
         PaymentMethod,
         reader.one(
-            f"SELECT {_METHOD} FROM payment_methods WHERE id = :id AND deleted_at IS NULL",
-            {"id": method_id},
+            f"SELECT {_METHOD} FROM payment_methods WHERE id = :id AND mode = :mode AND deleted_at IS NULL",
+            {"id": method_id, "mode": mode},
         ),
     )
 
 
-def in_use(reader: Reader) -> list[PaymentMethod]:
-    """Return the numbers that were not deleted, oldest first."""
+def in_use(reader: Reader, mode: Mode = Mode.LIVE) -> list[PaymentMethod]:
+    """Return the numbers of this mode that were not deleted, oldest first."""
     return load_all(
         PaymentMethod,
-        reader.all(f"SELECT {_METHOD} FROM payment_methods WHERE deleted_at IS NULL ORDER BY seq"),
+        reader.all(
+            f"SELECT {_METHOD} FROM payment_methods WHERE mode = :mode AND deleted_at IS NULL ORDER BY seq",
+            {"mode": mode},
+        ),
     )
 
 
@@ -60,26 +64,16 @@ def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
     )
 
 
-def of_provider(reader: Reader, provider: str) -> PaymentMethod | None:
-    """Return the oldest number of a provider, on a SIM or not."""
-    return load_optional(
-        PaymentMethod,
-        reader.one(
-            f"SELECT {_METHOD} FROM payment_methods WHERE provider = :provider "
-            "AND deleted_at IS NULL ORDER BY seq LIMIT 1",
-            {"provider": provider},
-        ),
-    )
-
-
-def with_number(reader: Reader, provider: str, phone_number: str) -> PaymentMethod | None:
+def with_number(
+    reader: Reader, mode: Mode, provider: str, phone_number: str
+) -> PaymentMethod | None:
     """Return the number of this provider, if it is registered."""
     return load_optional(
         PaymentMethod,
         reader.one(
-            f"SELECT {_METHOD} FROM payment_methods WHERE provider = :provider "
+            f"SELECT {_METHOD} FROM payment_methods WHERE mode = :mode AND provider = :provider "
             "AND phone_number = :phone AND deleted_at IS NULL",
-            {"provider": provider, "phone": phone_number},
+            {"mode": mode, "provider": provider, "phone": phone_number},
         ),
     )
 
@@ -87,7 +81,7 @@ def with_number(reader: Reader, provider: str, phone_number: str) -> PaymentMeth
 def where(reader: Reader, method: PaymentMethod) -> tuple[Sim | None, Device | None]:
     """Return the SIM of a number and the phone that holds it."""
     sim = None if method.sim_seq is None else devices.sim_by_seq(reader, method.sim_seq)
-    return sim, None if sim is None else devices.get(reader, sim.device_id)
+    return sim, None if sim is None else devices.get(reader, sim.device_id, method.mode)
 
 
 def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMethod:
@@ -107,6 +101,17 @@ def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMetho
     return load(PaymentMethod, row)
 
 
+def rename(tx: Tx, method_id: str, account_name: str, now: int) -> PaymentMethod:
+    """Change the account name of a number."""
+    row = tx.one(
+        "UPDATE payment_methods SET account_name = :name, updated_at = :now "
+        f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        {"id": method_id, "name": account_name, "now": now},
+    )
+    assert row is not None, method_id
+    return load(PaymentMethod, row)
+
+
 def delete(tx: Tx, method_id: str, now: int) -> PaymentMethod:
     """Delete a number and take it off its SIM; its payments keep it."""
     row = tx.one(
@@ -118,13 +123,17 @@ def delete(tx: Tx, method_id: str, now: int) -> PaymentMethod:
     return load(PaymentMethod, row)
 
 
-def unplaced_by_sim(reader: Reader, since: int) -> dict[str, int]:
-    """Return the number of live payments without a merchant number that were stored since then, by SIM key."""
+def unplaced_by_sim(reader: Reader, since: int, mode: Mode) -> dict[str, int]:
+    """Return the number of payments without a merchant number that were stored since then, by SIM key.
+
+    Those on a SIM that is ignored are left out.
+    """
     return {
         row[0]: row[1]
         for row in reader.all(
             "SELECT sim_key, COUNT(*) FROM payments WHERE payment_method_id IS NULL "
-            "AND stored_at >= :since AND mode = 'live' GROUP BY sim_key",
-            {"since": since},
+            "AND stored_at >= :since AND mode = :mode "
+            "AND sim_key NOT IN (SELECT sim_key FROM sims WHERE ignored_at IS NOT NULL) GROUP BY sim_key",
+            {"since": since, "mode": mode},
         )
     }

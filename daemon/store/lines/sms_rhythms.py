@@ -83,11 +83,12 @@ def messages_after(reader: Reader, seq: int, limit: int) -> list[RhythmMessage]:
 
 
 def present_sims(reader: Reader) -> list[PresentSim]:
-    """Return the SIMs that can receive now, as far as their phones answer."""
+    """Return the SIMs for payments that can receive now, as far as their phones answer."""
     rows = reader.all(
         "SELECT s.sim_key, s.device_id, d.name, s.slot_index, s.network, "
         "(SELECT MAX(a.until) FROM sim_absences a WHERE a.sim_key = s.sim_key) "
         "FROM sims s JOIN devices d ON d.device_id = s.device_id "
-        "WHERE s.present = 1 AND d.present = 1 AND d.forgotten_at IS NULL"
+        "WHERE s.present = 1 AND d.present = 1 AND d.forgotten_at IS NULL AND s.ignored_at IS NULL "
+        "AND d.mode = 'live'"
     )
     return [PresentSim(*row) for row in rows]

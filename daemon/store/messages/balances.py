@@ -5,34 +5,64 @@ the existing chain. `daemon.core.messages.balance` decides about entries; this m
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from daemon.core.messages.balance import NEAREST, WINDOW
+from daemon.core.limits import DAY_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
+from daemon.core.messages.line_history import USUAL_DAYS
+from daemon.core.messages.trust import SmscSource
 from daemon.store.engine import Reader, Tx
+from daemon.store.rows import listed
 
-_COLUMNS: Final = "seq, message_id, at, stored_at, telco_id, pays, effects, after_minor, doubted, standing, gap_minor, place"
+_COLUMNS: Final = (
+    "seq, message_id, at, stored_at, telco_id, pays, effects, after_minor, smsc, home, doubts, standing, why, row_key, "
+    "position, gap_left_minor, gap_left_at, gap_minor, unconfirmed_day"
+)
 _LATEST: Final = 1 << 62
 """The sequence number of a message that is not stored yet: after all stored ones."""
 _effects = msgspec.json.Decoder(tuple[int, ...]).decode
+_doubts = msgspec.json.Decoder(tuple[str, ...]).decode
 _STANDINGS: Final[Mapping[str, Standing]] = {standing.value: standing for standing in Standing}
+_WHYS: Final[Mapping[str, Why]] = {why.value: why for why in Why}
+
+TAIL: Final = 10
+"""Messages at the end of the chain: the last one has the balance, and their IDs are the clock."""
+OPEN_MAX: Final = 200
+"""Most messages of open rows that a decision concerns; older ones wait for an operator."""
+FOREIGN_MAX: Final = 1_000
+"""Most held foreign messages that a decision concerns."""
+_BESIDE_MAX: Final = 50
+_TIMES_MAX: Final = 50_000
 
 _OF_LINE: Final = "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider"
+_WAITING: Final = f"{_OF_LINE} AND standing IN ('unconfirmed', 'held')"
+"""The condition of the index `line_balances_open`: SQLite uses the index only for a query that repeats it."""
 _NEAREST: Final = (
     f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC, seq DESC LIMIT :window) "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at, seq LIMIT :window)"
 )
-# The last two queries may scan further back than the window, but only a few rows: most entries are accepted.
-_CHAIN: Final = (
-    f"{_NEAREST} "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' "
-    "AND after_minor IS NOT NULL AND at <= :at ORDER BY at DESC, seq DESC LIMIT 2) "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND pays = 1 "
-    "ORDER BY at DESC, seq DESC LIMIT 1)"
+_TAIL: Final = (
+    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL "
+    f"ORDER BY position DESC, seq DESC LIMIT {TAIL}) "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_WAITING} AND standing = 'unconfirmed' "
+    f"ORDER BY seq DESC LIMIT {OPEN_MAX})"
+)
+_STATE: Final = (
+    f"{_TAIL} UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND gap_minor <> 0 "
+    f"AND at >= :since ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX}) "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at >= :day AND at <= :soon AND after_minor IS NULL "
+    f"AND home = 1 AND standing <> 'refuted' ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX})"
+)
+_FOREIGN: Final = f"SELECT {_COLUMNS} {_WAITING} AND standing = 'held' AND home = 0 ORDER BY seq DESC LIMIT {FOREIGN_MAX}"
+
+_FLOOD: Final = (
+    f"{_WAITING} AND standing = 'held' AND why IN ('foreign', 'doubted') AND seq > :after "
+    "AND EXISTS (SELECT 1 FROM messages m WHERE m.id = line_balances.message_id AND m.state = 'held') "
+    "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.message_id = line_balances.message_id AND r.state = 'open')"
 )
 
 
@@ -50,30 +80,100 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class ChainRecord:
-    """The stored data of one message besides its entry.
-
-    Attributes:
-        chain: The chain that the entry is in.
-        why: The reason for its standing.
-        doubts: Other doubts that were found when it came in.
-    """
+    """An entry and the chain that it is in."""
 
     chain: Chain
     entry: Entry
-    why: Why
-    doubts: tuple[str, ...]
 
 
-def entries_around(reader: Reader, chain: Chain, at: int) -> list[Entry]:
-    """Return the entries among which a message of this time is judged, as `daemon.core.messages.balance.judge` expects them."""
-    rows = reader.all(_CHAIN, chain.params(at=at, window=WINDOW))
-    # The last two queries mostly return rows that the first ones returned too.
-    return [_entry(row) for row in {row[0]: row for row in rows}.values()]
+def tail(reader: Reader, chain: Chain) -> list[Entry]:
+    """Return the end of the chain and the open rows: enough for a message that joins (`Line.is_plain`)."""
+    return [_entry(row) for row in reader.all(_TAIL, chain.params())]
 
 
-def nearest(reader: Reader, chain: Chain, at: int, window: int = NEAREST) -> list[Entry]:
-    """Return up to `window` entries on each side of this time; enough where `daemon.core.messages.balance.is_conclusive` says so."""
+def state(
+    reader: Reader, chain: Chain, at: int, *, also: Sequence[str] = (), foreign: bool = False
+) -> list[Entry]:
+    """Return every entry that a decision about a message of this time concerns.
+
+    Args:
+        reader: The database.
+        chain: The line.
+        at: Time of the message, microseconds.
+        also: Further messages.
+        foreign: With the held foreign messages.
+    """
+    times = {"since": at - USUAL_DAYS * DAY_US, "day": at - DAY_US, "soon": at + DAY_US}
+    rows = reader.all(_STATE, chain.params(**times))
+    if foreign:
+        rows += reader.all(_FOREIGN, chain.params())
+    found = {row[1]: _entry(row) for row in rows}
+    for key in also:
+        if key not in found and (record := of_message(reader, key)) is not None:
+            found[key] = record.entry
+    return list(found.values())
+
+
+def has_chain(reader: Reader, sim_key: str) -> bool:
+    """Return whether a balance chain of this SIM has begun."""
+    return reader.exists(
+        "SELECT 1 FROM line_balances WHERE sim_key = :sim AND standing = 'accepted' AND position IS NOT NULL LIMIT 1",
+        {"sim": sim_key},
+    )
+
+
+def nearest(reader: Reader, chain: Chain, at: int, window: int) -> list[Entry]:
+    """Return up to `window` entries on each side of this time, to show them."""
     return [_entry(row) for row in reader.all(_NEAREST, chain.params(at=at, window=window))]
+
+
+def between(reader: Reader, chain: Chain, since: int, until: int) -> list[Entry]:
+    """Return the entries of the chain in a period."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND at >= :since AND at <= :until AND standing = 'accepted'",
+        chain.params(since=since, until=until),
+    )
+    return [_entry(row) for row in rows]
+
+
+def unsettled_chains(reader: Reader, since: int) -> list[Chain]:
+    """Return the lines with an open row or a held message, stored since then."""
+    rows = reader.all(
+        "SELECT DISTINCT sim_key, provider FROM line_balances WHERE standing IN ('unconfirmed', 'held') "
+        "AND stored_at >= :since",
+        {"since": since},
+    )
+    return [Chain(*row) for row in rows]
+
+
+def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:
+    """Return the times of the receipts in the chain since then, oldest first."""
+    rows = reader.all(
+        f"SELECT at {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 ORDER BY at, seq LIMIT {_TIMES_MAX}",
+        chain.params(since=since),
+    )
+    return [row[0] for row in rows]
+
+
+def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple[int, int | None]:
+    """Return the sum of the receipts in the chain in a period, in minor units, and the time of the first one."""
+    row = reader.one(
+        "SELECT SUM(CAST(TRIM(effects, '[]') AS INTEGER)), MIN(at) "
+        f"{_OF_LINE} AND at >= :since AND at < :until AND standing = 'accepted' AND pays = 1",
+        chain.params(since=since, until=until),
+    )
+    assert row is not None, "a sum has one row"
+    return int(row[0] or 0), row[1]
+
+
+def paid_unconfirmed(reader: Reader, chain: Chain, day: int) -> int:
+    """Return the sum that paid on a day before it was confirmed and is not confirmed yet, in minor units."""
+    found = reader.value(
+        "SELECT SUM(CAST(TRIM(effects, '[]') AS INTEGER)) "
+        f"{_OF_LINE} AND unconfirmed_day = :day AND (standing <> 'accepted' OR after_minor IS NULL OR why = 'first')",
+        chain.params(day=day),
+    )
+    return int(found or 0)
 
 
 def new_entry(message_id: str, **values: Any) -> Entry:
@@ -81,41 +181,33 @@ def new_entry(message_id: str, **values: Any) -> Entry:
     return Entry(key=message_id, seq=_LATEST, **values)
 
 
-def with_id(reader: Reader, chain: Chain, telco_id: str) -> Entry | None:
-    """Return the entry with this transaction ID (trimmed, upper case)."""
-    row = reader.one(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id", chain.params(telco_id=telco_id)
+def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[Entry]:
+    """Return the entries with this transaction ID (trimmed, upper case), oldest first."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id ORDER BY seq LIMIT {OPEN_MAX}",
+        chain.params(telco_id=telco_id),
     )
-    return None if row is None else _entry(row)
+    return [_entry(row) for row in rows]
 
 
 def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
-    """Return the chain data of a message; None if it is in no chain."""
+    """Return the entry of a message; None if it is in no chain."""
     row = reader.one(
-        f"SELECT {_COLUMNS}, sim_key, provider, why, doubts FROM line_balances WHERE message_id = :id",
+        f"SELECT {_COLUMNS}, sim_key, provider FROM line_balances WHERE message_id = :id",
         {"id": message_id},
     )
-    if row is None:
-        return None
-    sim_key, provider, why, doubts = row[-4:]
-    return ChainRecord(Chain(sim_key, provider), _entry(row), Why(why), tuple(json.loads(doubts)))
+    return None if row is None else ChainRecord(Chain(*row[-2:]), _entry(row))
 
 
-def add(
-    tx: Tx,
-    chain: Chain,
-    entry: Entry,
-    *,
-    payment_method_id: str | None,
-    why: Why,
-    doubts: Iterable[str],
-) -> None:
+def add(tx: Tx, chain: Chain, entry: Entry, *, payment_method_id: str | None) -> None:
     """Store an entry that was judged."""
     tx.run(
         "INSERT INTO line_balances (message_id, sim_key, provider, payment_method_id, at, stored_at, telco_id, pays, "
-        "effects, after_minor, doubted, standing, gap_minor, place, why, doubts) "
+        "effects, after_minor, smsc, home, doubts, standing, why, row_key, position, gap_left_minor, gap_left_at, "
+        "gap_minor, unconfirmed_day) "
         "VALUES (:message_id, :sim_key, :provider, :payment_method_id, :at, :stored_at, :telco_id, :pays, "
-        ":effects, :after_minor, :doubted, :standing, :gap_minor, :place, :why, :doubts)",
+        ":effects, :after_minor, :smsc, :home, :doubts, :standing, :why, :row_key, :position, :gap_left_minor, "
+        ":gap_left_at, :gap_minor, :unconfirmed_day)",
         chain.params(
             message_id=entry.key,
             payment_method_id=payment_method_id,
@@ -124,8 +216,8 @@ def add(
             telco_id=entry.telco_id,
             pays=entry.pays,
             effects=json.dumps(entry.effects),
-            why=why,
-            doubts=json.dumps(list(doubts)),
+            after_minor=entry.after,
+            smsc=entry.smsc,
             **_judgement(entry),
         ),
     )
@@ -139,12 +231,13 @@ def remove(tx: Tx, message_id: str) -> None:
     )
 
 
-def change(tx: Tx, entry: Entry, *, why: Why | None = None) -> None:
-    """Update the judgement of an entry; `why` only if an operator decided."""
+def change(tx: Tx, entry: Entry) -> None:
+    """Update the judgement of an entry."""
     tx.run(
-        "UPDATE line_balances SET standing = :standing, gap_minor = :gap_minor, after_minor = :after_minor, "
-        "doubted = :doubted, place = :place, why = COALESCE(:why, why) WHERE message_id = :id",
-        {"id": entry.key, "why": why, **_judgement(entry)},
+        "UPDATE line_balances SET home = :home, doubts = :doubts, standing = :standing, why = :why, row_key = :row_key, "
+        "position = :position, gap_left_minor = :gap_left_minor, gap_left_at = :gap_left_at, gap_minor = :gap_minor, "
+        "unconfirmed_day = :unconfirmed_day WHERE message_id = :id",
+        {"id": entry.key, **_judgement(entry)},
     )
 
 
@@ -171,13 +264,48 @@ def acknowledge_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: in
 
 
 def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[Entry]:
-    """Return receipts held since before `stored_before` that no notice mentioned yet, oldest first."""
+    """Return home receipts that wait unpaid since before `stored_before` and that no notice mentioned yet, oldest first."""
     rows = reader.all(
-        f"SELECT {_COLUMNS} FROM line_balances WHERE standing = 'held' AND pays = 1 AND told_at IS NULL "
-        "AND stored_at <= :before ORDER BY stored_at, seq LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND home = 1 AND pays = 1 "
+        "AND told_at IS NULL AND stored_at <= :before AND unconfirmed_day IS NULL ORDER BY stored_at, seq LIMIT :limit",
         {"before": stored_before, "limit": limit},
     )
     return [_entry(row) for row in rows]
+
+
+def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:
+    """Return the number of messages stored since then that are foreign or doubted, counted up to 200."""
+    return int(
+        reader.value(
+            f"SELECT COUNT(*) FROM (SELECT why, stored_at {_WAITING} AND standing = 'held' ORDER BY seq DESC "
+            f"LIMIT {OPEN_MAX}) WHERE why IN ('foreign', 'doubted') AND stored_at >= :since",
+            chain.params(since=since),
+        )
+    )
+
+
+def flood(reader: Reader, chain: Chain, after: int) -> tuple[int, str | None]:
+    """Return the number of held foreign and doubted messages after an entry that have no open review, and the first one."""
+    row = reader.one(f"SELECT COUNT(*), message_id, MIN(seq) {_FLOOD}", chain.params(after=after))
+    assert row is not None, "a count has one row"
+    return row[0], row[1]
+
+
+def refute_flood(tx: Tx, chain: Chain, after: int) -> int:
+    """Refute the messages of `flood`, because an operator rejected their review; return their number."""
+    refuted = 0
+    while batch := tx.all(
+        f"SELECT seq, message_id {_FLOOD} ORDER BY seq LIMIT {FOREIGN_MAX}",
+        chain.params(after=after),
+    ):
+        ids = [row[1] for row in batch]
+        tx.run(
+            f"UPDATE line_balances SET standing = 'refuted', why = 'person' WHERE message_id IN ({listed(ids)})",
+            ids,
+        )
+        tx.run(f"UPDATE messages SET state = 'not_payment' WHERE id IN ({listed(ids)})", ids)
+        after, refuted = batch[-1][0], refuted + len(batch)
+    return refuted
 
 
 def mark_noticed(tx: Tx, message_id: str, now: int) -> None:
@@ -188,18 +316,93 @@ def mark_noticed(tx: Tx, message_id: str, now: int) -> None:
     )
 
 
-def smscs(reader: Reader, sim_key: str) -> set[str]:
-    """Return the service centres (SMSC) that are known to send this SIM genuine messages."""
-    rows = reader.all("SELECT smsc FROM sim_smscs WHERE sim_key = :sim", {"sim": sim_key})
-    return {row[0] for row in rows}
+@dataclass(frozen=True, slots=True)
+class KnownSmsc:
+    """An SMSC of a SIM, why it is known, the message that showed it, and since when."""
+
+    smsc: str
+    source: SmscSource
+    message_id: str | None
+    since: int
 
 
-def learn_smsc(tx: Tx, sim_key: str, smsc: str, message_id: str, now: int) -> None:
-    """Record a service centre as known for this SIM."""
+def smscs(reader: Reader, sim_key: str) -> list[KnownSmsc]:
+    """Return the known SMSCs of a SIM, the oldest first; those only noticed are among them."""
+    rows = reader.all(
+        "SELECT smsc, source, message_id, since FROM sim_smscs WHERE sim_key = :sim ORDER BY smsc",
+        {"sim": sim_key},
+    )
+    found = [KnownSmsc(row[0], SmscSource(row[1]), *row[2:]) for row in rows]
+    return sorted(found, key=lambda one: one.since)
+
+
+def learn_smsc(
+    tx: Tx, sim_key: str, smsc: str, source: SmscSource, message_id: str | None, now: int
+) -> None:
+    """Record an SMSC of a SIM; a home SMSC keeps its first reason."""
     tx.run(
-        "INSERT INTO sim_smscs (sim_key, smsc, message_id, learned_at) VALUES (:sim, :smsc, :message, :now) "
-        "ON CONFLICT (sim_key, smsc) DO NOTHING",
-        {"sim": sim_key, "smsc": smsc, "message": message_id, "now": now},
+        "INSERT INTO sim_smscs (sim_key, smsc, source, message_id, since) VALUES (:sim, :smsc, :source, :message, :now) "
+        "ON CONFLICT (sim_key, smsc) DO UPDATE SET source = excluded.source, message_id = excluded.message_id, "
+        "since = excluded.since WHERE sim_smscs.source = 'noticed'",
+        {"sim": sim_key, "smsc": smsc, "source": source, "message": message_id, "now": now},
+    )
+
+
+def forget_smsc(tx: Tx, sim_key: str, smsc: str) -> None:
+    """Remove an SMSC from those of a SIM."""
+    tx.run(
+        "DELETE FROM sim_smscs WHERE sim_key = :sim AND smsc = :smsc",
+        {"sim": sim_key, "smsc": smsc},
+    )
+
+
+def released_through(reader: Reader, chain: Chain, smsc: str) -> tuple[int, int, int]:
+    """Return the receipts through a foreign SMSC that home messages confirmed, their days, and those refuted."""
+    row = reader.one(
+        "SELECT SUM(CASE WHEN why = 'between' THEN 1 ELSE 0 END), "
+        f"COUNT(DISTINCT CASE WHEN why = 'between' THEN at / {DAY_US} END), "
+        f"SUM(CASE WHEN standing = 'refuted' THEN 1 ELSE 0 END) {_OF_LINE} AND smsc = :smsc AND home = 0 AND pays = 1",
+        chain.params(smsc=smsc),
+    )
+    assert row is not None, "a sum has one row"
+    return int(row[0] or 0), int(row[1] or 0), int(row[2] or 0)
+
+
+def accepted_through(reader: Reader, chain: Chain, smsc: str) -> list[Entry]:
+    """Return the messages of the chain and of open rows that came through an SMSC, the newest first."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} {_OF_LINE} AND smsc = :smsc AND standing IN ('accepted', 'unconfirmed') "
+        f"ORDER BY seq DESC LIMIT {FOREIGN_MAX}",
+        chain.params(smsc=smsc),
+    )
+    return [_entry(row) for row in rows]
+
+
+def expect_test_payment(tx: Tx, sim_key: str, amount_minor: int, expires_at: int) -> None:
+    """Record the amount of the owner's test payment; a newer one replaces it."""
+    tx.run(
+        "INSERT INTO test_payments (sim_key, amount_minor, expires_at) VALUES (:sim, :amount, :expires) "
+        "ON CONFLICT (sim_key) DO UPDATE SET amount_minor = excluded.amount_minor, expires_at = excluded.expires_at",
+        {"sim": sim_key, "amount": amount_minor, "expires": expires_at},
+    )
+
+
+def expected_test_payment(reader: Reader, sim_key: str, now: int) -> tuple[int, int] | None:
+    """Return the amount of the expected test payment, in minor units, and when it expires; None if none is expected."""
+    return reader.one(
+        "SELECT amount_minor, expires_at FROM test_payments WHERE sim_key = :sim AND expires_at >= :now",
+        {"sim": sim_key, "now": now},
+    )
+
+
+def take_test_payment(tx: Tx, sim_key: str, amount_minor: int, now: int) -> bool:
+    """Return whether this receipt is the expected test payment; it is expected no longer then."""
+    return (
+        tx.run(
+            "DELETE FROM test_payments WHERE sim_key = :sim AND amount_minor = :amount AND expires_at >= :now",
+            {"sim": sim_key, "amount": amount_minor, "now": now},
+        )
+        == 1
     )
 
 
@@ -215,11 +418,16 @@ def absences(reader: Reader, sim_key: str, since: int) -> list[Absence]:
 
 def _judgement(entry: Entry) -> dict[str, Any]:
     return {
-        "after_minor": entry.after,
-        "doubted": entry.doubted,
+        "home": entry.home,
+        "doubts": json.dumps(entry.doubts),
         "standing": entry.standing,
+        "why": entry.why,
+        "row_key": entry.row,
+        "position": entry.position,
+        "gap_left_minor": entry.gap_left,
+        "gap_left_at": entry.gap_left_at,
         "gap_minor": entry.gap_minor,
-        "place": None if entry.place is None else str(entry.place),
+        "unconfirmed_day": entry.unconfirmed_day,
     }
 
 
@@ -233,8 +441,15 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         pays=bool(row[5]),
         effects=_effects(row[6]),
         after=row[7],
-        doubted=bool(row[8]),
-        standing=_STANDINGS[row[9]],
-        gap_minor=row[10],
-        place=None if row[11] is None else int(row[11]),
+        smsc=row[8],
+        home=bool(row[9]),
+        doubts=_doubts(row[10]),
+        standing=_STANDINGS[row[11]],
+        why=_WHYS[row[12]],
+        row=row[13],
+        position=row[14],
+        gap_left=row[15],
+        gap_left_at=row[16],
+        gap_minor=row[17],
+        unconfirmed_day=row[18],
     )

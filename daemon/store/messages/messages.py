@@ -6,9 +6,9 @@ When the owner has had a notice about missing parts, `reasons` of the message ho
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from daemon.core.limits import PARTS_APART_US
+from daemon.core.messages.trust import VARYING_DIGITS
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import (
@@ -25,8 +25,8 @@ from daemon.wire import MessageState, Mode
 _COLUMNS_WITH_LINE = f"{columns(Message, 'm.')}, pm.phone_number"
 _WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
 _COLUMNS = columns(Message)
-CANDIDATES_MAX = 8
-"""Messages to look at for one part. A reference comes back after 256 messages, so further ones are of other days."""
+CANDIDATES_MAX: Final = 64
+"""Parts to look at for one part, the nearest in SMSC time."""
 PARTS_MISSING = "parts_missing"
 _PARTS_MISSING = f'["{PARTS_MISSING}"]'
 
@@ -104,42 +104,134 @@ def unparsed(reader: Reader, ids: Sequence[str], *, after: int, limit: int) -> l
     return load_all(Message, rows)
 
 
-def candidates_for_part(
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """One stored part of a long message; times are microseconds, `is_open` while its message lacks parts."""
+
+    message_id: str
+    position: int
+    pdu: str
+    sent_at: int | None
+    received_at: int
+    is_open: bool
+
+
+_PART: Final = "p.message_id, p.position, p.pdu, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL"
+
+
+def parts_like(
     reader: Reader,
     *,
-    sim_key: str,
-    sender: str,
-    width: int,
-    reference: int,
-    total: int,
+    key: dict[str, Any],
+    smsc: str | None,
+    homes: Sequence[str],
     sent_at: int | None,
-    imported: bool,
-) -> list[Message]:
-    """Return the latest messages that a part with this key and time may belong to or repeat, oldest first.
+    span: int,
+) -> list[StoredPart]:
+    """Return the stored parts that may be of one message with a part, the nearest in SMSC time first.
 
-    Parts read by a phone and parts imported from a file never form one message.
+    Args:
+        reader: The database.
+        key: The part's SIM, sender, reference width, reference and total, and whether it is imported: parts read by a phone
+            and parts imported from a file never form one message.
+        smsc: Its SMSC; the others came through the same one.
+        homes: The home SMSCs if it is one of them: the others may have come through any of them.
+        sent_at: Its SMSC time, microseconds.
+        span: The largest difference of SMSC times, microseconds.
     """
-    # Parts of one message are at most a day apart. A reference comes back after 256 messages, so without the time, each
-    # part on a busy line would be compared with messages of other days.
+    among, params = _through(smsc, homes)
+    near = "(m.sent_at IS NULL OR m.sent_at BETWEEN :sent_at - :span AND :sent_at + :span)"
+    if sent_at is None:
+        near = "1"
     rows = reader.all(
-        f"SELECT {_COLUMNS} FROM messages WHERE sim_key = :sim_key AND sender = :sender "
-        "AND reference_width = :width AND reference = :reference AND parts_total = :total "
-        "AND imported = :imported "
-        "AND (:sent_at IS NULL OR sent_at IS NULL OR ABS(sent_at - :sent_at) <= :apart) "
-        "ORDER BY seq DESC LIMIT :limit",
-        {
-            "sim_key": sim_key,
-            "sender": sender,
-            "width": width,
-            "reference": reference,
-            "total": total,
-            "sent_at": sent_at,
-            "imported": imported,
-            "apart": PARTS_APART_US,
-            "limit": CANDIDATES_MAX,
-        },
+        f"SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_id = m.id "
+        "WHERE m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
+        f"AND m.parts_total = :total AND m.imported = :imported AND {among} AND {near} "
+        "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit",
+        {**key, **params, "sent_at": sent_at, "span": span, "limit": CANDIDATES_MAX},
     )
-    return load_all(Message, rows[::-1])
+    return [_stored_part(row) for row in rows]
+
+
+def _stored_part(row: tuple[Any, ...]) -> StoredPart:
+    message_id, position, pdu, sent_at, received_at, is_open = row
+    return StoredPart(message_id, position, pdu, sent_at, received_at, bool(is_open))
+
+
+def _through(smsc: str | None, homes: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return the condition that a message came through this SMSC or through a home one, and its parameters."""
+    stems = {
+        f"home{place}": f"{home.lstrip('+')[:-VARYING_DIGITS]}{'_' * VARYING_DIGITS}"
+        for place, home in enumerate(homes)
+    }
+    same = "m.smsc IS NULL" if smsc is None else "m.smsc = :smsc"
+    tests = [same, *(f"LTRIM(m.smsc, '+') LIKE :{name}" for name in stems)]
+    return f"({' OR '.join(tests)})", {**({} if smsc is None else {"smsc": smsc}), **stems}
+
+
+def stored_parts(reader: Reader, message_id: str) -> list[StoredPart]:
+    """Return the parts of a message, in order of position."""
+    rows = reader.all(
+        f"SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_id = m.id WHERE m.id = :id "
+        "ORDER BY p.position, p.seq",
+        {"id": message_id},
+    )
+    return [_stored_part(row) for row in rows]
+
+
+def count_unjoined(
+    reader: Reader, sim_key: str, homes: Sequence[str], since: int, limit: int
+) -> int:
+    """Return the number of messages through home SMSCs that lack parts since then, counted up to a limit."""
+    among, params = _through(None, homes)
+    return int(
+        reader.value(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = :sim "
+            f"AND m.parts_seen < m.parts_total AND m.created_at >= :since AND {among} LIMIT :limit)",
+            {**params, "sim": sim_key, "since": since, "limit": limit},
+        )
+    )
+
+
+def assemble_later(tx: Tx, message_id: str, at: int | None) -> None:
+    """Set when the parts of a message are put together; the first time that was set stays."""
+    tx.run(
+        "UPDATE messages SET assemble_at = :at WHERE id = :id AND (:at IS NULL OR assemble_at IS NULL)",
+        {"id": message_id, "at": at},
+    )
+
+
+def due_for_assembly(reader: Reader, now: int, limit: int) -> list[Message]:
+    """Return the messages whose parts are to be put together now, in order of arrival."""
+    rows = reader.all(
+        f"SELECT {_COLUMNS} FROM messages WHERE assemble_at <= :now ORDER BY assemble_at, seq LIMIT :limit",
+        {"now": now, "limit": limit},
+    )
+    return load_all(Message, rows)
+
+
+def gather_parts(tx: Tx, target: str, members: Sequence[StoredPart], body: str) -> None:
+    """Move the parts of an assembly into one message, and its other parts into theirs; a message without parts goes."""
+    tx.run("UPDATE messages SET body = :body WHERE id = :id", {"body": body, "id": target})
+    for part in members:
+        if part.message_id == target:
+            continue
+        both = {"target": target, "other": part.message_id, "position": part.position}
+        swap = (
+            "UPDATE sms_parts SET message_id = CASE message_id WHEN :target THEN :other ELSE :target END "
+            "WHERE position = :position AND message_id IN (:target, :other)"
+        )
+        tx.run(swap, both)
+        tx.run(
+            "DELETE FROM messages WHERE id = :other AND NOT EXISTS (SELECT 1 FROM sms_parts WHERE message_id = :other)",
+            {"other": part.message_id},
+        )
+        for message_id in (target, part.message_id):
+            tx.run(
+                "UPDATE messages SET parts_seen = (SELECT COUNT(*) FROM sms_parts p WHERE p.message_id = messages.id) "
+                "WHERE id = :id",
+                {"id": message_id},
+            )
 
 
 def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
@@ -166,17 +258,6 @@ def message_of_part(reader: Reader, sim_key: str, sha256: str) -> str | None:
         {"sim_key": sim_key, "sha256": sha256},
     )
     return found
-
-
-def parts_of(reader: Reader, message_id: str) -> list[tuple[int, str, int | None]]:
-    """Return (position, PDU hex, SMSC time) of each stored part, in order of position."""
-    return [
-        (row[0], row[1], row[2])
-        for row in reader.all(
-            "SELECT position, pdu, sent_at FROM sms_parts WHERE message_id = :id ORDER BY position",
-            {"id": message_id},
-        )
-    ]
 
 
 def add(tx: Tx, message: dict[str, Any]) -> None:

@@ -46,6 +46,12 @@ CREATE TABLE session_keys (
     made_at INTEGER NOT NULL
 ) STRICT;
 
+-- Sessions that were logged out, until their tokens expire.
+CREATE TABLE ended_sessions (
+    id      TEXT PRIMARY KEY,
+    ends_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Passwords of other services.
 CREATE TABLE sealed_secrets (
     name   TEXT PRIMARY KEY,
@@ -97,11 +103,14 @@ CREATE TABLE messages (
     reasons           TEXT NOT NULL,       -- JSON array
     payment_id        TEXT,
     received_at       INTEGER NOT NULL,    -- when its last part was stored; the first one if it is incomplete
-    created_at        INTEGER NOT NULL
+    created_at        INTEGER NOT NULL,
+    assemble_at       INTEGER              -- when its parts are put together; they wait for rivals until then
 ) STRICT;
-CREATE INDEX messages_by_part_key ON messages (sim_key, sender, reference_width, reference, parts_total, seq)
+CREATE INDEX messages_to_assemble ON messages (assemble_at) WHERE assemble_at IS NOT NULL;
+CREATE INDEX messages_by_part_key ON messages (sim_key, sender, reference_width, reference, parts_total, sent_at)
     WHERE reference IS NOT NULL;
 CREATE INDEX messages_by_state ON messages (state, seq);
+CREATE INDEX messages_incomplete ON messages (sim_key, created_at) WHERE state = 'incomplete';
 CREATE INDEX messages_with_text ON messages (created_at) WHERE body IS NULL OR body <> '';
 
 CREATE TABLE sms_parts (
@@ -115,9 +124,9 @@ CREATE TABLE sms_parts (
     storage     TEXT NOT NULL,
     slot        INTEGER NOT NULL,
     received_at INTEGER NOT NULL,
-    UNIQUE (sim_key, sha256),              -- one SMS is stored once (invariant 2)
-    UNIQUE (message_id, position)
+    UNIQUE (sim_key, sha256)               -- one SMS is stored once (invariant 2)
 ) STRICT;
+CREATE INDEX sms_parts_by_message ON sms_parts (message_id, position);
 
 -- The balance chain: what each message says about the wallet of its SIM (decisions.md section 4).
 CREATE TABLE line_balances (
@@ -132,21 +141,31 @@ CREATE TABLE line_balances (
     pays              INTEGER NOT NULL CHECK (pays IN (0, 1)),
     effects           TEXT NOT NULL,           -- JSON array of signed minor units, the likeliest first
     after_minor       INTEGER,                 -- the balance in the message
-    doubted           INTEGER NOT NULL CHECK (doubted IN (0, 1)),
-    standing          TEXT NOT NULL CHECK (standing IN ('accepted', 'held', 'forged', 'suspect', 'unproven', 'noted')),
+    smsc              TEXT,
+    home              INTEGER NOT NULL CHECK (home IN (0, 1)),  -- the SMSC is a home SMSC of the SIM
+    doubts            TEXT NOT NULL,           -- JSON array: reasons against it besides its SMSC and its balance
+    standing          TEXT NOT NULL CHECK (standing IN ('accepted', 'unconfirmed', 'held', 'refuted', 'noted')),
+    why               TEXT NOT NULL,           -- the reason for its standing
+    row_key           TEXT,                    -- of an open row beside the chain: the message that began it
+    position          INTEGER,                 -- in the chain or in its row; NULL for a message that filled a gap
+    gap_left_minor    INTEGER,                 -- the balance before the gap in front of it
+    gap_left_at       INTEGER,
     gap_minor         INTEGER,                 -- the difference before it that no message explains, signed
-    place             TEXT,                    -- the transaction ID after which it is placed; up to 40 digits
-    why               TEXT NOT NULL,           -- the reason for its standing: a check, or an operator
-    doubts            TEXT NOT NULL,           -- JSON array: other doubts that were found when it came in
+    unconfirmed_day   INTEGER,                 -- the day since 1970 on which it paid before its row was confirmed
     told_at           INTEGER                  -- when a notice said that it has been held for long
 ) STRICT;
 CREATE INDEX line_balances_by_time ON line_balances (sim_key, provider, at);
-CREATE UNIQUE INDEX line_balances_one_per_id ON line_balances (sim_key, provider, telco_id)
-    WHERE telco_id IS NOT NULL;
-CREATE INDEX line_balances_gaps ON line_balances (at)
+CREATE INDEX line_balances_by_id ON line_balances (sim_key, provider, telco_id) WHERE telco_id IS NOT NULL;
+CREATE UNIQUE INDEX line_balances_chain ON line_balances (sim_key, provider, position)
+    WHERE standing = 'accepted' AND position IS NOT NULL;
+CREATE INDEX line_balances_open ON line_balances (sim_key, provider, standing, seq)
+    WHERE standing IN ('unconfirmed', 'held');
+CREATE INDEX line_balances_gaps ON line_balances (sim_key, provider, at)
     WHERE standing = 'accepted' AND gap_minor <> 0;
 CREATE INDEX line_balances_waiting ON line_balances (stored_at)
-    WHERE standing = 'held' AND pays = 1 AND told_at IS NULL;
+    WHERE standing IN ('unconfirmed', 'held') AND home = 1 AND pays = 1 AND told_at IS NULL;
+CREATE INDEX line_balances_paid_unconfirmed ON line_balances (sim_key, provider, unconfirmed_day)
+    WHERE unconfirmed_day IS NOT NULL;
 
 -- Unexplained differences of a balance that an operator acknowledged.
 CREATE TABLE gaps_known (
@@ -159,13 +178,21 @@ CREATE TABLE gaps_known (
     UNIQUE (message_id, gap_minor)
 ) STRICT;
 
--- SMSCs that are known to send a SIM genuine messages.
+-- The home SMSCs of a SIM, and foreign ones that a notice named.
 CREATE TABLE sim_smscs (
     sim_key    TEXT NOT NULL,
     smsc       TEXT NOT NULL,
-    message_id TEXT NOT NULL,                  -- the message that proved it
-    learned_at INTEGER NOT NULL,
+    source     TEXT NOT NULL CHECK (source IN ('sim', 'test_payment', 'approved', 'learned', 'noticed')),
+    message_id TEXT,                           -- the message that showed it
+    since      INTEGER NOT NULL,
     PRIMARY KEY (sim_key, smsc)
+) STRICT;
+
+-- A payment that the owner makes to prove a SIM's SMSC and balance; momo names its amount.
+CREATE TABLE test_payments (
+    sim_key      TEXT PRIMARY KEY,
+    amount_minor INTEGER NOT NULL CHECK (amount_minor > 0),
+    expires_at   INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE confirmed_wordings (
@@ -201,6 +228,7 @@ CREATE UNIQUE INDEX approved_payers_one_per_name ON approved_payers (mode, phone
 
 CREATE TABLE devices (
     device_id     TEXT PRIMARY KEY,        -- UUIDv5 of the IMEI
+    mode          TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- test: a phone of the sandbox
     imei          TEXT,
     name          TEXT NOT NULL,
     manufacturer  TEXT,
@@ -223,9 +251,18 @@ CREATE TABLE sims (
     present         INTEGER NOT NULL CHECK (present IN (0, 1)),
     first_seen_at   INTEGER NOT NULL,
     last_seen_at    INTEGER NOT NULL,
-    read_payment_at INTEGER                -- when the last payment message was read from it
+    read_payment_at INTEGER,               -- when the last payment message was read from it
+    ignored_at      INTEGER                -- set: the SIM is not for payments
 ) STRICT;
 CREATE UNIQUE INDEX sims_one_per_slot ON sims (device_id, slot_index) WHERE present = 1;
+
+-- The sandbox has one phone per network (daemon/core/messages/sandbox.py), present only with --simulated-phone.
+INSERT INTO devices (device_id, mode, name, present, first_seen_at, last_seen_at) VALUES
+    ('773b0073-7953-5cc8-b146-bcd7565a41ec', 'test', 'simulated-mtn', 0, 0, 0),
+    ('96a17ca6-3a9e-539a-a751-af4d72f05498', 'test', 'simulated-telecel', 0, 0, 0);
+INSERT INTO sims (sim_key, network, device_id, slot_index, present, first_seen_at, last_seen_at) VALUES
+    ('sandbox:momo_mtn', 'mtn', '773b0073-7953-5cc8-b146-bcd7565a41ec', 0, 1, 0, 0),
+    ('sandbox:momo_telecel', 'telecel', '96a17ca6-3a9e-539a-a751-af4d72f05498', 0, 1, 0, 0);
 
 -- When a SIM was in no phone that answers.
 CREATE TABLE sim_absences (
@@ -257,6 +294,7 @@ CREATE TABLE locked_sims (
 CREATE TABLE payment_methods (
     seq             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,
+    mode            TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),  -- test: made in the sandbox
     provider        TEXT NOT NULL,
     phone_number    TEXT NOT NULL,         -- E.164
     account_name    TEXT NOT NULL,
@@ -269,7 +307,7 @@ CREATE TABLE payment_methods (
     updated_at      INTEGER NOT NULL,
     deleted_at      INTEGER
 ) STRICT;
-CREATE UNIQUE INDEX payment_methods_one_per_number ON payment_methods (provider, phone_number)
+CREATE UNIQUE INDEX payment_methods_one_per_number ON payment_methods (mode, provider, phone_number)
     WHERE deleted_at IS NULL;
 CREATE UNIQUE INDEX payment_methods_one_per_sim ON payment_methods (sim_seq)
     WHERE sim_seq IS NOT NULL AND deleted_at IS NULL;

@@ -8,6 +8,7 @@ from daemon.store import shop
 from daemon.store.engine import Reader
 from daemon.store.payments import payments
 from daemon.store.rows import columns, load, load_optional
+from daemon.wire import Mode
 
 _METHOD: Final = columns(PaymentMethod, "m.")
 _WIDTH: Final = len(_METHOD.split(", "))
@@ -39,7 +40,7 @@ def facts(reader: Reader, slug: str) -> Facts | None:
         own_shop.name,
         own_shop.timezone,
         _in_review(reader, transaction),
-        _lines(reader),
+        _lines(reader, transaction.mode),
     )
 
 
@@ -52,12 +53,13 @@ def _in_review(reader: Reader, transaction: Transaction) -> bool:
     )
 
 
-def _lines(reader: Reader) -> tuple[ShownLine, ...]:
-    """Return the shop's numbers, oldest first, each with whether its phone is connected now."""
+def _lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
+    """Return the shop's numbers of the mode, oldest first, each with whether its phone is connected now."""
     rows = reader.all(
         f"SELECT {_METHOD}, s.present, d.present, d.last_seen_at FROM payment_methods m "
         "LEFT JOIN sims s ON s.seq = m.sim_seq LEFT JOIN devices d ON d.device_id = s.device_id "
-        "WHERE m.deleted_at IS NULL AND m.is_active = 1 ORDER BY m.seq"
+        "WHERE m.mode = :mode AND m.deleted_at IS NULL AND m.is_active = 1 ORDER BY m.seq",
+        {"mode": mode},
     )
     return tuple(
         ShownLine(

@@ -22,7 +22,8 @@ _INSERTION = insertion("payments", Payment).replace(
 )
 _UNPLACED = (
     "sim_key = :sim_key AND provider = :provider AND payment_method_id IS NULL "
-    "AND stored_at >= :since AND mode = 'live'"
+    "AND stored_at >= :since AND mode = "
+    "(SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key)"
 )
 _REVERSAL = columns(Reversal)
 _PAYER = columns(ApprovedPayer)
@@ -119,7 +120,7 @@ def record_line_activity(tx: Tx, payment_method_id: str | None, sim_key: str, no
 def unplaced(
     reader: Reader, sim_key: str, provider: str, since: int
 ) -> tuple[int, int | None, int | None]:
-    """Return the count, and the first and last storage time, of a SIM and network's live payments without a number."""
+    """Return the count, and the first and last storage time, of a SIM and network's payments without a number."""
     row = reader.one(
         f"SELECT COUNT(*), MIN(stored_at), MAX(stored_at) FROM payments WHERE {_UNPLACED}",
         {"sim_key": sim_key, "provider": provider, "since": since},

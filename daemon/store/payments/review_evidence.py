@@ -69,8 +69,6 @@ def _place(reader: Reader, message: Message) -> ChainPosition | None:
     return ChainPosition(
         known.entry,
         [entry for entry in near if entry.key != known.entry.key],
-        known.why,
-        known.doubts,
         PROVIDERS[known.chain.provider].currency,
     )
 

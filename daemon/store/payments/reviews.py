@@ -104,6 +104,18 @@ def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     )
 
 
+def open_group(reader: Reader, sim_key: str) -> Review | None:
+    """Return the open review that the messages of a flood on this SIM share."""
+    return load_optional(
+        Review,
+        reader.one(
+            f"SELECT {columns(Review, 'r.')} FROM reviews r JOIN messages m ON m.id = r.message_id "
+            "WHERE r.state = 'open' AND r.details LIKE '{\"group\":%' AND m.sim_key = :sim ORDER BY r.seq DESC LIMIT 1",
+            {"sim": sim_key},
+        ),
+    )
+
+
 def had_review(reader: Reader, payment_id: str) -> bool:
     """Return whether a payment has or had a review."""
     return reader.exists("SELECT 1 FROM reviews WHERE payment_id = :id LIMIT 1", {"id": payment_id})
@@ -145,6 +157,15 @@ def open_for_transaction(reader: Reader, transaction_id: str) -> list[Review]:
     )
 
 
+def held_for(reader: Reader, transaction_id: str) -> str | None:
+    """Return the ID of the newest open review about a transaction; None if there is none."""
+    found: str | None = reader.value(
+        "SELECT id FROM reviews WHERE state = 'open' AND transaction_id = :id ORDER BY seq DESC LIMIT 1",
+        {"id": transaction_id},
+    )
+    return found
+
+
 def close(
     tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
 ) -> bool:
@@ -184,7 +205,7 @@ def doubtful_of_sender(
         Review,
         reader.all(
             f"SELECT {columns_of} FROM reviews r JOIN messages m ON m.id = r.message_id "
-            "WHERE r.state = 'open' AND r.reason IN ('untrusted_sender', 'balance_break') AND r.payment_id IS NULL "
+            "WHERE r.state = 'open' AND r.reason IN ('untrusted_sender', 'balance_break', 'foreign_smsc', 'first_message') AND r.payment_id IS NULL "
             "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
             "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
             {

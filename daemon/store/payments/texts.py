@@ -226,7 +226,7 @@ def _ready_lines(tx: Tx) -> list[TextLine]:
     rows = tx.all(
         "SELECT m.sim_seq, s.network, m.phone_number, m.account_name FROM payment_methods m "
         "JOIN sims s ON s.seq = m.sim_seq JOIN devices d ON d.device_id = s.device_id "
-        "WHERE m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
+        "WHERE m.mode = 'live' AND m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
         "AND d.forgotten_at IS NULL ORDER BY m.seq"
     )
     return load_all(TextLine, rows)

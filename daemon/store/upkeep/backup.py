@@ -72,11 +72,8 @@ class Entry:
 class Copy:
     """A copy that was verified.
 
-    Attributes:
-        schema: Its number of migrations.
-        rows: Number of rows by table.
-        newest_us: Time of the newest journal entry; None if there is none.
-        findings: Invariants that the shop violates. The copy is faithful all the same.
+    `schema` is its number of migrations, `rows` the number of rows by table, `newest_us` the time of the newest journal
+    entry. `findings` are invariants that the shop violates; the copy is faithful all the same.
     """
 
     path: str

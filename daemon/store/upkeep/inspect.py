@@ -116,12 +116,13 @@ def findings(reader: Reader) -> list[tuple[str, str, int]]:
 
 
 def sims(reader: Reader) -> list[Sim]:
-    """Return the SIMs that are in a phone."""
+    """Return the real SIMs for payments that are in a phone."""
     rows = reader.all(
         "SELECT d.name, s.slot_index, COALESCE(s.network, ''), m.id IS NOT NULL, r.silent_since IS NOT NULL "
         "FROM sims s JOIN devices d ON d.device_id = s.device_id "
         "LEFT JOIN payment_methods m ON m.sim_seq = s.seq AND m.deleted_at IS NULL AND m.is_active = 1 "
-        "LEFT JOIN sim_rhythms r ON r.sim_key = s.sim_key WHERE s.present = 1 ORDER BY d.name, s.slot_index"
+        "LEFT JOIN sim_rhythms r ON r.sim_key = s.sim_key "
+        "WHERE s.present = 1 AND s.ignored_at IS NULL AND d.mode = 'live' ORDER BY d.name, s.slot_index"
     )
     return [Sim(str(row[0]), int(row[1]), str(row[2]), bool(row[3]), bool(row[4])) for row in rows]
 

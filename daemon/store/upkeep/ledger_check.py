@@ -12,49 +12,42 @@ from typing import Final, NamedTuple
 VERIFIED: Final = "('SUCCESS', 'PARTIAL', 'OVERPAID')"
 
 
-class Question(NamedTuple):
-    """An invariant, and a SELECT of the number of rows that violate it."""
+class Invariant(NamedTuple):
+    """An invariant, and a SELECT about the rows that violate it."""
 
     sentence: str
     sql: str
 
 
-class Violation(NamedTuple):
-    """An invariant, and a SELECT of the rows that violate it."""
-
-    sentence: str
-    rows: str
-
-
-VIOLATIONS: Final[Mapping[str, Violation]] = {
-    "message.stored_once": Violation(
+VIOLATIONS: Final[Mapping[str, Invariant]] = {
+    "message.stored_once": Invariant(
         "one SMS is stored once",
         "SELECT sim_key, sha256 FROM sms_parts GROUP BY sim_key, sha256 HAVING COUNT(*) > 1",
     ),
-    "message.whole": Violation(
+    "message.whole": Invariant(
         "a message has as many parts as it counts",
         "SELECT m.id FROM messages m JOIN sms_parts p ON p.message_id = m.id "
         "GROUP BY m.id HAVING COUNT(*) <> MAX(m.parts_seen)",
     ),
-    "payment.one_message": Violation(
+    "payment.one_message": Invariant(
         "a payment belongs to a stored message",
         "SELECT p.id FROM payments p LEFT JOIN messages m ON m.id = p.message_id WHERE m.id IS NULL",
     ),
-    "payment.one_id": Violation(
+    "payment.one_id": Invariant(
         "one network ID is one payment",
         "SELECT mode, provider, telco_transaction_id FROM payments "
         "GROUP BY mode, provider, telco_transaction_id HAVING COUNT(*) > 1",
     ),
-    "payment.used_once": Violation(
+    "payment.used_once": Invariant(
         "a payment verifies at most one transaction",
         "SELECT payment_id FROM transactions WHERE payment_id IS NOT NULL GROUP BY payment_id HAVING COUNT(*) > 1",
     ),
-    "payment.held_by_none": Violation(
+    "payment.held_by_none": Invariant(
         "no transaction is held for a payment that verified one",
         "SELECT t.id FROM transactions t JOIN transactions h ON h.held_payment_id = t.payment_id "
         "WHERE t.origin = 'request'",
     ),
-    "payment.standing": Violation(
+    "payment.standing": Invariant(
         "a payment is counted once: used, with a holder, or in review",
         "SELECT p.id, p.standing FROM payments p WHERE p.standing <> CASE "
         "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.origin = 'request') THEN 'used' "
@@ -62,67 +55,67 @@ VIOLATIONS: Final[Mapping[str, Violation]] = {
         "WHEN EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open') THEN 'review' "
         "ELSE 'lost' END",
     ),
-    "payment.modes": Violation(
+    "payment.modes": Invariant(
         "a payment and its message are of one mode",
         "SELECT p.id FROM payments p JOIN messages m ON m.id = p.message_id WHERE p.mode <> m.mode",
     ),
-    "transaction.verified_is_paid": Violation(
+    "transaction.verified_is_paid": Invariant(
         "a verified transaction has its payment, and no other has one",
         "SELECT id FROM transactions WHERE merged_into IS NULL "
         f"AND (status IN {VERIFIED}) <> (payment_id IS NOT NULL)",
     ),
-    "transaction.status": Violation(
+    "transaction.status": Invariant(
         "the status agrees with the amount paid",
         "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.origin = 'request' "
         "AND t.status <> CASE WHEN p.amount_minor = t.expected_minor THEN 'SUCCESS' "
         "WHEN p.amount_minor < t.expected_minor THEN 'PARTIAL' ELSE 'OVERPAID' END",
     ),
-    "transaction.currency": Violation(
+    "transaction.currency": Invariant(
         "a transaction is paid in its own currency",
         "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.currency <> p.currency",
     ),
-    "transaction.modes": Violation(
+    "transaction.modes": Invariant(
         "a transaction and its payment are of one mode",
         "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id OR p.id = t.held_payment_id "
         "WHERE p.mode <> t.mode",
     ),
-    "transaction.merged": Violation(
+    "transaction.merged": Invariant(
         "a merged holder's payment belongs to the transaction that replaced it",
         "SELECT h.id FROM transactions h LEFT JOIN transactions t ON t.id = h.merged_into AND t.supersedes = h.id "
         "WHERE h.merged_into IS NOT NULL AND (h.payment_id IS NOT NULL OR t.payment_id IS NULL)",
     ),
-    "transaction.cancelled": Violation(
+    "transaction.cancelled": Invariant(
         "a cancelled transaction has a time of cancelling, an open or expired one has none",
         "SELECT id FROM transactions WHERE (status = 'CANCELLED' AND cancelled_at IS NULL) "
         "OR (status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW') AND cancelled_at IS NOT NULL)",
     ),
-    "transaction.review": Violation(
+    "transaction.review": Invariant(
         "a transaction in MANUAL_REVIEW has an open review",
         "SELECT id FROM transactions t WHERE (t.held_payment_id IS NOT NULL AND t.status <> 'MANUAL_REVIEW') "
         "OR (t.status = 'MANUAL_REVIEW' AND NOT EXISTS "
         "(SELECT 1 FROM reviews r WHERE r.transaction_id = t.id AND r.state = 'open'))",
     ),
-    "review.modes": Violation(
+    "review.modes": Invariant(
         "a review is of its payment's mode",
         "SELECT r.id FROM reviews r JOIN payments p ON p.id = r.payment_id WHERE r.mode <> p.mode",
     ),
-    "delivery.modes": Violation(
+    "delivery.modes": Invariant(
         "a delivery, its endpoint and its transaction are of one mode",
         "SELECT d.id FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id "
         "JOIN transactions t ON t.id = d.transaction_id "
         "WHERE e.mode <> t.mode OR (d.test = 1) <> (t.mode = 'test')",
     ),
-    "delivery.one_subject": Violation(
+    "delivery.one_subject": Invariant(
         "one webhook id is one kind of event about one payment",
         "SELECT d.webhook_id FROM deliveries d JOIN deliveries o ON o.webhook_id = d.webhook_id "
         "AND (o.event <> d.event OR o.subject <> d.subject OR o.revision <> d.revision)",
     ),
-    "delivery.delivered_once": Violation(
+    "delivery.delivered_once": Invariant(
         "a delivered webhook has a time of delivery, a failed one a time of failure",
         "SELECT id FROM deliveries WHERE (status = 'delivered' AND delivered_at IS NULL) "
         "OR (status = 'failed') <> (failed_at IS NOT NULL)",
     ),
-    "counts.kept": Violation(
+    "counts.kept": Invariant(
         "the stored totals agree with the rows",
         "SELECT mode, origin, status FROM (SELECT mode, origin, status, count FROM transaction_counts WHERE count > 0 "
         "UNION ALL SELECT mode, origin, status, COUNT(*) FROM transactions WHERE merged_into IS NULL "
@@ -131,11 +124,11 @@ VIOLATIONS: Final[Mapping[str, Violation]] = {
 }
 """By a stable id: the invariant, and a SELECT of the rows that violate it."""
 
-QUESTIONS: Final[dict[str, Question]] = {
-    name: Question(sentence, f"SELECT COUNT(*) FROM ({rows}) broken")
+QUESTIONS: Final[Mapping[str, Invariant]] = {
+    name: Invariant(sentence, f"SELECT COUNT(*) FROM ({rows}) broken")
     for name, (sentence, rows) in VIOLATIONS.items()
 }
-"""By the same ids."""
+"""By the same ids: the invariant, and a SELECT of the number of rows that violate it."""
 SCHEMA_ENFORCED: Final = frozenset(
     {
         "message.stored_once",

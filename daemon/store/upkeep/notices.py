@@ -226,12 +226,3 @@ def last_failed(reader: Reader) -> Send | None:
             "AND later.ended_at IS NOT NULL AND later.seq > s.seq) ORDER BY seq DESC LIMIT 1"
         ),
     )
-
-
-def prune(tx: Tx, before: int, limit: int) -> int:
-    """Delete ended messages that are older than `before`; the notices themselves stay."""
-    return tx.run(
-        "DELETE FROM notice_sends WHERE seq IN (SELECT seq FROM notice_sends "
-        "WHERE due_at IS NULL AND queued_at < :before ORDER BY seq LIMIT :limit)",
-        {"before": before, "limit": limit},
-    )

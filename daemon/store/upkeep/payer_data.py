@@ -87,10 +87,7 @@ def find(reader: Reader, number: str) -> Found:
 def still_open(reader: Reader, found: Found, late_since: int) -> dict[str, int]:
     """Return how many rows of each kind are still open; kinds without any are left out.
 
-    Args:
-        reader: Of the same database.
-        found: The result of `find`.
-        late_since: A transaction that expired after this time may still be paid.
+    A transaction that expired after `late_since` may still be paid.
     """
     counts = {
         "orders": _count(

@@ -10,6 +10,9 @@ from typing import Final
 
 from daemon.store.engine import Reader, Tx
 
+_NEVER: Final = 2**63 - 1
+_BEGAN: Final = "SELECT MIN(applied_at) FROM schema_migrations"
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -17,71 +20,66 @@ class Kind:
 
     Attributes:
         name: As in settings and output.
-        old: FROM and WHERE of the rows older than `:before`.
-        seq: The column that numbers the rows.
+        table: The table of the rows.
         age: The column with the row's time.
-        among: FROM and WHERE of all rows of this kind.
-        statements: The statements for a batch, in this order; `{batch}` stands for its numbers.
+        old: The condition of the rows `r` older than `:before` that may be pruned.
+        statements: The statements for a batch, in this order; `{batch}` stands for its sequence numbers.
+        join: A table that `old` needs too.
+        among: The condition of all rows of this kind, if not the whole table is.
     """
 
     name: str
-    old: str
-    seq: str
+    table: str
     age: str
-    among: str
+    old: str
     statements: tuple[str, ...]
+    join: str = ""
+    among: str = "1"
 
     @property
     def prunable(self) -> str:
         """FROM and WHERE of the rows to prune: old, but not older than the shop, and before the oldest row that is kept."""
-        seq, age = self.seq.split(".")[1], self.age.split(".")[1]
-        first_kept = (
-            f"SELECT {seq} FROM {self.among} AND {age} >= :before ORDER BY {age}, {seq} LIMIT 1"
+        age = self.age
+        first_kept = f"SELECT seq FROM {self.table} WHERE {self.among} AND {age} >= :before ORDER BY {age}, seq LIMIT 1"
+        return (
+            f"{self.table} r {self.join} WHERE r.{age} < :before AND {self.old} "
+            f"AND r.seq < COALESCE(({first_kept}), {_NEVER}) AND r.{age} >= ({_BEGAN})"
         )
-        return f"{self.old} AND {self.seq} < COALESCE(({first_kept}), {_NEVER}) AND {self.age} >= ({_BEGAN})"
 
 
-_NEVER: Final = 2**63 - 1
-_BEGAN: Final = "SELECT MIN(applied_at) FROM schema_migrations"
-_ENDED: Final = "d.next_attempt_at IS NULL"
 ATTEMPTS: Final = Kind(
     "attempts",
+    "attempts",
+    "started_at",
     # The next attempt of an open delivery is numbered after its earlier ones.
-    "attempts a JOIN deliveries d ON d.id = a.delivery_id "
-    f"WHERE a.started_at < :before AND a.finished_at IS NOT NULL AND {_ENDED}",
-    "a.seq",
-    "a.started_at",
-    "attempts WHERE 1",
+    "r.finished_at IS NOT NULL AND d.next_attempt_at IS NULL",
     ("DELETE FROM attempts WHERE seq IN ({batch})",),
+    join="JOIN deliveries d ON d.id = r.delivery_id",
+)
+_DELIVERY_OVER: Final = (
+    # A delivery that was sent again may have been answered yesterday.
+    "r.next_attempt_at IS NULL AND COALESCE(r.failed_at, r.delivered_at) < :before AND NOT EXISTS "
+    "(SELECT 1 FROM attempts a WHERE a.delivery_id = r.id AND a.started_at >= :before)"
 )
 RESPONSES: Final = Kind(
     "responses",
-    "deliveries d "
-    f"WHERE d.response_body IS NOT NULL AND d.created_at < :before AND {_ENDED} "
-    # A delivery that was sent again may have been answered yesterday.
-    "AND COALESCE(d.failed_at, d.delivered_at) < :before AND NOT EXISTS "
-    "(SELECT 1 FROM attempts a WHERE a.delivery_id = d.id AND a.started_at >= :before)",
-    "d.seq",
-    "d.created_at",
-    "deliveries WHERE 1",
+    "deliveries",
+    "created_at",
+    f"r.response_body IS NOT NULL AND {_DELIVERY_OVER}",
     ("UPDATE deliveries SET response_body = NULL WHERE seq IN ({batch})",),
 )
 DEAD_LETTER_RESPONSES: Final = Kind(
     "dead_letter_responses",
-    "dead_letters l WHERE l.last_response_body IS NOT NULL AND l.failed_at < :before",
-    "l.seq",
-    "l.failed_at",
-    "dead_letters WHERE 1",
+    "dead_letters",
+    "failed_at",
+    "r.last_response_body IS NOT NULL",
     ("UPDATE dead_letters SET last_response_body = NULL WHERE seq IN ({batch})",),
 )
 DELIVERIES: Final = Kind(
     "deliveries",
-    f"deliveries d WHERE d.created_at < :before AND {_ENDED} "
-    "AND COALESCE(d.failed_at, d.delivered_at) < :before AND NOT EXISTS "
-    "(SELECT 1 FROM attempts a WHERE a.delivery_id = d.id AND a.started_at >= :before)",
-    "d.seq",
-    "d.created_at",
-    "deliveries WHERE 1",
+    "deliveries",
+    "created_at",
+    _DELIVERY_OVER,
     # Rows that refer to a delivery are deleted before it.
     (
         "DELETE FROM attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE seq IN ({batch}))",
@@ -91,46 +89,43 @@ DELIVERIES: Final = Kind(
 )
 MESSAGES: Final = Kind(
     "messages",
-    "messages m WHERE (m.body IS NULL OR m.body <> '') AND m.created_at < :before "
-    "AND COALESCE(m.sent_at, 0) < :before "
-    "AND m.state <> 'held' AND NOT EXISTS "
-    "(SELECT 1 FROM reviews r WHERE r.message_id = m.id AND r.state = 'open')",
-    "m.seq",
-    "m.created_at",
-    "messages WHERE (body IS NULL OR body <> '')",
+    "messages",
+    "created_at",
+    "(r.body IS NULL OR r.body <> '') AND COALESCE(r.sent_at, 0) < :before AND r.state <> 'held' "
+    "AND NOT EXISTS (SELECT 1 FROM reviews o WHERE o.message_id = r.id AND o.state = 'open')",
     (
         "UPDATE sms_parts SET pdu = '' WHERE message_id IN (SELECT id FROM messages WHERE seq IN ({batch}))",
         # The payment's own row keeps the data read from the message.
         "UPDATE messages SET body = '', fields = '{{}}' WHERE seq IN ({batch})",
     ),
+    among="(body IS NULL OR body <> '')",
 )
 SENT_MESSAGES: Final = Kind(
     "sent_messages",
-    "sms_outbox o WHERE o.body <> '' AND o.ended_at < :before",
-    "o.seq",
-    "o.ended_at",
-    "sms_outbox WHERE body <> ''",
+    "sms_outbox",
+    "ended_at",
+    "r.body <> ''",
     (
         "DELETE FROM sms_outbox_parts WHERE sms_id IN (SELECT id FROM sms_outbox WHERE seq IN ({batch}))",
         # The row stays, because it prevents the same SMS from being sent twice.
         "UPDATE sms_outbox SET body = '' WHERE seq IN ({batch})",
     ),
+    among="body <> ''",
 )
 CLAIMS: Final = Kind(
     "payer_claims",
-    "payer_claims c WHERE c.said_at < :before",
-    "c.seq",
-    "c.said_at",
-    "payer_claims WHERE 1",
+    "payer_claims",
+    "said_at",
+    "1",
     ("DELETE FROM payer_claims WHERE seq IN ({batch})",),
 )
 NOTICES: Final = Kind(
     "notice_sends",
-    "notice_sends n WHERE n.due_at IS NULL AND n.queued_at < :before",
-    "n.seq",
-    "n.queued_at",
-    "notice_sends WHERE due_at IS NULL",
+    "notice_sends",
+    "queued_at",
+    "r.due_at IS NULL",
     ("DELETE FROM notice_sends WHERE seq IN ({batch})",),
+    among="due_at IS NULL",
 )
 
 
@@ -142,7 +137,7 @@ def count(reader: Reader, kind: Kind, before: int) -> int:
 def prune(tx: Tx, kind: Kind, before: int, limit: int) -> int:
     """Prune the oldest rows, at most `limit`; return how many."""
     rows = tx.all(
-        f"SELECT {kind.seq} FROM {kind.prunable} ORDER BY {kind.age}, {kind.seq} LIMIT :limit",
+        f"SELECT r.seq FROM {kind.prunable} ORDER BY r.{kind.age}, r.seq LIMIT :limit",
         {"before": before, "limit": limit},
     )
     if not rows:

@@ -149,11 +149,7 @@ def record(tx: Tx, ended: EndedAttempt, new_id: Callable[[], str]) -> Decision:
     _write(tx, leased, ended.outcome, decision, now)
     if decision.dead_letter is not None:
         dead_letters.add(
-            tx,
-            letter_id=new_id(),
-            delivery_id=delivery.id,
-            reason=decision.dead_letter,
-            now=now,
+            tx, letter_id=new_id(), delivery_id=delivery.id, reason=decision.dead_letter, now=now
         )
     if decision.flush_endpoint:
         backlog.begin_release(tx, endpoint.id, now)
@@ -211,7 +207,6 @@ def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: in
 
 
 def _record_end(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
-    """Record in the journal that a delivery has ended."""
     kinds = {
         DeliveryStatus.DELIVERED: "delivery.delivered",
         DeliveryStatus.FAILED: "delivery.failed",

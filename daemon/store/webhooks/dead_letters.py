@@ -33,6 +33,7 @@ class DeadLetterFilter:
     Attributes:
         mode: Of the endpoint; None is both.
         include_replayed: Include those that were sent again or arrived later.
+        after: `failed_at` and `seq` of the one after which the page starts; the total does not depend on it.
     """
 
     mode: Mode | None = None
@@ -40,6 +41,7 @@ class DeadLetterFilter:
     endpoint_id: str | None = None
     reason: str | None = None
     error_code: str | None = None
+    after: tuple[int, int] | None = None
 
 
 def add(tx: Tx, *, letter_id: str, delivery_id: str, reason: str, now: int) -> None:
@@ -126,6 +128,10 @@ def listed(
     conditions.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
     conditions.by("l.reason = :reason", reason=wanted.reason)
     conditions.by("l.error_code = :error_code", error_code=wanted.error_code)
+    behind = Conditions()
+    if wanted.after is not None:
+        behind.always("(l.failed_at, l.seq) < (:failed_at, :seq)")
+        behind.params = dict(zip(("failed_at", "seq"), wanted.after, strict=True))
     rows, total = select_page(
         reader,
         conditions,
@@ -134,6 +140,7 @@ def listed(
         order="l.failed_at DESC, l.seq DESC",
         limit=limit,
         offset=offset,
+        behind=behind,
     )
     return [_found(row) for row in rows], total
 

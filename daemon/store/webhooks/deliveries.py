@@ -90,12 +90,8 @@ def record(
 ) -> None:
     """Record the result of an attempt.
 
-    Args:
-        tx: The database transaction.
-        delivery: As leased.
-        number: The attempt's number within its run.
-        changes: New values of the columns in `_RECORDED`.
-        attempt: finished_at, duration_us, status_code, error_code, error_message, counted.
+    `number` is the attempt's number within its run. `changes` are new values of the columns in `_RECORDED`; `attempt`
+    has finished_at, duration_us, status_code, error_code, error_message, counted.
     """
     tx.run(
         f"UPDATE deliveries SET {', '.join(f'{name} = :{name}' for name in _RECORDED)}, "
@@ -113,9 +109,7 @@ def record(
 def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
     """Undo leases of attempts that did not begin; the deliveries stay due and no attempt is logged.
 
-    Args:
-        tx: The database transaction.
-        unsent: Each delivery as leased, and the number of its attempt.
+    `unsent` has each delivery as leased, and the number of its attempt.
     """
     if not unsent:
         return
@@ -139,11 +133,8 @@ def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
 def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> None:
     """Record attempts that were answered with 2xx in a few statements, with the same result as `record` one by one.
 
-    Args:
-        tx: The database transaction.
-        delivered: Of each delivery, as leased: seq, id, run, the attempt's number, the status code, the response's
-            body, the duration in microseconds.
-        now: The current time.
+    `delivered` has of each, as leased: seq, id, run, the attempt's number, the status code, the response's body, the
+    duration in microseconds.
     """
     rows = table(delivered)
     params = [now, *values(delivered)]
@@ -266,13 +257,7 @@ def streak_of(reader: Reader, endpoint_id: str) -> tuple[int, int]:
 
 
 def implicit_endpoint(
-    tx: Tx,
-    *,
-    endpoint_id: str,
-    mode: str,
-    url: str,
-    url_normalised: str,
-    now: int,
+    tx: Tx, *, endpoint_id: str, mode: str, url: str, url_normalised: str, now: int
 ) -> Endpoint:
     """Return the implicit endpoint of a transaction's webhook address; create it at first use."""
     row = tx.one(

@@ -30,6 +30,7 @@ class DeliveryFilter:
         implicit: Include deliveries to the transactions' own webhooks and to the default one.
         since: First `created_at`.
         until: End of `created_at`, excluded.
+        after: `seq` of the delivery after which the page starts; the total does not depend on it.
     """
 
     mode: Mode | None = None
@@ -41,6 +42,7 @@ class DeliveryFilter:
     webhook_id: str | None = None
     since: int | None = None
     until: int | None = None
+    after: int | None = None
 
 
 def listed(
@@ -58,6 +60,8 @@ def listed(
     conditions.by("d.webhook_id = :webhook_id", webhook_id=wanted.webhook_id)
     conditions.by("d.created_at >= :since", since=wanted.since)
     conditions.by("d.created_at < :until", until=wanted.until)
+    behind = Conditions()
+    behind.by("d.seq < :after", after=wanted.after)
     rows, total = select_page(
         reader,
         conditions,
@@ -66,6 +70,7 @@ def listed(
         order="d.seq DESC",
         limit=limit,
         offset=offset,
+        behind=behind,
     )
     return [(load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:])) for row in rows], total
 

@@ -25,18 +25,12 @@ class Queue:
     """An endpoint with pending deliveries, and its first one of one kind (live or bulk resend).
 
     Attributes:
-        endpoint_id: The endpoint.
-        endpoint_seq: Its sequence number.
-        url: Its address.
         failures: Its consecutive failures that counted.
         link_failures: Its failures caused by our own link.
         last_failure_at: Of either kind.
-        updated_at: Time of its owner's last change.
         backlog_seq: Deliveries up to this one are backlog: they waited for the end of an outage or a pause.
         flushing: Its retries are being rescheduled (`backlog.begin_release`), and wait until all are.
-        bulk: The kind; None if everything is being sent already, then the following are None too.
-        next_at: When its first delivery is due.
-        seq: Its first delivery.
+        bulk: The kind; None if everything is being sent already, then `next_at` and `seq` are None too.
     """
 
     endpoint_id: str
@@ -75,12 +69,8 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
     """Return the first waiting delivery of each active endpoint, live and bulk.
 
     The endpoints come from the index of pending deliveries, so endpoints without any, and long queues of endpoints that
-    are down or paused, cost nothing.
-
-    Args:
-        reader: The snapshot.
-        now: The current time; deliveries with a lease beyond it are left out.
-        endpoint_id: Only this endpoint.
+    are down or paused, cost nothing. Deliveries with a lease beyond `now` are left out. With `endpoint_id` only this
+    endpoint is read.
     """
     first = (
         "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {bulk} AND w.status = '{status}' "
@@ -112,8 +102,7 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
 def endpoints(reader: Reader, ids: Collection[str]) -> list[Endpoint]:
     """Return endpoints by id, of any kind."""
     rows = reader.all(
-        f"SELECT {columns(Endpoint)} FROM endpoints WHERE id IN ({listed(ids)})",
-        [*ids],
+        f"SELECT {columns(Endpoint)} FROM endpoints WHERE id IN ({listed(ids)})", [*ids]
     )
     return load_all(Endpoint, rows)
 
@@ -130,11 +119,7 @@ class Wanted:
 def lease_due(tx: Tx, wanted: Sequence[Wanted], *, now: int, until: int) -> list[Delivery]:
     """Lease due deliveries, the oldest of each requested endpoint and kind.
 
-    Args:
-        tx: The database transaction.
-        wanted: The numbers to lease; each endpoint and kind once.
-        now: The current time.
-        until: When the leases end, so that a crash releases the rows.
+    Each endpoint and kind is wanted once. The leases end at `until`, so that a crash releases the rows.
 
     Returns:
         Each delivery as it is now, oldest first.
@@ -238,13 +223,11 @@ def addresses(reader: Reader) -> list[str]:
 
 
 def _numbers(reader: Reader, found: Sequence[Delivery]) -> Counter[tuple[str, int]]:
-    """Return the number of the last attempt by delivery and run."""
     # Not within RETURNING: SQLite 3.40 would scan the whole attempts table there.
     ids = [delivery.id for delivery in found]
     last: Counter[tuple[str, int]] = Counter()
     for delivery_id, run, number in reader.all(
-        f"SELECT delivery_id, run, number FROM attempts WHERE delivery_id IN ({listed(ids)})",
-        ids,
+        f"SELECT delivery_id, run, number FROM attempts WHERE delivery_id IN ({listed(ids)})", ids
     ):
         last[delivery_id, run] = max(last[delivery_id, run], number)
     return last

@@ -45,9 +45,8 @@ class Due:
 class Prefetch:
     """How many deliveries of an endpoint are leased at once (prefetch).
 
-    Attributes:
-        pace: For a new attempt, by endpoint; one where it is not named.
-        more: For running attempts that will soon have no leased delivery left.
+    `pace` is for a new attempt, by endpoint, one where it is not named; `more` for running attempts that will soon have
+    no leased delivery left.
     """
 
     pace: Mapping[str, int] = field(default_factory=dict)
@@ -208,10 +207,7 @@ class LeaseRound:
         """Record the start of each leased delivery's attempt, and add its signing secrets."""
         numbers = delivery_queue.begin(tx, self.found, self.now)
         known = {
-            endpoint.id: (
-                endpoint,
-                tuple(secrets.valid_at(tx, owner_of(endpoint), self.now)),
-            )
+            endpoint.id: (endpoint, tuple(secrets.valid_at(tx, owner_of(endpoint), self.now)))
             for endpoint in delivery_queue.endpoints(tx, {one.endpoint_id for one in self.found})
         }
         return [

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.core import ids
+from daemon.core.json_values import Json
 from daemon.core.model import Endpoint, Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.payments.payer_texts import NO_TEXTING, Texting
 from daemon.core.webhooks import body as core_body
@@ -24,16 +25,14 @@ from daemon.wire import DeliveryStatus, EventKind, Mode
 class _Event:
     """An event to queue.
 
-    Attributes:
-        subject: The payment's id, or the transaction's if there is no payment.
-        body: Makes the body for one endpoint and webhook id.
-        bulk: It goes behind live deliveries.
+    `subject` is the payment's id, or the transaction's if there is no payment. `data` makes the data for one endpoint.
+    With `bulk` it goes behind live deliveries.
     """
 
     kind: EventKind
     subject: str
     transaction: Transaction
-    body: Callable[[Endpoint, str], bytes]
+    data: Callable[[Endpoint], Json]
     revision: int = 0
     bulk: bool = False
 
@@ -51,11 +50,8 @@ class Forwarded:
 class Outbox:
     """The settings for queueing webhooks.
 
-    Attributes:
-        account_key: Key of the HMAC that makes webhook ids, so that one payment to one URL always has the same id.
-        default_url: The account's default webhook, empty if there is none.
-        new_id: Makes a UUID.
-        texting: The settings for SMS to payers.
+    `account_key` is the key of the HMAC that makes webhook ids, so that one payment to one URL always has the same id.
+    `default_url` is the account's default webhook, empty if there is none; `new_id` makes a UUID.
     """
 
     account_key: bytes
@@ -72,7 +68,7 @@ class Outbox:
         """
         claiming = store_routing.decide(tx, transaction, payment, now).endpoints
         facts = Forwarded(transaction, payment, store_routing.method_of(tx, payment))
-        self._queue(tx, claiming, _forwarded(tx, facts, now), now)
+        self._queue(tx, claiming, _forwarded(tx, facts), now)
         return claiming
 
     def forward_to(
@@ -81,7 +77,7 @@ class Outbox:
         """Queue payments for one endpoint, behind live deliveries; return the ids of those not queued before."""
         rows = {}
         for facts in payments:
-            delivery = self._delivery(endpoint, _forwarded(tx, facts, now, bulk=True), now)
+            delivery = self._delivery(endpoint, _forwarded(tx, facts, bulk=True), now)
             rows[delivery["id"]] = delivery
         new = deliveries.add(tx, list(rows.values()))
         return {rows[delivery_id]["subject"] for delivery_id in new}
@@ -97,48 +93,44 @@ class Outbox:
         reconciliation_id: str | None = None,
         supersedes_reference: str | None = None,
     ) -> int:
-        """Queue `transaction.completed` and return the number of deliveries. `claiming` is the result of `forward`."""
+        """Queue `transaction.completed` and return the number of deliveries (decisions.md section 5).
+
+        `claiming` is the result of `forward`; these endpoints are told only after an operator's decision, which has a
+        `reconciliation_id`, and only if there is no other receiver.
+        """
         own = endpoints.in_use(tx, transaction.mode)
         implicit = self._implicit(tx, transaction, now)
 
-        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
-            return core_body.completed_body(
-                webhook_id=webhook_id,
-                timestamp_us=now,
-                transaction=transaction,
-                payment=payment,
+        def data(_endpoint: Endpoint) -> Json:
+            return core_body.completed(
+                transaction,
+                payment,
+                now,
                 reconciliation_id=reconciliation_id,
                 supersedes_reference=supersedes_reference,
             )
 
-        event = _Event(EventKind.COMPLETED, payment.id, transaction, body)
-        return self._queue(tx, routing.completed_targets(own, implicit, claiming), event, now)
+        event = _Event(EventKind.COMPLETED, payment.id, transaction, data)
+        last = () if reconciliation_id is None else claiming
+        return self._queue(tx, routing.completed_targets(own, implicit, last), event, now)
 
     def reverse(
         self, tx: Tx, transaction: Transaction, payment: Payment, reversal: Reversal, now: int
     ) -> int:
         """Queue `transaction.reversed` for every endpoint that subscribed to it; return the number of deliveries."""
 
-        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
-            return core_body.reversed_body(
-                webhook_id=webhook_id,
-                timestamp_us=now,
-                transaction=transaction,
-                payment=payment,
-                reversal=reversal,
-            )
+        def data(_endpoint: Endpoint) -> Json:
+            return core_body.reversed_(transaction, payment, now, reversal)
 
-        return self._notify(tx, EventKind.REVERSED, payment.id, transaction, body, now)
+        return self._notify(tx, EventKind.REVERSED, payment.id, transaction, data, now)
 
     def expire(self, tx: Tx, transaction: Transaction, now: int) -> int:
         """Queue `transaction.expired` for every endpoint that subscribed to it; return the number of deliveries."""
 
-        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
-            return core_body.expired_body(
-                webhook_id=webhook_id, timestamp_us=now, transaction=transaction
-            )
+        def data(_endpoint: Endpoint) -> Json:
+            return core_body.expired(transaction, now)
 
-        return self._notify(tx, EventKind.EXPIRED, transaction.id, transaction, body, now)
+        return self._notify(tx, EventKind.EXPIRED, transaction.id, transaction, data, now)
 
     def review(
         self,
@@ -156,17 +148,12 @@ class Outbox:
         """
         subject = transaction.id if payment is None else payment.id
 
-        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
-            return core_body.review_required_body(
-                webhook_id=webhook_id,
-                timestamp_us=now,
-                transaction=transaction,
-                payment=payment,
-                review_id=review_id,
-                reason=reason,
+        def data(_endpoint: Endpoint) -> Json:
+            return core_body.review_required(
+                transaction, payment, now, review_id=review_id, reason=reason
             )
 
-        return self._notify(tx, EventKind.REVIEW_REQUIRED, subject, transaction, body, now)
+        return self._notify(tx, EventKind.REVIEW_REQUIRED, subject, transaction, data, now)
 
     def update(
         self,
@@ -179,34 +166,21 @@ class Outbox:
     ) -> int:
         """Queue `transaction.updated` for every endpoint that was sent the payment and subscribed to updates.
 
-        Returns the number of deliveries.
-
-        Args:
-            tx: The database transaction of the change.
-            transaction: The transaction or holder that the payment verifies now.
-            payment: As it is now.
-            now: The current time.
-            before: The two as they were.
+        Returns the number of deliveries. `transaction` is the transaction or holder that the payment verifies now;
+        `before` has the two as they were.
         """
-        method = store_routing.method_of(tx, payment)
-        method_before = store_routing.method_of(tx, before[1])
+        is_now = (transaction, payment, store_routing.method_of(tx, payment))
+        was = (*before, store_routing.method_of(tx, before[1]))
 
-        def body(_endpoint: Endpoint, webhook_id: str) -> bytes:
-            return core_body.updated_body(
-                webhook_id=webhook_id,
-                timestamp_us=now,
-                transaction=transaction,
-                payment=payment,
-                method=method,
-                before=(*before, method_before),
-            )
+        def data(_endpoint: Endpoint) -> Json:
+            return core_body.updated(is_now, was)
 
         def was_forwarded(endpoint: Endpoint) -> bool:
             return deliveries.was_queued(tx, endpoint.id, EventKind.FORWARDED, payment.id)
 
         # Behind live deliveries: a claim may change a month of payments at once.
         return self._notify(
-            tx, EventKind.UPDATED, payment.id, transaction, body, now, only=was_forwarded, bulk=True
+            tx, EventKind.UPDATED, payment.id, transaction, data, now, only=was_forwarded, bulk=True
         )
 
     def _notify(
@@ -215,7 +189,7 @@ class Outbox:
         kind: EventKind,
         subject: str,
         transaction: Transaction,
-        body: Callable[[Endpoint, str], bytes],
+        data: Callable[[Endpoint], Json],
         now: int,
         *,
         only: Callable[[Endpoint], bool] = lambda _endpoint: True,
@@ -227,7 +201,7 @@ class Outbox:
         if not targets:
             return 0
         revision = deliveries.next_revision(tx, kind, subject)
-        event = _Event(kind, subject, transaction, body, revision, bulk)
+        event = _Event(kind, subject, transaction, data, revision, bulk)
         return self._queue(tx, targets, event, now)
 
     def _implicit(self, tx: Tx, transaction: Transaction, now: int) -> Endpoint | None:
@@ -250,7 +224,6 @@ class Outbox:
         )
 
     def _queue(self, tx: Tx, targets: Sequence[Endpoint], event: _Event, now: int) -> int:
-        """Write a delivery for each target; return the number of new ones."""
         return len(deliveries.add(tx, [self._delivery(each, event, now) for each in targets]))
 
     def _delivery(self, endpoint: Endpoint, event: _Event, now: int) -> dict[str, Any]:
@@ -263,6 +236,8 @@ class Outbox:
             event.subject,
             event.revision,
         )
+        mode, data = event.transaction.mode, event.data(endpoint)
+        body = core_body.payload(event.kind, webhook_id, now, mode, data)
         return {
             "id": ids.time_ordered(self.new_id(), now),
             "webhook_id": webhook_id,
@@ -271,8 +246,8 @@ class Outbox:
             "subject": event.subject,
             "revision": event.revision,
             "transaction_id": event.transaction.id,
-            "test": event.transaction.mode is Mode.TEST,
-            "body": event.body(endpoint, webhook_id).decode(),
+            "test": mode is Mode.TEST,
+            "body": body.decode(),
             "status": DeliveryStatus.PENDING,
             "attempt_count": 0,
             "run": 1,
@@ -283,20 +258,13 @@ class Outbox:
         }
 
 
-def _forwarded(tx: Tx, facts: Forwarded, now: int, *, bulk: bool = False) -> _Event:
+def _forwarded(tx: Tx, facts: Forwarded, *, bulk: bool = False) -> _Event:
     transaction, payment = facts.transaction, facts.payment
 
-    def body(endpoint: Endpoint, webhook_id: str) -> bytes:
+    def data(endpoint: Endpoint) -> Json:
         raw = None
         if endpoint.include_raw:
             raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})
-        return core_body.forwarded_body(
-            webhook_id=webhook_id,
-            timestamp_us=now,
-            transaction=transaction,
-            payment=payment,
-            method=facts.method,
-            raw=raw,
-        )
+        return core_body.forwarded(transaction, payment, facts.method, raw)
 
-    return _Event(EventKind.FORWARDED, payment.id, transaction, body, bulk=bulk)
+    return _Event(EventKind.FORWARDED, payment.id, transaction, data, bulk=bulk)

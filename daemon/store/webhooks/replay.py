@@ -26,11 +26,8 @@ _TO_DELIVERY = _TO_TRANSACTION + len(_TRANSACTION_T.split(", "))
 class Window:
     """The payments to go through.
 
-    Attributes:
-        endpoint: The receiver; only payments of its mode count.
-        since: First storage or network time, in microseconds.
-        until: End time, excluded.
-        after: Only payments that come after this one in payment order.
+    Only payments of the endpoint's mode count, by storage or network time in [`since`, `until`), that come after the
+    payment `after`.
     """
 
     endpoint: Endpoint
@@ -43,9 +40,8 @@ class Window:
 class Candidate:
     """A verified payment of the window.
 
-    Attributes:
-        delivery: The endpoint's delivery of it; None if there is none.
-        elsewhere: Another endpoint, deleted or not, has received it.
+    `delivery` is the endpoint's own, None if there is none; `elsewhere` says that another endpoint, deleted or not, has
+    received it.
     """
 
     payment: Payment
@@ -85,7 +81,6 @@ def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
 
 
 def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict[int, Candidate]:
-    """Return complete payments by seq."""
     if not seqs:
         return {}
     rows = reader.all(

@@ -27,7 +27,6 @@ def receivers(reader: Reader, mode: Mode) -> list[Receiver]:
 
 
 def _rules_of_mode(reader: Reader, mode: Mode) -> dict[str, list[Rule]]:
-    """Return the rules of every endpoint of a mode, by endpoint, in their order."""
     found: dict[str, list[Rule]] = {}
     # CROSS JOIN starts with the endpoints: a shop has a few in use, and may have many rules.
     rows = reader.all(

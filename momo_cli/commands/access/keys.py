@@ -2,18 +2,16 @@
 
 from typing import Annotated, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path, Scope
-from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file
 from momo_cli.inputs.ids import KEYS, id_of
+from momo_cli.inputs.parameters import argument, option
 from momo_cli.inputs.typed_values import only_given
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields, with_status
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, unchanged, view_of, with_status
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock
+from momo_cli.show.words import ago, clock, fact_lines
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import clean, warnings_of
 from momo_cli.times import duration_s
@@ -24,53 +22,50 @@ _STATES: Final = {
     "revoked": Cell("✗ revoked", "red"),
 }
 _ALL_SCOPES: Final = {str(scope) for scope in Scope} - {Scope.KEYS_MANAGE}
-_FIELDS: Final = fields(
+_FIELDS: Final = (
     "id name hint mode kind state scopes created_at expires_at last_used_at revoked_at",
     "last_used_from",
 )
-_LIST_VIEW: Final = View(
-    fields=_FIELDS,
-    heads=(
-        Head("KEY", lambda row, _: clean(row.get("hint"))),
-        Head("NAME", lambda row, _: clean(row.get("name"))),
-        Head("STATE", lambda row, _: _state(row)),
-        Head("MAY", lambda row, _: _may(row)),
-        Head("LAST USED", lambda row, t: ago(row.get("last_used_at"), t) or "never"),
-        Head("FROM", lambda row, _: clean(row.get("last_used_from")) or "—"),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+_LIST_VIEW: Final = view_of(
+    *_FIELDS,
+    Head("KEY", lambda row, _: clean(row.get("hint"))),
+    Head("NAME", lambda row, _: clean(row.get("name"))),
+    Head("STATE", lambda row, _: _state(row)),
+    Head("MAY", lambda row, _: _may(row)),
+    Head("LAST USED", lambda row, t: ago(row.get("last_used_at"), t) or "never"),
+    Head("FROM", lambda row, _: clean(row.get("last_used_from")) or "—"),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
-_NEW_VIEW: Final = View(fields=(*_FIELDS, *fields("key")))
+_NEW_VIEW: Final = view_of(*_FIELDS, "key")
 _DAY_S: Final = 86_400
 _HOUR_S: Final = 3600
 
-_Key = Annotated[str, Argument(metavar="ID", help="The key: its id or name.")]
-_KeyFile = Annotated[
-    str | None, Option(metavar="FILE", help="Write the key to this file, not to the output.")
-]
+_Key = Annotated[str, argument("ID", "The key: its id or name.")]
+_KeyFile = Annotated[str | None, option("FILE", "Write the key to this file, not to the output.")]
 
 
 @command("keys create", view=_NEW_VIEW)
 def create(
     client: Client,
     terminal: Terminal,
-    name: Annotated[str, Option(help="A name for the list, such as its program.")],
+    name: Annotated[str, option("A name for the list, such as its program.")],
     scope: Annotated[
-        list[str] | None, Option(metavar="SCOPE", help="A permission of the key; repeat for each.")
+        list[str] | None, option("SCOPE", "A permission of the key; repeat for each.")
     ] = None,
-    test: Annotated[bool, Option("--test", help="A key of the sandbox.")] = False,
+    test: Annotated[bool, option("--test", "A key of the sandbox.")] = False,
     publishable: Annotated[
-        bool, Option("--publishable", help="For a web page: it may only create transactions.")
+        bool, option("--publishable", "For a web page: it may only create transactions.")
     ] = False,
     expires: Annotated[
-        str | None, Option(metavar="DAYS", help="Days until it ends by itself, such as 90d.")
+        str | None, option("DAYS", "Days until it ends by itself, such as 90d.")
     ] = None,
     key_file: _KeyFile = None,
 ) -> Answer:
     """Create an API key.
 
     The key is shown only now. Without --scope it has all permissions that a key can have. With --key-file the key goes
-    into that file (which must not exist yet; mode 0600) and is null in the output.
+    into that file (which must not exist yet; mode 0600) and is null in the output. The origin of a web page with a
+    publishable key must stand in `momo config set http.cors_origins`.
 
     Examples:
         momo keys create --name "web shop" --scope transactions:write --scope transactions:read
@@ -109,16 +104,11 @@ def list_(client: Client) -> Answer:
         momo keys list --fields id,hint,state,last_used_at
     """
     reply = client.get(Path.KEYS)
-    rows = reply.data or []
-    return Answer(
-        reply.text,
-        rows,
-        empty="No API keys yet.",
-        next=[] if rows else ["momo keys create --name NAME"],
-    )
+    following = [] if reply.data else ["momo keys create --name NAME"]
+    return Answer(*reply.parts, empty="No API keys yet.", next=following)
 
 
-@command("keys show", view=View(fields=_FIELDS))
+@command("keys show", view=view_of(*_FIELDS))
 def show(client: Client, terminal: Terminal, key: _Key) -> Answer:
     """Show one API key.
 
@@ -128,16 +118,16 @@ def show(client: Client, terminal: Terminal, key: _Key) -> Answer:
         momo keys show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
     reply = client.get(path_of(Path.KEY, id=id_of(client, KEYS, key)))
-    return Answer(reply.text, [reply.data], lines=_lines(reply.data, terminal))
+    return Answer(*reply.parts, lines=_lines(reply.data, terminal))
 
 
 @command("keys rotate", view=_NEW_VIEW)
 def rotate(
     client: Client,
     terminal: Terminal,
-    key: Annotated[str, Argument(metavar="ID", help="The old key: its id or name.")],
+    key: Annotated[str, argument("ID", "The old key: its id or name.")],
     overlap: Annotated[
-        str, Option(metavar="TIME", help="How long the old key stays valid; whole hours.")
+        str, option("TIME", "How long the old key stays valid; whole hours.")
     ] = "24h",
     key_file: _KeyFile = None,
 ) -> Answer:
@@ -161,7 +151,7 @@ def rotate(
     key = id_of(client, KEYS, key)
     asked = "Programs with the old key will be refused from now on. Continue?"
     if not hours and not terminal.confirm(asked):
-        return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+        return unchanged()
     with secret_file(key_file, "--key-file") as keep:
         path = path_of(Path.KEY_ROTATE, id=key)
         reply = client.post_once(path, {"overlap_hours": hours})
@@ -171,7 +161,7 @@ def rotate(
     return _made(reply, terminal, key_file, f"  old  {clean(previous.get('hint'))} ends {ends}")
 
 
-@command("keys revoke", view=View(fields=(*_FIELDS, *fields("status"))))
+@command("keys revoke", view=view_of(*_FIELDS, "status"))
 def revoke(client: Client, terminal: Terminal, key: _Key) -> Answer:
     """End an API key at once.
 
@@ -189,12 +179,7 @@ def revoke(client: Client, terminal: Terminal, key: _Key) -> Answer:
         for line in _lines(seen.data, terminal):
             terminal.complain(line)
         if not terminal.confirm("End this key for good?"):
-            return Answer(
-                seen.text,
-                [seen.data],
-                lines=["Nothing was changed."],
-                exit_code=exit_codes.CANCELLED,
-            )
+            return unchanged(seen)
     reply = client.call("DELETE", path)
     said = f"{terminal.tick} Ended {clean(reply.data.get('hint'))}"
     return _ended(reply, said, "revoked")
@@ -231,7 +216,6 @@ def _made(reply: Reply, terminal: Terminal, key_file: str | None, *old: str) -> 
 
 
 def _state(row: Row) -> Cell:
-    """Return the cell with the state of a key."""
     return _STATES.get(str(row.get("state")), Cell(clean(row.get("state"))))
 
 
@@ -250,7 +234,6 @@ def _last_use(row: Row, terminal: Terminal) -> str:
 
 
 def _lines(row: Row, terminal: Terminal) -> list[str]:
-    """Return the lines of one key, one fact a line."""
     cell = _state(row)
     facts = (
         ("key", clean(row.get("hint"))),
@@ -262,4 +245,4 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
         ("last used", _last_use(row, terminal)),
         ("id", clean(row.get("id"))),
     )
-    return [f"  {name:<10} {text}" for name, text in facts]
+    return fact_lines(facts, 10)

@@ -8,16 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path
 from momo_cli.errors import usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors
-from momo_cli.inputs.parameters import ShowBody
-from momo_cli.inputs.typed_values import period
-from momo_cli.show.answer import Answer, Row, View, document_of, dumps, fields
+from momo_cli.inputs.parameters import ShowBody, argument, option
+from momo_cli.inputs.typed_values import check_choice, period
+from momo_cli.show.answer import Answer, Row, View, dumps, made, view_of
 from momo_cli.show.spreadsheet import BOM, csv_lines
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client, path_of
@@ -30,7 +28,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
         "reference", "svc_code", "origin", "status", "expected_amount", "actual_amount", "difference",
         "difference_type", "currency", "payer_name", "payer_phone", "client_reference", "description", "network",
         "telco_transaction_id", "matched_by", "late", "created_at", "expires_at", "completed_at", "cancelled_at",
-        "reversed_at", "test",
+        "reversed_at", "test", "payer_name_source", "payer_phone_source",
     ),
     "payments": (
         "id", "network", "provider", "telco_transaction_id", "amount", "currency", "fee", "balance", "payer_name",
@@ -50,7 +48,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 _HELD: Final = ("payments", "orders", "messages", "webhooks", "sms", "approved_names")
-_PAYER_VIEW: Final = View(fields=fields(*_HELD))
+_PAYER_VIEW: Final = view_of(*_HELD)
 _FORMATS: Final = ("csv", "ndjson", "xlsx-csv")
 _PAGE: Final = 500
 _STDOUT: Final = "-"
@@ -87,32 +85,25 @@ class _Writer:
 
     def pieces(self, rows: _Counted) -> Iterator[str]:
         """Yield the text of the rows."""
-        return self._ndjson(rows) if self.name == "ndjson" else self._csv(rows)
-
-    def _csv(self, rows: _Counted) -> Iterator[str]:
-        excel = self.name == "xlsx-csv"
-        if excel or self.bom:
-            yield BOM
-        yield from csv_lines(self.columns, rows, header=self.header, excel=excel)
-
-    def _ndjson(self, rows: _Counted) -> Iterator[str]:
+        if self.name != "ndjson":
+            excel = self.name == "xlsx-csv"
+            if excel or self.bom:
+                yield BOM
+            yield from csv_lines(self.columns, rows, header=self.header, excel=excel)
+            return
         for row in rows:
             yield dumps({"type": "item", **{name: row.get(name) for name in self.columns}}) + "\n"
         yield dumps({"type": "summary", "items": rows.number}) + "\n"
 
 
-_What = Annotated[str | None, Argument(metavar="[TABLE]", help=", ".join(COLUMNS) + ".")]
-_Since = Annotated[str | None, Option("--from", help="First time: 7d, today, 2026-01-31.")]
-_Until = Annotated[str | None, Option("--to", help="Last day, or the time of the end.")]
-_Form = Annotated[str | None, Option("--format", help="csv, ndjson or xlsx-csv; default: csv.")]
-_File = Annotated[
-    str, Option("-O", "--file", metavar="FILE", help="The file to write; - is stdout.")
-]
-_Bom = Annotated[bool, Option("--bom", help="Begin csv with a byte order mark, for Excel.")]
-_Force = Annotated[bool, Option("--force", help="Replace an existing file.")]
-_Payer = Annotated[
-    str | None, Option(metavar="NUMBER", help="Everything about one payer, instead of a TABLE.")
-]
+_What = Annotated[str | None, argument("[TABLE]", ", ".join(COLUMNS) + ".")]
+_Since = Annotated[str | None, option("--from", "First time: 7d, today, 2026-01-31.")]
+_Until = Annotated[str | None, option("--to", "Last day, or the time of the end.")]
+_Form = Annotated[str | None, option("--format", "csv, ndjson or xlsx-csv; default: csv.")]
+_File = Annotated[str, option("-O", "--file", "FILE", "The file to write; - is stdout.")]
+_Bom = Annotated[bool, option("--bom", "Begin csv with a byte order mark, for Excel.")]
+_Force = Annotated[bool, option("--force", "Replace an existing file.")]
+_Payer = Annotated[str | None, option("NUMBER", "Everything about one payer, instead of a TABLE.")]
 
 
 def _view(*, what: str | None, **_: object) -> View:
@@ -121,7 +112,7 @@ def _view(*, what: str | None, **_: object) -> View:
     if what not in COLUMNS:
         # Before the view is used to check --fields, which would blame the fields of another table.
         raise usage(f"{what!r} is not one of {', '.join(COLUMNS)}")
-    return View(fields=fields(*COLUMNS[what]))
+    return view_of(*COLUMNS[what])
 
 
 @command("export", view=_view)
@@ -162,8 +153,7 @@ def export(
         return _payer(client, terminal, payer, file, force=force)
     if what is None:
         raise usage(f"name a table: {', '.join(COLUMNS)}; or --payer NUMBER")
-    if form is not None and form not in _FORMATS:
-        raise usage(f"--format: {form!r} is not one of {', '.join(_FORMATS)}")
+    check_choice(form, "--format", _FORMATS)
     if show_body and what != "messages":
         raise usage("--show-body is only for messages")
     query = {**period(since, until, terminal), "show_body": 1 if show_body else None}
@@ -179,18 +169,12 @@ def export(
     if file == _STDOUT:
         return Answer(rows=rows, stream=True, summary=True, text=pieces)
     _check_file(terminal, file, force=force)
-    return _into_file(rows, pieces, what, file, force=force)
-
-
-def _into_file(
-    rows: _Counted, pieces: Iterator[str], what: str, file: str, *, force: bool
-) -> Answer:
     # The daemon is asked before the file is created, so that a refusal leaves no file behind.
     first = next(pieces, "")
     size = _write(file, first, pieces, replace=force)
     data = {"table": what, "rows": rows.number, "file": file, "bytes": size}
     said = f"{rows.number:,} rows of {what} are in {file}."
-    return Answer(document_of(data), [data], lines=[said], text=(), notes=[said])
+    return Answer(*made(data), lines=[said], text=(), notes=[said])
 
 
 def _rows(client: Client, what: str, query: dict[str, Any]) -> Iterator[Row]:
@@ -249,9 +233,8 @@ def _write(path: str, first: str, pieces: Iterable[str], *, replace: bool) -> in
 
 def _written(path: str, first: str, pieces: Iterable[str], *, replace: bool) -> int:
     """Write a temporary file in the same folder, and rename it when it is complete."""
-    descriptor, beside = tempfile.mkstemp(
-        dir=pathlib.Path(path).absolute().parent, prefix=".momo-export-"
-    )
+    folder = pathlib.Path(path).absolute().parent
+    descriptor, beside = tempfile.mkstemp(dir=folder, prefix=".momo-export-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(first)

@@ -5,14 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import Mode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import SandboxOnly
-from momo_cli.inputs.typed_values import day_of, period
-from momo_cli.show.answer import Answer, View
+from momo_cli.inputs.parameters import SandboxOnly, option
+from momo_cli.inputs.typed_values import check_choice, day_of, period
+from momo_cli.show.answer import Answer, values_of
 from momo_cli.show.spreadsheet import csv_lines
 from momo_cli.show.table import table_lines
 from momo_cli.show.terminal import Terminal
@@ -34,18 +32,14 @@ _FORMATS: Final = ("table", "csv", "json", "html")
 _MAIL_COLUMNS: Final = 100
 
 
-def _view(*, by: str, **_: object) -> View:
-    return view_by(by)
-
-
-@command("today", view=_view)
+@command("today", view=view_by)
 def today(
     client: Client,
     terminal: Terminal,
     day: Annotated[
-        str, Option("--date", help="The day: yesterday, 2026-01-31.", show_default=True)
+        str, option("--date", "The day: yesterday, 2026-01-31.", show_default=True)
     ] = "today",
-    by: Annotated[str, Option(help="line, hour or payer.", show_default=True)] = "line",
+    by: Annotated[str, option("line, hour or payer.", show_default=True)] = "line",
     sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show the day sheet, compared with the wallet.
@@ -62,8 +56,7 @@ def today(
         momo today --by payer -o csv
         momo today --get data.sheets.0.all.money_in.amount
     """
-    if by not in _TODAY_BY:
-        raise usage(f"--by: {by!r} is not one of {', '.join(_TODAY_BY)}")
+    check_choice(by, "--by", _TODAY_BY)
     query: dict[str, Any] = {
         "date": day_of(day, "--date", terminal.now(), terminal.zone),
         "mode": Mode.TEST if sandbox else None,
@@ -74,20 +67,18 @@ def today(
     return sheet_answer(reply, client, terminal, by)
 
 
-@command("report", view=_view)
+@command("report", view=view_by)
 def report(
     client: Client,
     terminal: Terminal,
-    since: Annotated[str | None, Option("--from", help="First time: 7d, 2026-01-31.")] = None,
+    since: Annotated[str | None, option("--from", "First time: 7d, 2026-01-31.")] = None,
     until: Annotated[
-        str | None, Option("--to", help="Last day, or the time of the end; default: now.")
+        str | None, option("--to", "Last day, or the time of the end; default: now.")
     ] = None,
-    yesterday: Annotated[bool, Option("--yesterday", help="The whole of yesterday.")] = False,
-    by: Annotated[str, Option(help="line, day, hour or payer.", show_default=True)] = "line",
-    form: Annotated[str | None, Option("--format", help="table, csv, json or html.")] = None,
-    mail: Annotated[
-        str | None, Option(metavar="ADDRESS", help="Mail it to the owner's address.")
-    ] = None,
+    yesterday: Annotated[bool, option("--yesterday", "The whole of yesterday.")] = False,
+    by: Annotated[str, option("line, day, hour or payer.", show_default=True)] = "line",
+    form: Annotated[str | None, option("--format", "table, csv, json or html.")] = None,
+    mail: Annotated[str | None, option("ADDRESS", "Mail it to the owner's address.")] = None,
     sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show or mail the sheet of any period.
@@ -101,10 +92,8 @@ def report(
         momo report --from 7d --by day
         momo report --yesterday --format html > yesterday.html
     """
-    if by not in _REPORT_BY:
-        raise usage(f"--by: {by!r} is not one of {', '.join(_REPORT_BY)}")
-    if form is not None and form not in _FORMATS:
-        raise usage(f"--format: {form!r} is not one of {', '.join(_FORMATS)}")
+    check_choice(by, "--by", _REPORT_BY)
+    check_choice(form, "--format", _FORMATS)
     if mail is not None and form not in (None, "table"):
         raise usage(f"--mail sends the sheet as text; leave out --format {form}")
     if form == "html" and by != "line":
@@ -133,10 +122,9 @@ def _text(reply: Reply, shown: Answer, terminal: Terminal, form: str, by: str) -
     if form == "html":
         return sheet_html(reply.data, terminal.zone)
     fields = view_by(by).fields
-    rows = (
-        {field.name: at(row, field.path or field.name) for field in fields} for row in shown.rows
-    )
-    return csv_lines([field.name for field in fields], rows)
+    names = [field.name for field in fields]
+    rows = (dict(zip(names, values_of(fields, row), strict=True)) for row in shown.rows)
+    return csv_lines(names, rows)
 
 
 def _mailed(client: Client, terminal: Terminal, reply: Reply, mail: str, by: str) -> Answer:

@@ -8,17 +8,15 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors
-from momo_cli.inputs.parameters import DryRun
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, document_of, fields
+from momo_cli.inputs.parameters import DryRun, argument, option
+from momo_cli.show.answer import Answer, Cell, Head, Row, document_of, fields, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import money
+from momo_cli.show.words import counted, money
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 from momo_cli.times import stamp
@@ -43,16 +41,14 @@ _WORDS: Final = {
 _FIELDS: Final = fields(
     "finding id at statement_amount told_amount reference review_id claimed_by file_line next"
 )
-_VIEW: Final = View(
-    fields=_FIELDS,
-    heads=(
-        Head("WHAT", lambda row, _: _WORDS[row["finding"]]),
-        Head("ID", lambda row, _: clean(row["id"])),
-        Head("WHEN", lambda row, _: clean(row["at"]).replace("T", " ")[:16]),
-        Head("STATEMENT", lambda row, _: money(row["statement_amount"]) or "—", right=True),
-        Head("MESSAGE", lambda row, _: money(row["told_amount"]) or "—", right=True),
-        Head("NEXT", lambda row, _: clean(row["next"])),
-    ),
+_VIEW: Final = view_of(
+    *_FIELDS,
+    Head("WHAT", lambda row, _: _WORDS[row["finding"]]),
+    Head("ID", lambda row, _: clean(row["id"])),
+    Head("WHEN", lambda row, _: clean(row["at"]).replace("T", " ")[:16]),
+    Head("STATEMENT", lambda row, _: money(row["statement_amount"]) or "—", right=True),
+    Head("MESSAGE", lambda row, _: money(row["told_amount"]) or "—", right=True),
+    Head("NEXT", lambda row, _: clean(row["next"])),
 )
 
 
@@ -60,13 +56,10 @@ _VIEW: Final = View(
 def import_(
     client: Client,
     terminal: Terminal,
-    file: Annotated[str, Argument(metavar="FILE.csv", help="The statement, as CSV.")],
-    line: Annotated[
-        str | None, Option(metavar="NUMBER", help="The merchant number of the statement.")
-    ] = None,
+    file: Annotated[str, argument("FILE.csv", "The statement, as CSV.")],
+    line: Annotated[str | None, option("NUMBER", "The merchant number of the statement.")] = None,
     columns: Annotated[
-        list[str] | None,
-        Option("--column", metavar="FIELD=NAME", help=f"A column: {', '.join(FIELDS)}."),
+        list[str] | None, option("--column", "FIELD=NAME", f"A column: {', '.join(FIELDS)}.")
     ] = None,
     dry_run: DryRun = False,
 ) -> Answer:
@@ -119,12 +112,10 @@ def _answer(document: str, summary: Row, found: Sequence[Row], *, dated: bool) -
     notes = []
     if unread:
         shown = ", ".join(map(str, unread[:5])) + (" ..." if len(unread) > 5 else "")
-        lines = "1 line" if len(unread) == 1 else f"{len(unread)} lines"
-        notes.append(f"{lines} could not be read: {shown}.")
+        notes.append(f"{counted(len(unread), 'line')} could not be read: {shown}.")
     if not dated:
-        notes.append(
-            "No line has a readable time, so payments missing on the statement were not searched."
-        )
+        why = "No line has a readable time"
+        notes.append(f"{why}, so payments missing on the statement were not searched.")
     steps = list(dict.fromkeys(row["next"] for row in found))
     return Answer(
         document,
@@ -153,12 +144,9 @@ def _read(data: bytes, file: str, columns: Sequence[str]) -> Statement:
             raise usage(f"--column: {given!r}: write FIELD=NAME, FIELD one of {', '.join(FIELDS)}")
         named[name] = column
     text = data.decode("utf-8-sig", "replace")
-    first = text[:4096]
-    delimiter = max(",;\t", key=first.count)
+    delimiter = max(",;\t", key=text[:4096].count)
     try:
-        rows: Sequence[Sequence[str]] = list(
-            csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        )
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as problem:
         raise usage(f"{file}: not CSV ({problem})") from None
     statement = read_statement(rows, named)
@@ -176,10 +164,8 @@ def _compared(client: Client, statement: Statement, line: str | None) -> Iterato
     entries = statement.entries
     for start in range(0, len(entries), _BATCH):
         batch = entries[start : start + _BATCH]
-        body = {
-            "line": line,
-            "entries": [{"id": entry.id, "amount_minor": entry.minor} for entry in batch],
-        }
+        rows = [{"id": entry.id, "amount_minor": entry.minor} for entry in batch]
+        body = {"line": line, "entries": rows}
         reply = client.call("POST", Path.LOCAL_STATEMENT, body=body)
         for entry, said in zip(batch, reply.data["entries"], strict=True):
             if said["finding"] != "agrees":
@@ -199,10 +185,8 @@ def _differs(entry: Entry, said: Row) -> dict[str, Any]:
 
 def _next(said: Row) -> str:
     if said["finding"] == "held":
-        review = said["review_id"]
-        return (
-            f"momo review show {review}" if review else f"momo messages show {said['message_id']}"
-        )
+        review, message = said["review_id"], said["message_id"]
+        return f"momo review show {review}" if review else f"momo messages show {message}"
     if said["finding"] == "untold":
         claimed = said["claimed_by"]
         return f"momo tx show {claimed}" if claimed else "momo messages list --state unparsed"

@@ -2,15 +2,14 @@
 
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any, Final
-
-from typer import Option
 
 from daemon.wire import Path
 from momo_cli import exit_codes
-from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, fields
+from momo_cli.inputs.parameters import option
+from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import phone, unaccounted_text
@@ -19,21 +18,17 @@ from momo_cli.text import clean
 from momo_cli.views.lines import simulated_notes, trouble_text
 
 _HINTS_MAX: Final = 3
-_VIEW: Final = View(
-    fields=fields(
-        "device_id phone slot_index network phone_number account_name payment_method_id",
-        "reads_payments unplaced_payments untold_in=unaccounted.came_in",
-        "untold_out=unaccounted.went_out untold_since=unaccounted.since",
-    ),
-    heads=(
-        Head("PHONE", lambda row, _: row["phone"]),
-        Head("SLOT", lambda row, _: str(row["slot_index"]), right=True),
-        Head("NETWORK", lambda row, _: row["network"] or "—"),
-        Head("NUMBER", lambda row, _: _number(row)),
-        Head("NAME", lambda row, _: row["account_name"] or "—"),
-        Head("READS", lambda row, _: "yes" if row["reads_payments"] else "never"),
-        Head("UNPLACED", lambda row, _: str(row["unplaced_payments"]), right=True),
-    ),
+_VIEW: Final = view_of(
+    "device_id phone slot_index network phone_number account_name payment_method_id",
+    "reads_payments unplaced_payments untold_in=unaccounted.came_in",
+    "untold_out=unaccounted.went_out untold_since=unaccounted.since",
+    Head("PHONE", lambda row, _: row["phone"]),
+    Head("SLOT", lambda row, _: str(row["slot_index"]), right=True),
+    Head("NETWORK", lambda row, _: row["network"] or "—"),
+    Head("NUMBER", lambda row, _: _number(row)),
+    Head("NAME", lambda row, _: row["account_name"] or "—"),
+    Head("READS", lambda row, _: "yes" if row["reads_payments"] else "never"),
+    Head("UNPLACED", lambda row, _: str(row["unplaced_payments"]), right=True),
     id="payment_method_id",
 )
 
@@ -43,8 +38,7 @@ def lines(
     client: Client,
     terminal: Terminal,
     fail_if_unready: Annotated[
-        bool,
-        Option("--fail-if-unready", help="Exit 6 if a SIM has no number or payments are unplaced."),
+        bool, option("--fail-if-unready", "Exit 6 if a SIM has no number or payments are unplaced.")
     ] = False,
     watch: WatchFlag = None,
 ) -> Answer:
@@ -60,12 +54,8 @@ def lines(
         momo lines --fail-if-unready --quiet
         momo lines --json --get data.ready
     """
-    pause_s = parse_interval(watch)
-
-    def look(shown: Terminal) -> Answer:
-        return _look(client, shown, fail_if_unready=fail_if_unready)
-
-    return repeat_answer(look, client, terminal, _VIEW, pause_s)
+    look = partial(_look, client, fail_if_unready=fail_if_unready)
+    return repeat_answer(look, client, terminal, _VIEW, parse_interval(watch))
 
 
 def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answer:
@@ -101,10 +91,7 @@ def _unready(rows: list[Row]) -> str:
 
 def _health(client: Client) -> Iterator[str]:
     """Yield the troubles of the phones; the line status only says whether they are ready."""
-    try:
-        phones = client.get(Path.LOCAL_MODEMS).data or ()
-    except Failure:
-        return  # the lines are shown without the troubles
+    phones = client.find(Path.LOCAL_MODEMS) or ()
     for row in phones:
         for trouble in row.get("troubles") or ():
             yield f"! {trouble_text(row, trouble)}"
@@ -145,11 +132,8 @@ def _notes(rows: list[Row], terminal: Terminal, *, moved: bool) -> Iterator[str]
 
 def _without_sim(client: Client) -> list[str]:
     """Return the numbers that are on no SIM."""
-    try:
-        methods = client.get(Path.PAYMENT_METHODS).data or ()
-    except Failure:
-        return []  # the lines are shown without this hint
-    free = (row for row in methods if not row.get("sim"))
+    methods = client.find(Path.PAYMENT_METHODS)
+    free = (row for row in methods or () if not row.get("sim"))
     return [phone(row.get("phone_number")).replace(" ", "") for row in free][:_HINTS_MAX]
 
 
@@ -185,9 +169,9 @@ def _next_for_payments(client: Client, rows: list[Row], *, ready: bool, unplaced
     bare = [row for row in rows if not row["phone_number"]]
     if bare:
         sim = _typed(bare[0])
-        return [f"momo sims assign {sim} --method {each}" for each in _without_sim(client)] or [
-            f"momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim {sim}"
-        ]
+        assign = [f"momo sims assign {sim} --method {each}" for each in _without_sim(client)]
+        add = f"momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim {sim}"
+        return [*(assign or [add]), f"momo sims ignore {sim}"]
     moved = next((row for row in rows if row["unplaced_payments"]), None)
     if ready and moved is not None:
         return [f"momo claim {moved['payment_method_id']} --dry-run"]

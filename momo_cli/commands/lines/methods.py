@@ -3,21 +3,19 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import Path
 from momo_cli import exit_codes, system
-from momo_cli.errors import Failure
+from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, method_id, sim_object, split_sim
-from momo_cli.inputs.parameters import DryRun, Method
+from momo_cli.inputs.parameters import DryRun, Method, option
 from momo_cli.inputs.typed_values import only_given
-from momo_cli.show.answer import Answer, View, dumps, fields
+from momo_cli.show.answer import Answer, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_text, phone
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
-from momo_cli.views.lines import METHODS_VIEW, assign_sim, method_answer
+from momo_cli.views.lines import METHODS_VIEW, change_method, method_answer
 
 _HINTS_MAX: Final = 3
 
@@ -26,13 +24,11 @@ _HINTS_MAX: Final = 3
 def add(
     client: Client,
     terminal: Terminal,
-    provider: Annotated[
-        str, Option(help="momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")
-    ],
-    phone: Annotated[str, Option(help="The number, local or +233...")],
-    name: Annotated[str, Option(help="The account's name, as customers see it.")],
-    sim: Annotated[str | None, Option(metavar="DEVICE:SLOT", help="The SIM of the number.")] = None,
-    merchant_code: Annotated[str | None, Option(help="The merchant code, if any.")] = None,
+    provider: Annotated[str, option("momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")],
+    phone: Annotated[str, option("The number, local or +233...")],
+    name: Annotated[str, option("The account's name, as customers see it.")],
+    sim: Annotated[str | None, option("DEVICE:SLOT", "The SIM of the number.")] = None,
+    merchant_code: Annotated[str | None, option("The merchant code, if any.")] = None,
 ) -> Answer:
     """Register a number that receives payments.
 
@@ -64,12 +60,12 @@ def list_(client: Client) -> Answer:
         momo methods list --fields id,phone_number
     """
     reply = client.get(Path.PAYMENT_METHODS)
-    rows = reply.data or []
     return Answer(
-        reply.text,
-        rows,
+        *reply.parts,
         empty="No numbers yet.",
-        next=[] if rows else ["momo methods add --provider momo_mtn --phone NUMBER --name NAME"],
+        next=[]
+        if reply.data
+        else ["momo methods add --provider momo_mtn --phone NUMBER --name NAME"],
     )
 
 
@@ -84,7 +80,7 @@ def show(client: Client, method: Method) -> Answer:
         momo methods show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
     reply = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method)))
-    return Answer(reply.text, [reply.data])
+    return Answer(*reply.parts)
 
 
 @command("methods update", view=METHODS_VIEW)
@@ -92,25 +88,31 @@ def update(
     client: Client,
     terminal: Terminal,
     method: Method,
-    sim: Annotated[str, Option(metavar="DEVICE:SLOT|none", help="The new SIM of the number.")],
+    sim: Annotated[str | None, option("DEVICE:SLOT|none", "The new SIM of the number.")] = None,
+    name: Annotated[str | None, option("The account's name, as customers see it.")] = None,
 ) -> Answer:
-    """Move a number to another SIM, or off it.
+    """Change the SIM or the account name of a number.
 
     --sim none removes the number from its SIM.
 
     Examples:
         momo methods update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim zte-front:0
         momo methods update 0244124567 --sim none
+        momo methods update 0244124567 --name "Ama Mensah Ventures"
     """
-    place = None if sim == "none" else split_sim(sim, "--sim")
+    changes = only_given({"account_name": name})
+    if sim is not None:
+        changes["sim"] = None if sim == "none" else sim_object(client, *split_sim(sim, "--sim"))
+    if not changes:
+        raise usage("give --sim or --name", "momo methods update --help")
     method = method.strip()
-    target = None if place is None else sim_object(client, *place)
     try:
-        reply = assign_sim(client, method, target)
+        reply = change_method(client, method, changes)
     except Failure as failure:
         failure.facts.setdefault("method_id", method)
         raise
-    return method_answer(reply, terminal, "Moved" if target else "")
+    verb = "Changed" if name is not None else "Moved" if changes["sim"] else ""
+    return method_answer(reply, terminal, verb)
 
 
 @command("methods remove", view=METHODS_VIEW)
@@ -128,27 +130,21 @@ def remove(client: Client, terminal: Terminal, method: Method) -> Answer:
         seen = client.get(path)
         number = phone(seen.data.get("phone_number"))
         if not terminal.confirm(f"Remove {number}? Payments to it will match no number."):
-            return Answer(
-                seen.text,
-                [seen.data],
-                lines=["Nothing was changed."],
-                exit_code=exit_codes.CANCELLED,
-            )
+            return unchanged(seen)
     reply = client.call("DELETE", path)
     number = phone(reply.data.get("phone_number"))
     said = f"{terminal.tick} {number} is removed; its payments are kept."
-    return Answer(reply.text, [reply.data], lines=[said], next=["momo lines"])
+    return Answer(*reply.parts, lines=[said], next=["momo lines"])
 
 
-@command("claim", view=View(fields=fields("claimed dry_run from to"), id="claimed"))
+@command("claim", view=view_of("claimed dry_run from to", id="claimed"))
 def claim(
     client: Client,
     terminal: Terminal,
     method: Method,
     dry_run: DryRun = False,
     replay_to: Annotated[
-        str | None,
-        Option(metavar="ENDPOINT", help="Then send them to this endpoint: its label, host or id."),
+        str | None, option("ENDPOINT", "Then send them to this endpoint: its label, host or id.")
     ] = None,
 ) -> Answer:
     """Claim the unplaced payments of a number.

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import argument, option
 from momo_cli.service import modem_manager
-from momo_cli.show.answer import Answer, Cell, Row, View, document_of, fields
+from momo_cli.show.answer import Answer, Cell, Row, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, phone, styled
 from momo_cli.socket.client import Client, path_of
@@ -42,7 +41,7 @@ _ENDS: Final = {
 _WAITS: Final = (Cell("…", "dim"), "the SMS to {number} is still under way")
 _PERMANENT: Final = "To make it permanent: the udev rule in docs/modems.md (ID_MM_DEVICE_IGNORE)."
 
-_Modem = Annotated[str, Argument(metavar="MODEM", help="Its name, id or port: momo modems list.")]
+_Modem = Annotated[str, argument("MODEM", "Its name, id or port: momo modems list.")]
 
 
 @command("modems list", view=MODEMS_VIEW)
@@ -57,11 +56,9 @@ def list_(client: Client) -> Answer:
         momo modems list --fields name,state,signal_dbm,storage_used
     """
     reply = client.get(Path.LOCAL_MODEMS)
-    rows: list[dict[str, Any]] = reply.data or []
-    bad = [row for row in rows if row.get("troubles")]
+    bad = [row for row in reply.data or () if row.get("troubles")]
     return Answer(
-        reply.text,
-        rows,
+        *reply.parts,
         empty="No modem was found. Plug one in, or type: momo doctor modem",
         next=[f"momo modems show {_typed(row)}" for row in bad[:1]],
     )
@@ -91,17 +88,14 @@ def show(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
 
 @command(
     "modems test",
-    view=View(
-        fields=(*MODEMS_VIEW.fields, *fields("answered took_ms sms=sms.status")), id=MODEMS_VIEW.id
-    ),
+    view=view_of(*MODEMS_VIEW.fields, "answered took_ms sms=sms.status", id=MODEMS_VIEW.id),
 )
 def check(
     client: Client,
     terminal: Terminal,
     modem: _Modem,
     send_to: Annotated[
-        str | None,
-        Option("--send-to", help="Send an SMS from it to this number, and show the result."),
+        str | None, option("--send-to", "Send an SMS from it to this number, and show the result.")
     ] = None,
 ) -> Answer:
     """Check a modem now.
@@ -148,9 +142,8 @@ def _check_sending(terminal: Terminal, number: str) -> None:
     from parsers.phone import read_phone  # noqa: PLC0415  # only --send-to needs the number plans
 
     if read_phone(number.strip()) is None:
-        raise usage(
-            f"--send-to: {clean(number)!r} is no phone number; write for example 0244124567"
-        )
+        form = "write for example 0244124567"
+        raise usage(f"--send-to: {clean(number)!r} is no phone number; {form}")
     if not terminal.flags.yes and not terminal.can_ask():
         raise usage("an SMS costs money: give --yes, or use a terminal on which momo can ask")
 
@@ -178,8 +171,7 @@ def _send(client: Client, terminal: Terminal, row: Row, lines: list[str], number
     row = {**row, "sms": sms}
     codes = {"sent": exit_codes.OK} | dict.fromkeys(_UNDER_WAY, exit_codes.PENDING)
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=[
             *lines,
             f"{styled(mark, terminal)} {sentence.format(number=phone(sms.get('number')))}{why}",
@@ -219,10 +211,7 @@ def _result_lines(row: Row, terminal: Terminal) -> Iterator[str]:
     yield from trouble_lines(row, terminal)
 
 
-@command(
-    "modems release",
-    view=View(fields=fields("port device_id state manager uid pid"), id="device_id"),
-)
+@command("modems release", view=view_of("port device_id state manager uid pid", id="device_id"))
 def release(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
     """Make ModemManager release a modem.
 
@@ -246,7 +235,7 @@ def release(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
     result |= {"manager": done.manager, "uid": done.uid, "pid": done.pid}
     if done.pid is not None:
         result["state"] = "released"
-    return Answer(document_of(result), [result], lines=list(_release_lines(row, result, terminal)))
+    return Answer(*made(result), lines=list(_release_lines(row, result, terminal)))
 
 
 def _release_lines(row: Row, result: Row, terminal: Terminal) -> Iterator[str]:
@@ -267,7 +256,7 @@ def rename(
     client: Client,
     terminal: Terminal,
     modem: _Modem,
-    name: Annotated[str, Argument(metavar="NAME", help="Up to 40 characters, no : or /.")],
+    name: Annotated[str, argument("NAME", "Up to 40 characters, no : or /.")],
 ) -> Answer:
     """Give a modem a name.
 
@@ -285,4 +274,4 @@ def rename(
     path = path_of(Path.LOCAL_MODEM, id=row["device_id"])
     reply = client.call("PATCH", path, body={"name": name})
     line = f"{terminal.tick} {modem_name(row)} is now called {modem_name(reply.data)}"
-    return Answer(reply.text, [reply.data], lines=[line], next=["momo modems list"])
+    return Answer(*reply.parts, lines=[line], next=["momo modems list"])

@@ -3,23 +3,34 @@
 from collections.abc import Iterator
 from typing import Annotated, Final
 
-from typer import Argument, Option
-
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
 from momo_cli.inputs import passwords
-from momo_cli.inputs.ids import sim_object, split_sim
-from momo_cli.inputs.parameters import Reason
+from momo_cli.inputs.ids import MESSAGES, id_of, sim_object, split_sim
+from momo_cli.inputs.parameters import PasswordFile, Reason, argument, option
 from momo_cli.inputs.typed_values import only_given
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, document_of, fields
+from momo_cli.show.answer import Answer, Cell, Head, Row, document_of, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, phone
 from momo_cli.socket.client import Client, Reply
 from momo_cli.text import at, clean
-from momo_cli.times import duration_s
-from momo_cli.views.lines import METHODS_VIEW, assign_sim, method_answer, simulated_notes
+from momo_cli.times import duration_s, parse_stamp
+from momo_cli.views.lines import (
+    METHODS_VIEW,
+    assign_sim,
+    ignore_sim,
+    method_answer,
+    simulated_notes,
+)
+from momo_cli.views.reviews import settled_lines
+from momo_cli.views.service_centres import (
+    SMSCS_VIEW,
+    ask_test_payment,
+    smscs_of,
+    test_payment_text,
+)
 
 _OF_SIM: Final = (
     "slot_index",
@@ -28,39 +39,48 @@ _OF_SIM: Final = (
     "payment_method_id",
     "phone_number",
     "available",
+    "ignored",
 )
-_LIST_VIEW: Final = View(
-    fields=fields("device_id", "phone", *_OF_SIM),
-    heads=(
-        Head("SIM", lambda row, _: f"{clean(row['phone'])}:{row['slot_index']}"),
-        Head("NETWORK", lambda row, _: clean(row["network"]) or "—"),
-        Head(
-            "ICCID", lambda row, _: f"…{clean(row['iccid_last4'])}" if row["iccid_last4"] else "—"
-        ),
-        Head("NUMBER", lambda row, _: phone(row["phone_number"]) or Cell("free", "green")),
-        Head("DEVICE", lambda row, _: clean(row["device_id"]), cut=True),
-    ),
+
+
+def _without_number(row: Row) -> Cell:
+    return Cell("ignored", "dim") if row["ignored"] else Cell("free", "green")
+
+
+_LIST_VIEW: Final = view_of(
+    "device_id",
+    "phone",
+    *_OF_SIM,
+    Head("SIM", lambda row, _: f"{clean(row['phone'])}:{row['slot_index']}"),
+    Head("NETWORK", lambda row, _: clean(row["network"]) or "—"),
+    Head("ICCID", lambda row, _: f"…{clean(row['iccid_last4'])}" if row["iccid_last4"] else "—"),
+    Head("NUMBER", lambda row, _: phone(row["phone_number"]) or _without_number(row)),
+    Head("DEVICE", lambda row, _: clean(row["device_id"]), cut=True),
     id="device_id",
 )
 _PAUSE_S: Final = 0.2
-_UNACCOUNTED_VIEW: Final = View(
-    fields=fields("message_id at amount currency"),
-    heads=(
-        Head("AT", lambda row, terminal: clock(row["at"], terminal)),
-        Head("UNEXPLAINED", lambda row, _: money(row["amount"], row["currency"]), right=True),
-        Head("BEFORE MESSAGE", lambda row, _: row["message_id"]),
-    ),
+_UNACCOUNTED_VIEW: Final = view_of(
+    "message_id at amount currency",
+    Head("AT", lambda row, terminal: clock(row["at"], terminal)),
+    Head("UNEXPLAINED", lambda row, _: money(row["amount"], row["currency"]), right=True),
+    Head("BEFORE MESSAGE", lambda row, _: row["message_id"]),
     id="message_id",
 )
 
-_Sim = Annotated[str, Argument(metavar="DEVICE:SLOT", help="The SIM: momo sims list shows them.")]
+_NEIGHBOURS: Final = (
+    "A number that differs from a home one in its last two digits only is home too."
+)
+_NO_CHAIN: Final = "A test payment makes its balance known."
+_LOOK_S: Final = 1.0
+
+_Sim = Annotated[str, argument("DEVICE:SLOT", "The SIM: momo sims list shows them.")]
 
 
 @command("sims list", view=_LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
-    wait: Annotated[str | None, Option(metavar="[=30s]", help="Wait until a SIM is there.")] = None,
+    wait: Annotated[str | None, option("[=30s]", "Wait until a SIM is there.")] = None,
 ) -> Answer:
     """List the phones and their SIMs.
 
@@ -84,7 +104,7 @@ def list_(
             client.pause(_PAUSE_S)
             reply = client.get(Path.SIMS)
             rows = list(_rows(reply))
-    free = [row for row in rows if not row["phone_number"]]
+    free = [row for row in rows if not row["phone_number"] and not row["ignored"]]
     return Answer(
         reply.text,
         rows,
@@ -104,14 +124,103 @@ def _rows(reply: Reply) -> Iterator[Row]:
             yield place | {name: sim.get(name) for name in _OF_SIM}
 
 
+@command("sims show", view=SMSCS_VIEW)
+def show(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
+    """Show which service centres are home, and why.
+
+    A receipt pays at once only through a home service centre (SMSC), and if its balance follows from the one before.
+    Messages through any other one are foreign: they wait until later messages, or you, prove them.
+
+    Examples:
+        momo sims show zte-front:0
+        momo sims show zte-front:0 --fields smsc,home,source
+    """
+    reply = smscs_of(client, sim_object(client, *split_sim(sim, "DEVICE:SLOT")))
+    data, rows = reply.data, reply.data["smscs"]
+    begun, asked = data["has_chain"], data.get("test_payment")
+    notes = [_NEIGHBOURS] if begun else [_NEIGHBOURS, _NO_CHAIN]
+    if asked:
+        notes.append(test_payment_text(asked, None, terminal))
+    next_ = [] if begun or asked else [f"momo sims test-payment {sim}"]
+    if not all(row["home"] for row in rows):
+        next_.append("momo review list")
+    chain = "its balance is known" if begun else "its balance is not known yet"
+    return Answer(
+        reply.text,
+        rows,
+        heading=f"{sim}, {clean(data['network']).upper()}: {chain}",
+        empty="The SIM names no service centre, so all its messages wait for you.",
+        notes=notes if terminal.human else (),
+        next=next_,
+    )
+
+
+@command("sims trust", view=view_of("message_id settled", id="message_id"))
+def trust(
+    client: Client,
+    terminal: Terminal,
+    sim: _Sim,
+    message: Annotated[str, option("ID", "The held message.")],
+    password_file: PasswordFile = None,
+) -> Answer:
+    """Accept a held message, and all that waits for it.
+
+    Its service centre becomes home if its balance joins. Do it only if the wallet holds the balance that the message
+    names. A message with other doubts is refused: momo review approve decides about it.
+
+    Examples:
+        momo sims trust zte-front:0 --message 0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f --password-file pw.txt
+    """
+    body = {
+        **sim_object(client, *split_sim(sim, "DEVICE:SLOT")),
+        "message_id": id_of(client, MESSAGES, message),
+        "password": passwords.owners_password(terminal, password_file),
+    }
+    reply = client.call("POST", Path.LOCAL_SIM_TRUST, body=body)
+    lines = [f"{terminal.tick} The message is accepted.", *settled_lines(reply.data)]
+    return Answer(*reply.parts, lines=lines, next=[f"momo sims show {sim}"])
+
+
+@command("sims test-payment", view=view_of("amount currency expires_at", id="amount"))
+def expect_test_payment(
+    client: Client,
+    terminal: Terminal,
+    sim: _Sim,
+    wait: Annotated[str | None, option("[=1h]", "Wait until it has come.")] = None,
+) -> Answer:
+    """Name an odd amount for you to pay to a SIM.
+
+    Its receipt proves the service centre and the balance of the SIM. Nobody else knows the amount, so nobody can forge
+    that receipt first. It is expected for an hour. With --wait: exit 0 when it has come, 8 if it has not.
+
+    Examples:
+        momo sims test-payment zte-front:0
+        momo sims test-payment zte-front:0 --wait=10m
+    """
+    wait_s = None if wait is None else duration_s(wait, "--wait")
+    target = sim_object(client, *split_sim(sim, "DEVICE:SLOT"))
+    on_it = (row for row in _rows(client.get(Path.SIMS)) if _is_on({"sim": row}, target))
+    reply = ask_test_payment(client, target)
+    said = test_payment_text(reply.data, next(on_it, {}).get("phone_number"), terminal)
+    if wait_s is None:
+        return Answer(*reply.parts, lines=[said], next=[f"momo sims show {sim}"])
+    terminal.note(said)
+    deadline = system.monotonic() + wait_s
+    while (seen := smscs_of(client, target).data)["test_payment"] and system.monotonic() < deadline:
+        client.pause(_LOOK_S)
+    until = parse_stamp(reply.data["expires_at"])
+    come = not seen["test_payment"] and (until is None or terminal.now() < until)
+    said = f"{terminal.tick} It has come." if come else "It has not come."
+    code = exit_codes.OK if come else exit_codes.PENDING
+    return Answer(*reply.parts, lines=[said], exit_code=code, next=[f"momo sims show {sim}"])
+
+
 @command("sims pin")
 def set_pin(
     client: Client,
     terminal: Terminal,
     sim: _Sim,
-    pin_file: Annotated[
-        str | None, Option(metavar="FILE", help="The PIN, 4 to 8 digits; - = stdin.")
-    ] = None,
+    pin_file: Annotated[str | None, option("FILE", "The PIN, 4 to 8 digits; - = stdin.")] = None,
 ) -> Answer:
     """Store the PIN of a SIM, encrypted.
 
@@ -172,10 +281,8 @@ def assign(
     client: Client,
     terminal: Terminal,
     sim: _Sim,
-    method: Annotated[str, Option(metavar="METHOD", help="The number, the name on it, or its id.")],
-    move: Annotated[
-        bool, Option("--move", help="Remove the number that is on the SIM now.")
-    ] = False,
+    method: Annotated[str, option("METHOD", "The number, the name on it, or its id.")],
+    move: Annotated[bool, option("--move", "Remove the number that is on the SIM now.")] = False,
 ) -> Answer:
     """Assign a number to a SIM.
 
@@ -222,6 +329,31 @@ def clear(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
         said = f"There is no number on {device}:{slot}."
         return Answer(document_of(None), empty=said)
     return method_answer(assign_sim(client, str(on_it[0].get("id")), None), terminal, "Removed")
+
+
+@command("sims ignore", view=_LIST_VIEW)
+def ignore(
+    client: Client,
+    terminal: Terminal,
+    sim: _Sim,
+    undo: Annotated[bool, option("--undo", "The SIM is for payments again.")] = False,
+) -> Answer:
+    """Set aside a SIM that is not for payments.
+
+    It then needs no number: the lines, setup, doctor and the status leave it out, and endpoints can be created. Its
+    messages are still read. A SIM with a number is refused (exit 5). A number that is assigned to it ends it.
+
+    Examples:
+        momo sims ignore zte-front:0
+        momo sims ignore zte-front:0 --undo
+    """
+    device, slot = split_sim(sim, "DEVICE:SLOT")
+    reply = ignore_sim(client, sim_object(client, device, slot), ignored=not undo)
+    row: Row = {"phone": reply.data.get("name"), **reply.data}
+    where = f"{clean(row['phone'])}:{row['slot_index']}"
+    said = f"{where} is for payments again" if undo else f"{where} is set aside"
+    then = ["momo lines"] if undo else [f"momo sims ignore {sim} --undo"]
+    return Answer(reply.text, [row], lines=[f"{terminal.tick} {said}."], next=then)
 
 
 def _is_on(row: Row, sim: Row) -> bool:

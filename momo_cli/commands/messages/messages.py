@@ -7,67 +7,59 @@ from contextlib import ExitStack
 from datetime import tzinfo
 from typing import IO, Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import MessageState, Path
 from momo_cli import system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import NO_TEXT, STDIN, file_errors
+from momo_cli.inputs.files import STDIN, file_errors
 from momo_cli.inputs.ids import MESSAGES, id_of, ids_of
-from momo_cli.inputs.parameters import DryRun, Offset, ShowBody
+from momo_cli.inputs.parameters import DryRun, Offset, ShowBody, argument, option
 from momo_cli.inputs.phone_backup import CHUNK, FORMS, BackupMessage, messages_of
-from momo_cli.inputs.typed_values import only_given, time_of
-from momo_cli.show.answer import Answer, Head, Row, View, document_of, fields
+from momo_cli.inputs.typed_values import check_choice, only_given, time_of
+from momo_cli.show.answer import Answer, Head, Row, document_of, made, view_of
 from momo_cli.show.batch import Batch, run_batch
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, list_heading, money, styled, with_test_mark
+from momo_cli.show.words import ago, clock, fact_lines, list_heading, money, styled, with_test_mark
 from momo_cli.show.words import state as state_cell
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 
-_FIELDS: Final = fields(
+_FIELDS: Final = (
     "id state kind provider sender line device_id amount=fields.amount",
     "telco_transaction_id=fields.transaction_id trusted payment_id smsc_ts received_at",
 )
-_LIST_VIEW: Final = View(
-    fields=_FIELDS,
-    heads=(
-        Head("STATE", lambda row, _: with_test_mark(state_cell(row.get("state")), row)),
-        Head("FROM", lambda row, _: clean(row.get("sender"))),
-        Head("KIND", lambda row, _: clean(row.get("kind")).replace("_", " ") or "—"),
-        Head("AMOUNT", lambda row, _: money(at(row, "fields.amount")) or "—", right=True),
-        Head("WHY", lambda row, _: _why(row)),
-        Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+_LIST_VIEW: Final = view_of(
+    *_FIELDS,
+    Head("STATE", lambda row, _: with_test_mark(state_cell(row.get("state")), row)),
+    Head("FROM", lambda row, _: clean(row.get("sender"))),
+    Head("KIND", lambda row, _: clean(row.get("kind")).replace("_", " ") or "—"),
+    Head("AMOUNT", lambda row, _: money(at(row, "fields.amount")) or "—", right=True),
+    Head("WHY", lambda row, _: _why(row)),
+    Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
-_BODY_VIEW: Final = View(fields=(*_FIELDS, *fields("body")), heads=_LIST_VIEW.heads)
-_IMPORT_VIEW: Final = View(fields=fields("file_line ok fate state id code message"))
+_BODY_VIEW: Final = view_of(*_FIELDS, "body", *_LIST_VIEW.heads)
+_IMPORT_VIEW: Final = view_of("file_line ok fate state id code message")
 _AT_ONCE: Final = 50
 _CHARACTERS_AT_ONCE: Final = 12_000
 """Keeps a batch well below the daemon's limit for a body, whatever the characters."""
 
-_Message = Annotated[str, Argument(metavar="ID", help="The message.")]
+_Message = Annotated[str, argument("ID", "The message.")]
 
 
-def _view(*, show_body: bool, **_: object) -> View:
-    return _BODY_VIEW if show_body else _LIST_VIEW
-
-
-@command("messages list", view=_view)
+@command("messages list", view=lambda *, show_body, **_: _BODY_VIEW if show_body else _LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
     state: Annotated[
-        str | None, Option(help="payment, not_payment, unparsed, held, historical ...")
+        str | None, option("payment, not_payment, unparsed, held, historical ...")
     ] = None,
-    line: Annotated[str | None, Option(help="Only messages of this number or line.")] = None,
+    line: Annotated[str | None, option("Only messages of this number or line.")] = None,
     sender: Annotated[
-        str | None, Option(help="Only from this name or number, such as MobileMoney.")
+        str | None, option("Only from this name or number, such as MobileMoney.")
     ] = None,
-    since: Annotated[str | None, Option(help="1h, 24h, today, 2026-01-31.")] = None,
-    limit: Annotated[int, Option(min=1, help="Most messages to list.")] = 50,
+    since: Annotated[str | None, option("1h, 24h, today, 2026-01-31.")] = None,
+    limit: Annotated[int, option("Most messages to list.", min=1)] = 50,
     offset: Offset = 0,
     show_body: ShowBody = False,
 ) -> Answer:
@@ -94,16 +86,14 @@ def list_(
         since=time_of(since or None, "--since", terminal),
         show_body="1" if show_body else None,
     )
-    rows = reply.data or []
     return Answer(
-        reply.text,
-        rows,
+        *reply.parts,
         heading=list_heading(reply, "messages", offset=offset, kind=kind),
         empty=f"No {f'{kind} ' if kind else ''}messages.",
     )
 
 
-@command("messages show", view=View(fields=_BODY_VIEW.fields))
+@command("messages show", view=view_of(*_BODY_VIEW.fields))
 def show(
     client: Client, terminal: Terminal, message: _Message, show_body: ShowBody = False
 ) -> Answer:
@@ -118,18 +108,16 @@ def show(
     message = id_of(client, MESSAGES, message)
     path = path_of(Path.LOCAL_MESSAGE, id=message)
     reply = client.get(path, show_body="1" if show_body else None)
-    return Answer(reply.text, [reply.data], lines=_shown(reply.data, terminal))
+    return Answer(*reply.parts, lines=_shown(reply.data, terminal))
 
 
-@command("messages reparse", view=View(fields=fields("id wording kind state")))
+@command("messages reparse", view=view_of("id wording kind state"))
 def reparse(
     client: Client,
     terminal: Terminal,
-    messages: Annotated[
-        list[str] | None, Argument(metavar="ID...", help="Only these messages.")
-    ] = None,
+    messages: Annotated[list[str] | None, argument("ID...", "Only these messages.")] = None,
     every: Annotated[
-        bool, Option("--all-unparsed", help="All messages that no wording could read.")
+        bool, option("--all-unparsed", "All messages that no wording could read.")
     ] = False,
     dry_run: DryRun = False,
 ) -> Answer:
@@ -177,20 +165,18 @@ def _reparsed(found: dict[str, Any], terminal: Terminal) -> list[str]:
         f"{count} {clean(name).replace('_', ' ')}" for name, count in found["counts"].items()
     )
     head = f"{len(found['read'])} of {found['looked_at']} can be read now: {counts}."
-    return [
-        terminal.style(head, "green"),
-        *(f"  {one['id']}  {one['wording']}" for one in found["read"]),
-    ]
+    read = [f"  {one['id']}  {one['wording']}" for one in found["read"]]
+    return [terminal.style(head, "green"), *read]
 
 
 @command("messages import", view=_IMPORT_VIEW)
 def import_(
     client: Client,
     terminal: Terminal,
-    file: Annotated[str, Argument(metavar="FILE|-", help="The backup; - reads stdin.")],
-    line: Annotated[str, Option(metavar="NUMBER", help="Your number that received the messages.")],
+    file: Annotated[str, argument("FILE|-", "The backup; - reads stdin.")],
+    line: Annotated[str, option("NUMBER", "Your number that received the messages.")],
     form: Annotated[
-        str | None, Option("--format", metavar="|".join(FORMS), help="The format of the file.")
+        str | None, option("--format", "|".join(FORMS), "The format of the file.")
     ] = None,
     dry_run: DryRun = False,
 ) -> Answer:
@@ -209,8 +195,7 @@ def import_(
         momo messages import sms-backup.xml --line 0244124567
         momo messages import - --line 0244124567 --format csv < inbox.csv
     """
-    if form is not None and form not in FORMS:
-        raise usage(f"--format: {form!r} is not one of {', '.join(FORMS)}")
+    check_choice(form, "--format", FORMS)
     line = line.strip()
     # The whole file is read first, so that a bad one changes nothing.
     with ExitStack() as opened:
@@ -223,13 +208,8 @@ def import_(
     def send(batch: Sequence[BackupMessage]) -> Iterator[dict[str, Any]]:
         return _send(client, batch, line, dry_run=dry_run)
 
-    work = Batch(
-        _outcomes(_messages(stream, file, form, terminal.zone), send, stack),
-        total,
-        "Importing",
-        "read",
-        counted=("new", "known", "skipped"),
-    )
+    outcomes = _outcomes(_messages(stream, file, form, terminal.zone), send, stack)
+    work = Batch(outcomes, total, "Importing", "read", counted=("new", "known", "skipped"))
     return run_batch(terminal, work, ("momo messages list --state historical",))
 
 
@@ -250,14 +230,11 @@ def _messages(
 ) -> Iterator[BackupMessage]:
     """Yield the messages of the file from its beginning; reject one that cannot be read."""
     stream.seek(0)
-    try:
-        yield from messages_of(iter(lambda: stream.read(CHUNK), ""), form, zone)
-    except Failure as failure:
-        raise usage(f"{path}: {failure.message}") from None
-    except OSError as problem:
-        raise usage(f"{path}: {problem.strerror}") from None
-    except ValueError:
-        raise usage(f"{path}: {NO_TEXT}") from None
+    with file_errors(path):
+        try:
+            yield from messages_of(iter(lambda: stream.read(CHUNK), ""), form, zone)
+        except Failure as failure:
+            raise usage(f"{path}: {failure.message}") from None
 
 
 def _outcomes(
@@ -299,13 +276,13 @@ def _send(
         yield row | {name: one["fate"] == fate for name, fate in counted.items()}
 
 
-@command("messages sample", view=View(fields=fields("sender kind wording why text"), id="text"))
+@command("messages sample", view=view_of("sender kind wording why text", id="text"))
 def sample(
     client: Client,
     terminal: Terminal,
     message: _Message,
     redacted: Annotated[
-        bool, Option("--redact", help="Replace names, numbers, IDs and amounts.")
+        bool, option("--redact", "Replace names, numbers, IDs and amounts.")
     ] = False,
 ) -> Answer:
     """Make a sample for the maintainers.
@@ -331,21 +308,13 @@ def sample(
         text = redact(body, system.new_key().encode(), sender=sender)
         if isinstance(sender, str) and sender.lstrip("+").isdigit():
             sender = "a number"
-    described = inputs_pasted.describe_message(
-        inputs_pasted.Source(sender=sender, own=inputs_pasted.own_wordings(terminal)), text
-    )
-    row = {
-        "sender": sender,
-        "redacted": redacted,
-        "text": text,
-        **{
-            name: described[name]
-            for name in ("kind", "network", "wording", "why", "fields", "nearest")
-        },
-    }
+    source = inputs_pasted.Source(sender=sender, own=inputs_pasted.own_wordings(terminal))
+    described = inputs_pasted.describe_message(source, text)
+    names = ("kind", "network", "wording", "why", "fields", "nearest")
+    row = {"sender": sender, "redacted": redacted, "text": text}
+    row |= {name: described[name] for name in names}
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         verbatim=[
             f"from {clean(sender)}",
             *(f"| {clean(line)}" for line in text.splitlines()),
@@ -358,16 +327,14 @@ def sample(
 def _why(row: Row) -> str:
     """Return the reasons of a message that is not simply a payment, and how many parts it has."""
     reasons = row.get("reasons")
-    found = (
-        [clean(reason).replace("_", " ") for reason in reasons] if isinstance(reasons, list) else []
-    )
+    known = reasons if isinstance(reasons, list) else []
+    found = [clean(reason).replace("_", " ") for reason in known]
     if row.get("state") == MessageState.INCOMPLETE and at(row, "parts.total"):
         found.insert(0, f"{at(row, 'parts.seen')} of {at(row, 'parts.total')} parts")
     return ", ".join(found)
 
 
 def _shown(row: Row, terminal: Terminal) -> list[str]:
-    """Return the lines of one message."""
     found = [
         f"{styled(with_test_mark(state_cell(row.get('state')), row), terminal)}  from {clean(row.get('sender')) or '—'}"
     ]
@@ -385,11 +352,9 @@ def _shown(row: Row, terminal: Terminal) -> list[str]:
     ]
     values = row.get("fields")
     if isinstance(values, dict):
-        facts += [
-            (clean(name), clean(value)) for name, value in values.items() if value is not None
-        ]
-    width = max(len(name) for name, value in facts if value) if any(v for _, v in facts) else 0
-    found += [f"  {name:<{width}}  {value}" for name, value in facts if value]
+        facts += [(clean(name), clean(value)) for name, value in values.items()]
+    known = [(name, value) for name, value in facts if value]
+    found += fact_lines(known, max((len(name) for name, _ in known), default=0), gap="  ")
     if row.get("body") is not None:
         found += ["", *(f"  | {clean(line)}" for line in str(row["body"]).splitlines())]
     return found

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs import pasted
 from momo_cli.inputs.files import read_text
-from momo_cli.inputs.parameters import MessagesFile
+from momo_cli.inputs.parameters import MessagesFile, option
 from momo_cli.service.daemon_program import run_verb
-from momo_cli.show.answer import Answer, Field, Row, View, document_of, dumps, fields
+from momo_cli.show.answer import Answer, Field, Row, document_of, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.text import clean
 
@@ -23,12 +21,10 @@ _VALUES: Final = (
 
 @command(
     "parse",
-    view=View(
-        fields=(
-            *fields("kind network wording"),
-            *(Field(name, f"fields.{name}") for name in _VALUES),
-            *fields("why"),
-        ),
+    view=view_of(
+        "kind network wording",
+        *(Field(name, f"fields.{name}") for name in _VALUES),
+        "why",
         id="fields.transaction_id",
     ),
 )
@@ -36,14 +32,12 @@ def parse(
     terminal: Terminal,
     file: MessagesFile,
     sender: Annotated[
-        str | None, Option(help="The sender of the messages, such as MobileMoney.")
+        str | None, option("The sender of the messages, such as MobileMoney.")
     ] = None,
-    network: Annotated[
-        str | None, Option(help="Only this network's wordings: mtn, telecel ...")
-    ] = None,
-    pdu: Annotated[bool, Option("--pdu", help="Each line is a PDU, as a modem prints it.")] = False,
+    network: Annotated[str | None, option("Only this network's wordings: mtn, telecel ...")] = None,
+    pdu: Annotated[bool, option("--pdu", "Each line is a PDU, as a modem prints it.")] = False,
     jsonl: Annotated[
-        bool, Option("--jsonl", help="Each line is a JSON object, and each answer too.")
+        bool, option("--jsonl", "Each line is a JSON object, and each answer too.")
     ] = False,
 ) -> Answer:
     """Show the values in a pasted message.
@@ -78,9 +72,8 @@ def parse(
             for one in _decoded(terminal, [[line] for line in lines], join=True)
         ]
     else:
-        found = [
-            pasted.describe_message(source, body) for body in pasted.split_messages(source, text)
-        ]
+        bodies = pasted.split_messages(source, text)
+        found = [pasted.describe_message(source, body) for body in bodies]
     return Answer(
         document_of(found),
         found,
@@ -121,14 +114,11 @@ def _decoded(terminal: Terminal, groups: list[Any], *, join: bool) -> list[dict[
 
 
 def _lines(row: Row, terminal: Terminal) -> list[str]:
-    """Return the lines of one message."""
-    known = row["network"] is not None
-    style = "green" if row["is_receipt"] else "dim" if known else "yellow"
-    title = f"{row['kind']}" if known else "! not understood"
-    lines = [
-        terminal.style(title, style) + (f"  by {row['network']} {row['wording']}" if known else "")
-    ]
+    title = terminal.style("! not understood", "yellow")
+    if row["network"] is not None:
+        title = terminal.style(row["kind"], "green" if row["is_receipt"] else "dim")
+        title += f"  by {row['network']} {row['wording']}"
     values = {**row["fields"], **row["extra"]}
     found = [(name, clean(value)) for name, value in values.items() if value is not None]
     found.append(("why", clean(row["why"])))
-    return [*lines, *(f"  {name:<16} {value}" for name, value in found), ""]
+    return [title, *(f"  {name:<16} {value}" for name, value in found), ""]

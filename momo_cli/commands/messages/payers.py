@@ -2,40 +2,34 @@
 
 from typing import Annotated, Final
 
-from typer import Argument, Option
-
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import PAYERS, id_of
-from momo_cli.inputs.parameters import Limit, Offset
-from momo_cli.show.answer import Answer, Cell, Head, View, fields, with_status
+from momo_cli.inputs.parameters import Limit, Offset, argument, option
+from momo_cli.show.answer import Answer, Cell, Head, view_of, with_status
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, phone
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import clean
 
 _STATES: Final = {"approved": Cell("✓ approved", "green"), "revoked": Cell("✗ revoked", "red")}
-_LIST_VIEW: Final = View(
-    fields=fields(
-        "id phone_number name state review_id approved_by approved_at revoked_by revoked_at"
-    ),
-    heads=(
-        Head("NUMBER", lambda row, _: phone(row.get("phone_number"))),
-        Head("NAME", lambda row, _: clean(row.get("name"))),
-        Head("STATE", lambda row, _: _STATES.get(str(row.get("state")), Cell(""))),
-        Head("BY", lambda row, _: clean(row.get("approved_by"))),
-        Head("WHEN", lambda row, t: ago(row.get("approved_at"), t)),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+_LIST_VIEW: Final = view_of(
+    "id phone_number name state review_id approved_by approved_at revoked_by revoked_at",
+    Head("NUMBER", lambda row, _: phone(row.get("phone_number"))),
+    Head("NAME", lambda row, _: clean(row.get("name"))),
+    Head("STATE", lambda row, _: _STATES.get(str(row.get("state")), Cell(""))),
+    Head("BY", lambda row, _: clean(row.get("approved_by"))),
+    Head("WHEN", lambda row, t: ago(row.get("approved_at"), t)),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
 
 
 @command("payers list", view=_LIST_VIEW)
 def list_(
     client: Client,
-    phone: Annotated[str | None, Option(help="Only names for this number.")] = None,
-    every: Annotated[bool, Option("--all", help="List the revoked names too.")] = False,
+    phone: Annotated[str | None, option("Only names for this number.")] = None,
+    every: Annotated[bool, option("--all", "List the revoked names too.")] = False,
     limit: Limit = 50,
     offset: Offset = 0,
 ) -> Answer:
@@ -56,22 +50,15 @@ def list_(
         limit=limit,
         offset=offset,
     )
-    rows = reply.data or []
-    return Answer(
-        reply.text,
-        rows,
-        empty="No names were approved.",
-        next=[f"momo payers revoke {clean(rows[0].get('id'))}"] if rows else [],
-    )
+    following = [f"momo payers revoke {clean(row.get('id'))}" for row in (reply.data or ())[:1]]
+    return Answer(*reply.parts, empty="No names were approved.", next=following)
 
 
-@command("payers revoke", view=View(fields=(*_LIST_VIEW.fields, *fields("status"))))
+@command("payers revoke", view=view_of(*_LIST_VIEW.fields, "status"))
 def revoke(
     client: Client,
     terminal: Terminal,
-    payer: Annotated[
-        str, Argument(metavar="ID", help="The approved payer: its id, number or name.")
-    ],
+    payer: Annotated[str, argument("ID", "The approved payer: its id, number or name.")],
 ) -> Answer:
     """Revoke the approval of a payer name.
 

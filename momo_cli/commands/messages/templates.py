@@ -2,17 +2,15 @@
 
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors, read_text
 from momo_cli.inputs.ids import MESSAGES, id_of
-from momo_cli.inputs.parameters import MessagesFile, PasswordFile
+from momo_cli.inputs.parameters import MessagesFile, PasswordFile, argument, option
 from momo_cli.inputs.passwords import owners_password
-from momo_cli.show.answer import Answer, View, document_of, dumps, fields
+from momo_cli.show.answer import Answer, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import clean
@@ -23,8 +21,7 @@ _ASKED: Final = (
 
 
 @command(
-    "templates list",
-    view=View(fields=fields("file name network kind confirmed line why todo"), id="name"),
+    "templates list", view=view_of("file name network kind confirmed line why todo", id="name")
 )
 def list_(client: Client, terminal: Terminal) -> Answer:
     """List your own wordings.
@@ -59,21 +56,17 @@ def _row(file: str, one: dict[str, Any]) -> dict[str, Any]:
 
 def _line(row: dict[str, Any], terminal: Terminal) -> str:
     if row.get("why"):
-        mark = terminal.style("✗", "red")
-        return (
-            f"{mark} {clean(row['file'])}:{row['line']}  {clean(row['why'])}; {clean(row['todo'])}"
-        )
-    proven = "not confirmed by a genuine message yet"
+        place = f"{terminal.style('✗', 'red')} {clean(row['file'])}:{row['line']}"
+        return f"{place}  {clean(row['why'])}; {clean(row['todo'])}"
+    mark, proven = terminal.style("…", "dim"), "not confirmed by a genuine message yet"
     if row["confirmed"]:
-        proven = f"confirmed from {row['confirmed']}"
-    mark = terminal.tick if row["confirmed"] else terminal.style("…", "dim")
+        mark, proven = terminal.tick, f"confirmed from {row['confirmed']}"
     return f"{mark} {row['file']}  {row['network']} {clean(row['name'])}  {row['kind']}  {proven}"
 
 
-@command("templates check", view=View(fields=fields("file line why todo"), id="file"))
+@command("templates check", view=view_of("file line why todo", id="file"))
 def check(
-    terminal: Terminal,
-    files: Annotated[list[str], Argument(metavar="FILE...", help="The files; - is stdin.")],
+    terminal: Terminal, files: Annotated[list[str], argument("FILE...", "The files; - is stdin.")]
 ) -> Answer:
     """Check a file of wordings.
 
@@ -99,9 +92,8 @@ def check(
             wordings.append({"file": file, **facts})
             known = [read(None, sample, network=wording.network) for sample in wording.samples]
             if all(not isinstance(one, Unreadable) for one in known):
-                notes.append(
-                    f"{file}: {wording.name}: momo reads its samples without it; it is not needed"
-                )
+                why = "momo reads its samples without it; it is not needed"
+                notes.append(f"{file}: {wording.name}: {why}")
     found = {"wordings": wordings, "problems": problems}
     bad = [
         terminal.style(f"✗ {one['file']}:{one['line']}", "red")
@@ -119,20 +111,17 @@ def check(
     )
 
 
-@command("templates learn", view=View(fields=fields("name network kind toml"), id="toml"))
+@command("templates learn", view=view_of("name network kind toml", id="toml"))
 def learn(
     terminal: Terminal,
     file: MessagesFile,
-    name: Annotated[str, Option(help="The name of the wording, such as receipt_2027.")],
-    network: Annotated[str, Option(help="mtn, telecel, at ...")],
-    kind: Annotated[str, Option(help="payment_received, sent, cash_out ...")] = "payment_received",
+    name: Annotated[str, option("The name of the wording, such as receipt_2027.")],
+    network: Annotated[str, option("mtn, telecel, at ...")],
+    kind: Annotated[str, option("payment_received, sent, cash_out ...")] = "payment_received",
     values: Annotated[
-        list[str] | None,
-        Option("--set", metavar="FIELD=TEXT", help="A field, as it stands in the message."),
+        list[str] | None, option("--set", "FIELD=TEXT", "A field, as it stands in the message.")
     ] = None,
-    out: Annotated[
-        str | None, Option(metavar="FILE", help="Write the wording to this file.")
-    ] = None,
+    out: Annotated[str | None, option("FILE", "Write the wording to this file.")] = None,
 ) -> Answer:
     r"""Propose a wording from messages.
 
@@ -169,8 +158,7 @@ def learn(
             written.write(text)
     row = {"name": name, "network": network, "kind": kind, "toml": text}
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=[f"Written to {clean(out)}."] if out else (),
         verbatim=() if out else text.splitlines(),
         plain=out or text.rstrip("\n"),
@@ -184,9 +172,8 @@ def _asked(terminal: Terminal, sample: str) -> dict[str, str]:
         terminal.note(f"| {clean(line)}")
     given = {}
     for field in _ASKED:
-        answer = terminal.ask(
-            f"{field}, as it stands in the message (Enter: none): ", "--set FIELD=TEXT"
-        )
+        question = f"{field}, as it stands in the message (Enter: none): "
+        answer = terminal.ask(question, "--set FIELD=TEXT")
         if answer.strip():
             given[field] = answer.strip()
     return given
@@ -194,13 +181,13 @@ def _asked(terminal: Terminal, sample: str) -> dict[str, str]:
 
 @command(
     "templates confirm",
-    view=View(fields=fields("network wording sender message_id confirmed"), id="message_id"),
+    view=view_of("network wording sender message_id confirmed", id="message_id"),
 )
 def confirm(
     client: Client,
     terminal: Terminal,
-    message: Annotated[str, Argument(metavar="ID", help="The genuine message.")],
-    undo: Annotated[bool, Option("--undo", help="Revoke the confirmation.")] = False,
+    message: Annotated[str, argument("ID", "The genuine message.")],
+    undo: Annotated[bool, option("--undo", "Revoke the confirmation.")] = False,
     password_file: PasswordFile = None,
 ) -> Answer:
     """Confirm a wording by a genuine message.

@@ -5,14 +5,13 @@ import os
 from itertools import zip_longest
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import argument, option
 from momo_cli.inputs.typed_values import amount_of, json_object, only_given
-from momo_cli.show.answer import Answer, Row, View, fields
+from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, phone
 from momo_cli.socket.client import Client, Reply
@@ -29,54 +28,36 @@ _QUIET: Final = 2
 """Light modules around the code. ISO/IEC 18004 asks for 4; phone scanners accept 2, and a screen has few lines."""
 _HALVES: Final = {(0, 0): "█", (0, 1): "▀", (1, 0): "▄", (1, 1): " "}
 """Two modules, one above the other -> one character; the light ones are drawn, because most screens are dark."""
-_VIEW: Final = View(
-    fields=fields(
-        "reference svc_code status amount currency expires_at checkout_url client_reference",
-        "payer_sms_sent created_at",
-    ),
+_VIEW: Final = view_of(
+    "reference svc_code status amount currency expires_at checkout_url client_reference",
+    "payer_sms_sent created_at",
     id="reference",
 )
-_RedirectUrl = Annotated[str | None, Option(help="The page for the customer after paying.")]
-_Meta = Annotated[
-    str | None, Option(metavar="JSON|@FILE", help="A JSON object to store with the transaction.")
-]
+_RedirectUrl = Annotated[str | None, option("The page for the customer after paying.")]
+_Meta = Annotated[str | None, option("JSON|@FILE", "A JSON object to store with the transaction.")]
 _ExpectTxid = Annotated[
-    str | None, Option(help="Accept the payment with this network ID; no code is needed.")
+    str | None, option("Accept the payment with this network ID; no code is needed.")
 ]
-_ExpectPayer = Annotated[
-    str | None, Option(help="Payments from other numbers are held for review.")
-]
+_ExpectPayer = Annotated[str | None, option("Payments from other numbers are held for review.")]
+_NAMES: Final = ("--expect-payer-name", "--expected-payer-name")
 _ExpectPayerName = Annotated[
-    str | None,
-    Option(
-        "--expect-payer-name",
-        "--expected-payer-name",
-        help="The name to compare if a receipt has no number.",
-    ),
+    str | None, option(*_NAMES, "The name to compare if a receipt has no number.")
 ]
-_NoSms = Annotated[bool, Option("--no-sms", help="Do not send the code to the customer.")]
-_Sandbox = Annotated[
-    bool, Option("--sandbox", help="No real money: pay it with momo simulate payment.")
-]
-_IdempotencyKey = Annotated[
-    str | None, Option(help="Makes a repeated call safe; default: a new key.")
-]
-_Wait = Annotated[str | None, Option(metavar="[=10m]", help="Wait until it is paid.")]
-_Qr = Annotated[bool, Option("--qr", help="Show the checkout page as a QR code.")]
-_Amount = Annotated[str, Argument(metavar="AMOUNT", help='12, 12.50 or "GHS 12.50".')]
-_PhoneNumber = Annotated[str, Option("--phone", help="The customer's number.")]
-_Name = Annotated[str | None, Option(help="The customer's name.")]
-_Purpose = Annotated[str | None, Option("--for", help="A description of the goods or service.")]
-_ClientRef = Annotated[str | None, Option(help="Your own order number.")]
-_Expires = Annotated[str | None, Option(help="1h to 24h; default: 24h.")]
-_WebhookUrl = Annotated[str | None, Option(help="Send a webhook to this address when paid.")]
+_NoSms = Annotated[bool, option("--no-sms", "Do not send the code to the customer.")]
+_Sandbox = Annotated[bool, option("--sandbox", "No real money: pay it with momo simulate payment.")]
+_IdempotencyKey = Annotated[str | None, option("Makes a repeated call safe; default: a new key.")]
+_Wait = Annotated[str | None, option("[=10m]", "Wait until it is paid.")]
+_Qr = Annotated[bool, option("--qr", "Show the checkout page as a QR code.")]
+_Amount = Annotated[str, argument("AMOUNT", '12, 12.50 or "GHS 12.50".')]
+_PhoneNumber = Annotated[str, option("--phone", "The customer's number.")]
+_Name = Annotated[str | None, option("The customer's name.")]
+_Purpose = Annotated[str | None, option("--for", "A description of the goods or service.")]
+_ClientRef = Annotated[str | None, option("Your own order number.")]
+_Expires = Annotated[str | None, option("1h to 24h; default: 24h.")]
+_WebhookUrl = Annotated[str | None, option("Send a webhook to this address when paid.")]
 
 
-def _view(*, wait: str | None, **_: object) -> View:
-    return _VIEW if wait is None else SHOW_VIEW
-
-
-@command("init", view=_view)
+@command("init", view=lambda *, wait, **_: _VIEW if wait is None else SHOW_VIEW)
 def init(
     client: Client,
     terminal: Terminal,
@@ -148,10 +129,10 @@ def _waited(
 
 
 def _created(reply: Reply, lines: list[str], *, sandbox: bool) -> Answer:
-    row = reply.data
-    pay = [f"momo simulate payment --order {row['svc_code']}"] if sandbox else []
-    following = [*pay, f"momo tx watch {row['reference']}", f"momo tx wait {row['reference']}"]
-    return Answer(reply.text, [row], lines=lines, notes=warnings_of(reply.body), next=following)
+    pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if sandbox else []
+    following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
+    notes = warnings_of(reply.body)
+    return Answer(*reply.parts, lines=lines, notes=notes, next=[*pay, *following])
 
 
 def _create(client: Client, body: dict[str, Any], key: str, sandbox: bool) -> Reply:
@@ -170,10 +151,9 @@ def _hours(text: str) -> int:
 
 
 def _lines(row: Row, given: Row, terminal: Terminal, *, qr: bool) -> list[str]:
+    amount = money(row.get("amount"), row.get("currency"))
     who = [given.get("customer_name"), phone(given["phone_number"])]
-    head = " · ".join(
-        (f"Transaction {money(row.get('amount'), row.get('currency'))}", *filter(None, who))
-    )
+    head = " · ".join([f"Transaction {amount}", *filter(None, who)])
     code = terminal.style(clean(row.get("svc_code")), "bold")
     found = [
         clean(head),

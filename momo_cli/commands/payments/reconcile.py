@@ -8,16 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import ErrorCode, Path, TransactionStatus
 from momo_cli import exit_codes
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import read_text
-from momo_cli.inputs.parameters import Notes
-from momo_cli.inputs.typed_values import amount_of, only_given
-from momo_cli.show.answer import Answer, Row, View, fields
+from momo_cli.inputs.parameters import Notes, argument, option
+from momo_cli.inputs.typed_values import amount_of, check_choice, only_given
+from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.batch import Batch, run_batch
 from momo_cli.show.error_detail import PAID_BY, paid_by
 from momo_cli.show.terminal import Terminal
@@ -26,17 +24,13 @@ from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
 from momo_cli.views.transactions import find_transaction, reference_of
 
-_VIEW: Final = View(
-    fields=fields(
-        "reconciliation_id status transaction_id new_transaction_status matched_amount",
-        "expected_amount difference difference_type message",
-    ),
+_VIEW: Final = view_of(
+    "reconciliation_id status transaction_id new_transaction_status matched_amount",
+    "expected_amount difference difference_type message",
     id="reconciliation_id",
 )
-_FILE_VIEW: Final = View(
-    fields=fields(
-        "line reference transaction_id ok already status difference code message=error.message"
-    ),
+_FILE_VIEW: Final = view_of(
+    "line reference transaction_id ok already status difference code message=error.message",
     id="reference",
 )
 _OF_ITS_LINE: Final = (ErrorCode.USAGE, ErrorCode.TRANSACTION_NOT_FOUND)
@@ -64,36 +58,21 @@ class Line:
     problem: str = ""
 
 
-_Transaction = Annotated[
-    str | None, Argument(metavar="[REF|CODE]", help="The transaction.", show_default=False)
-]
+_Transaction = Annotated[str | None, argument("[REF|CODE]", "The transaction.", show_default=False)]
 _TransactionId = Annotated[
-    str | None, Argument(metavar="[TXID]", help="The network ID in the customer's message.")
+    str | None, argument("[TXID]", "The network ID in the customer's message.")
 ]
-_Amount = Annotated[
-    str | None, Option(help="Refuse, and change nothing, unless this amount was paid.")
-]
-_Provider = Annotated[str | None, Option(help="The network, if two have that ID: momo_mtn ...")]
+_Amount = Annotated[str | None, option("Refuse, and change nothing, unless this amount was paid.")]
+_Provider = Annotated[str | None, option("The network, if two have that ID: momo_mtn ...")]
 _ClientRef = Annotated[
-    str | None, Option(help="The transaction of this order number of yours; then only TXID.")
-]
-_Exact = Annotated[bool, Option("--exact", help="Exit 6 if the amount is not exact.")]
-_FromFile = Annotated[
-    str | None, Option(metavar="FILE|-", help="Match many, from a file or stdin.")
-]
-_Form = Annotated[
-    str | None, Option("--format", metavar="csv|ndjson", help="The format of the file.")
+    str | None, option("The transaction of this order number of yours; then only TXID.")
 ]
 _StopOnError = Annotated[
-    bool, Option("--stop-on-error", help="With --from-file: stop at the first failure.")
+    bool, option("--stop-on-error", "With --from-file: stop at the first failure.")
 ]
 
 
-def _view(*, from_file: str | None, **_: object) -> View:
-    return _VIEW if from_file is None else _FILE_VIEW
-
-
-@command("reconcile", view=_view)
+@command("reconcile", view=lambda *, from_file, **_: _FILE_VIEW if from_file else _VIEW)
 def reconcile(
     client: Client,
     terminal: Terminal,
@@ -103,9 +82,9 @@ def reconcile(
     notes: Notes = None,
     provider: _Provider = None,
     client_ref: _ClientRef = None,
-    exact: _Exact = False,
-    from_file: _FromFile = None,
-    form: _Form = None,
+    exact: Annotated[bool, option("--exact", "Exit 6 if the amount is not exact.")] = False,
+    from_file: Annotated[str | None, option("FILE|-", "Match many, from a file or stdin.")] = None,
+    form: Annotated[str | None, option("--format", "csv|ndjson", "The format of the file.")] = None,
     stop_on_error: _StopOnError = False,
 ) -> Answer:
     """Match a payment to a transaction by its network ID.
@@ -128,17 +107,16 @@ def reconcile(
     if from_file is not None:
         if (transaction, amount, notes, provider, client_ref) != (None,) * 5:
             raise usage("--from-file reads REF, TXID, amount, notes and provider from each line")
-        lines = lines_of(read_text(terminal, from_file), _form(form))
+        text = read_text(terminal, from_file)
+        check_choice(form, "--format", ("csv", "ndjson"))
+        lines = lines_of(text, form)
         return _of_file(client, terminal, lines, exact=exact, stop_on_error=stop_on_error)
     if form is not None or stop_on_error:
         raise usage("--format and --stop-on-error need --from-file")
     if client_ref is not None and transaction_id is None:
         transaction, transaction_id = "", transaction
-    if (
-        transaction is None
-        or transaction_id is None
-        or bool(transaction) == (client_ref is not None)
-    ):
+    unnamed = bool(transaction) == (client_ref is not None)
+    if transaction is None or transaction_id is None or unnamed:
         raise usage("give REF or CODE and TXID, or --client-ref R and TXID, or --from-file FILE")
     telco_id = transaction_id.replace(" ", "")
     if not telco_id:
@@ -148,8 +126,7 @@ def reconcile(
     reference, reply = _matched(client, terminal, transaction, client_ref or "", given)
     inexact = exact and reply.data.get("difference_type") != "exact"
     return Answer(
-        reply.text,
-        [reply.data],
+        *reply.parts,
         lines=_lines(reply.data, _now(client, terminal, reference), reference, terminal),
         exit_code=exit_codes.FINDINGS if inexact else exit_codes.OK,
         next=[f"momo tx show {reference}"],
@@ -170,12 +147,6 @@ def _matched(
         raise _ours(failure, transaction or client_ref, telco_id) from None
 
 
-def _form(form: str | None) -> str | None:
-    if form not in (None, "csv", "ndjson"):
-        raise usage(f"--format: {form!r} is not one of csv, ndjson")
-    return form
-
-
 def _by_client_ref(client: Client, client_ref: str) -> str:
     path = path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=client_ref)
     return str(client.get(path).data["reference"])
@@ -191,11 +162,8 @@ def _ours(failure: Failure, transaction: str, telco_id: str) -> Failure:
     failure.facts.setdefault("transaction_id", telco_id)
     providers = at(failure.body, "error.providers")
     if failure.code == ErrorCode.AMBIGUOUS_TRANSACTION_ID and isinstance(providers, list):
-        which = (
-            ["momo", "reconcile", transaction, telco_id, "--provider", str(one)]
-            for one in providers
-        )
-        failure.next = tuple(shlex.join(words) for words in which)
+        words = ["momo", "reconcile", transaction, telco_id, "--provider"]
+        failure.next = tuple(shlex.join([*words, str(one)]) for one in providers)
     return failure
 
 
@@ -204,11 +172,9 @@ def _prove(client: Client, terminal: Terminal, failure: Failure) -> None:
     used_by = at(failure.body, "error.used_by_reference")
     if failure.code != ErrorCode.TRANSACTION_ID_ALREADY_USED or not isinstance(used_by, str):
         return
-    try:
-        row = client.get(path_of(Path.TRANSACTION, reference=used_by)).data
-    except Failure:
-        return  # the refusal is shown without it
-    failure.facts[PAID_BY] = paid_by(row, terminal)
+    row = client.find(path_of(Path.TRANSACTION, reference=used_by))
+    if row is not None:
+        failure.facts[PAID_BY] = paid_by(row, terminal)
 
 
 def _now(client: Client, terminal: Terminal, reference: str) -> Row:
@@ -236,7 +202,8 @@ def _lines(row: Row, transaction: Row, reference: str, terminal: Terminal) -> li
         clean(row.get("transaction_id")),
         clean(at(transaction, "telco.provider")).upper(),
     )
-    name = clean(at(transaction, "payer.name"))
+    on_receipt = at(transaction, "payer_source.name") != "request"
+    name = clean(at(transaction, "payer.name")) if on_receipt else ""
     who = f"{f'from {name} ' if name else ''}({f'{network} {telco_id}'.strip()})"
     if kind == "exact":
         return [f"{terminal.style(said, 'green')} {who} → {reference}"]
@@ -322,11 +289,7 @@ def _submit(client: Client, transaction: str, body: dict[str, Any]) -> tuple[str
 
 
 def lines_of(text: str, form: str | None) -> list[Line]:
-    """Read a file; without a format ("csv" or "ndjson"), its first character decides.
-
-    Raises:
-        Failure: USAGE, the file has another format or lacks one of the two needed columns.
-    """
+    """Read a file of the given format, else by its first character; fail (exit 2) if it lacks a needed column."""
     text = text.removeprefix("\ufeff")  # Excel writes one
     if form == "ndjson" or (form is None and text.lstrip().startswith("{")):
         return [_line(number, found) for number, found in _objects(text)]
@@ -379,9 +342,8 @@ def _line(number: int, found: object) -> Line:
     transaction = str(given["reference"] or "").strip()
     if isinstance(given["transaction_id"], int | float):
         # A number has lost its leading zeros, which are part of the ID.
-        return Line(
-            number, transaction, {}, "transaction_id must be a text in quotes, not a number"
-        )
+        why = "transaction_id must be a text in quotes, not a number"
+        return Line(number, transaction, {}, why)
     telco_id = str(given["transaction_id"] or "").replace(" ", "")
     body: dict[str, Any] = {"transaction_id": telco_id}
     if not transaction or not telco_id:

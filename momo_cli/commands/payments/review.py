@@ -1,17 +1,23 @@
 """The commands about reviews: payments and messages that an operator decides on."""
 
-from typing import Annotated, Any, Final
-
-from typer import Argument, Option
+from typing import Annotated, Any
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import REVIEWS, id_of
-from momo_cli.inputs.parameters import FailIfAny, Limit, Notes, Offset, PasswordFile
+from momo_cli.inputs.parameters import (
+    FailIfAny,
+    Limit,
+    Notes,
+    Offset,
+    PasswordFile,
+    argument,
+    option,
+)
 from momo_cli.inputs.passwords import owners_password
-from momo_cli.show.answer import Answer, Row
+from momo_cli.show.answer import Answer, Row, unchanged
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import list_faults, list_heading, money, state, styled
 from momo_cli.socket.client import Client, Reply, path_of
@@ -22,20 +28,21 @@ from momo_cli.views.reviews import (
     ask_for_suggestion,
     review_lines,
     review_next,
+    review_question,
+    settled_lines,
     suggested_reference,
     suggestions_of,
 )
 from momo_cli.views.transactions import reference_of
 
-_QUESTION: Final = "Have you seen this money in the wallet itself, on the phone? Type YES: "
-_Review = Annotated[str, Argument(metavar="ID", help="The review.")]
+_Review = Annotated[str, argument("ID", "The review.")]
 
 
 @command("review list", view=REVIEW_VIEW)
 def list_(
     client: Client,
     every: Annotated[
-        bool, Option("--all/--open", help="Decided reviews too; default: only open ones.")
+        bool, option("--all/--open", "Decided reviews too; default: only open ones.")
     ] = False,
     limit: Limit = 50,
     offset: Offset = 0,
@@ -55,8 +62,7 @@ def list_(
     rows = reply.data or []
     open_ = [clean(row.get("id")) for row in rows if row.get("state") == OPEN]
     return Answer(
-        reply.text,
-        rows,
+        *reply.parts,
         heading=list_heading(reply, "reviews", offset=offset),
         empty="Nothing is held for review.",
         next=[f"momo review show {each}" for each in open_[:1]],
@@ -77,10 +83,7 @@ def show(client: Client, terminal: Terminal, review: _Review) -> Answer:
     """
     reply = client.get(path_of(Path.REVIEW, id=id_of(client, REVIEWS, review)))
     return Answer(
-        reply.text,
-        [reply.data],
-        lines=review_lines(reply.data, terminal),
-        next=review_next(reply.data),
+        *reply.parts, lines=review_lines(reply.data, terminal), next=review_next(reply.data)
     )
 
 
@@ -89,11 +92,9 @@ def approve(
     client: Client,
     terminal: Terminal,
     review: _Review,
-    order: Annotated[
-        str | None, Option(metavar="REF|CODE", help="The transaction that it pays.")
-    ] = None,
+    order: Annotated[str | None, option("REF|CODE", "The transaction that it pays.")] = None,
     suggested: Annotated[
-        int | None, Option(metavar="[=N]", help="The suggested transaction; default: the first.")
+        int | None, option("[=N]", "The suggested transaction; default: the first.")
     ] = None,
     notes: Notes = None,
     password_file: PasswordFile = None,
@@ -102,7 +103,7 @@ def approve(
 
     It pays the transaction that it was held for, or the one given with --order. Without any, it gets a transaction of
     its own and is forwarded. A payment that may be forged needs your confirmation that the money is in the wallet, and
-    the owner's password. If a payment is close to open transactions, they are suggested: on a terminal one key chooses,
+    the owner's password. Messages that wait for the same answer are settled with it. If a payment is close to open transactions, they are suggested: on a terminal one key chooses,
     elsewhere --suggested. Exit 10: not confirmed.
 
     Examples:
@@ -120,12 +121,12 @@ def approve(
         body["notes"] = notes
     reference = _chosen(client, terminal, seen.data, order, suggested)
     if reference is None:
-        return _unchanged(seen)
+        return unchanged(seen)
     if reference:
         body["reference"] = reference
     if seen.data.get("needs_password") and seen.data.get("state") == OPEN:
         if not _is_sure(terminal, seen.data):
-            return _unchanged(seen)
+            return unchanged(seen)
         body["password"] = owners_password(terminal, password_file)
     try:
         reply = client.post_once(path_of(Path.REVIEW_APPROVE, id=review), body)
@@ -134,9 +135,8 @@ def approve(
             failure.next = (f"momo review approve {review}",)
         failure.facts.setdefault("reference", str(body.get("reference", order or "")))
         raise
-    return Answer(
-        reply.text, [reply.data], lines=[_line(reply, terminal)], next=review_next(reply.data)
-    )
+    lines = [_line(reply, terminal), *settled_lines(reply.body)]
+    return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
 
 
 def _chosen(
@@ -154,22 +154,15 @@ def _chosen(
     return ""
 
 
-def _unchanged(seen: Reply) -> Answer:
-    return Answer(
-        seen.text, [seen.data], lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED
-    )
-
-
 def _is_sure(terminal: Terminal, row: Row) -> bool:
     if terminal.flags.yes:
         return True
     if not terminal.can_ask():
-        raise usage(
-            "this payment may be forged: check the money in the wallet, then confirm with --yes"
-        )
+        check = "check the money in the wallet, then confirm with --yes"
+        raise usage(f"this payment may be forged: {check}")
     for line in review_lines(row, terminal):
         terminal.complain(line)
-    return terminal.ask(f"\n{_QUESTION}", "--yes") == "YES"
+    return terminal.ask(f"\n{review_question(row)}: ", "--yes") == "YES"
 
 
 def _line(reply: Reply, terminal: Terminal) -> str:
@@ -187,21 +180,21 @@ def reject(
     client: Client,
     terminal: Terminal,
     review: _Review,
-    notes: Annotated[str, Option("--notes", "--reason", help="The reason, for the journal.")],
+    notes: Annotated[str, option("--notes", "--reason", "The reason, for the journal.")],
 ) -> Answer:
     """Reject a held payment.
 
     It pays no transaction and is not forwarded; its transaction waits for a payment again. Real money stays in the
-    wallet and in the books: pay it back, or match it later with momo reconcile.
+    wallet and in the books: pay it back, or match it later with momo reconcile. The review of a flood rejects all its
+    messages.
 
     Examples:
         momo review reject 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --notes "no such money in the wallet"
     """
     path = path_of(Path.REVIEW_REJECT, id=id_of(client, REVIEWS, review))
     reply = client.post_once(path, {"notes": notes})
-    return Answer(
-        reply.text, [reply.data], lines=_lines(reply, terminal), next=review_next(reply.data)
-    )
+    lines = [*_lines(reply, terminal), *settled_lines(reply.body)]
+    return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
 
 
 def _lines(reply: Reply, terminal: Terminal) -> list[str]:

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import read_text
 from momo_cli.inputs.ids import METHODS, find_match
+from momo_cli.inputs.parameters import option
 from momo_cli.inputs.typed_values import amount_of, only_given
 from momo_cli.listener import VIEW as WEBHOOKS_VIEW
 from momo_cli.listener import PostResult, Webhook, listen
@@ -28,32 +27,26 @@ _LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 _ERRORS: Final = {"timeout": "timeout", "drop": "connection_reset"}
 _COUNT_MAX: Final = 200
 _PAYMENT: Final = {"amount": "1.00"}
-_Order = Annotated[str | None, Option(metavar="REF|CODE", help="The sandbox transaction to pay.")]
-_Amount = Annotated[str | None, Option(help="The amount paid; default: the expected amount.")]
-_Payer = Annotated[str | None, Option(help="The payer's number.")]
-_Name = Annotated[str | None, Option(help="The payer's name.")]
-_Network = Annotated[str, Option(metavar="mtn|telecel", help="The network of the receipt.")]
-_WrongCode = Annotated[
-    bool, Option("--wrong-code", help="The payer mistypes one character of the code.")
-]
 
 
 @command("simulate payment", view=SIMULATED_VIEW)
 def payment(
     client: Client,
     terminal: Terminal,
-    order: _Order = None,
-    amount: _Amount = None,
-    payer: _Payer = None,
-    name: _Name = None,
-    network: _Network = "mtn",
-    wrong_code: _WrongCode = False,
-    late: Annotated[bool, Option("--late", help="Expire the transaction first.")] = False,
-    fake: Annotated[
-        bool, Option("--fake", help="Send the receipt from an ordinary number, as a forger does.")
+    order: Annotated[str | None, option("REF|CODE", "The sandbox transaction to pay.")] = None,
+    amount: Annotated[str | None, option("The amount paid; default: the expected amount.")] = None,
+    payer: Annotated[str | None, option("The payer's number.")] = None,
+    name: Annotated[str | None, option("The payer's name.")] = None,
+    network: Annotated[str, option("mtn|telecel", "The network of the receipt.")] = "mtn",
+    wrong_code: Annotated[
+        bool, option("--wrong-code", "The payer mistypes one character of the code.")
     ] = False,
-    count: Annotated[int, Option(min=1, max=10_000, help="Payments to simulate.")] = 1,
-    rate: Annotated[str, Option(metavar="N/s", help="With --count: payments per second.")] = "2/s",
+    late: Annotated[bool, option("--late", "Expire the transaction first.")] = False,
+    fake: Annotated[
+        bool, option("--fake", "Send the receipt from an ordinary number, as a forger does.")
+    ] = False,
+    count: Annotated[int, option("Payments to simulate.", min=1, max=10_000)] = 1,
+    rate: Annotated[str, option("N/s", "With --count: payments per second.")] = "2/s",
 ) -> Answer:
     """Simulate a payment in the sandbox.
 
@@ -122,10 +115,8 @@ def _pause(rate: str) -> float:
 def endpoint(
     client: Client,
     terminal: Terminal,
-    fail: Annotated[
-        str, Option(metavar="500|410|timeout|drop", help="The answer to each webhook.")
-    ],
-    count: Annotated[int, Option(min=1, max=_COUNT_MAX, help="Attempts until it ends.")] = 20,
+    fail: Annotated[str, option("500|410|timeout|drop", "The answer to each webhook.")],
+    count: Annotated[int, option("Attempts until it ends.", min=1, max=_COUNT_MAX)] = 20,
 ) -> Answer:
     """Simulate an endpoint that fails.
 
@@ -186,16 +177,14 @@ def _heard(fail: str) -> PostResult:
 def sms(
     client: Client,
     terminal: Terminal,
-    file: Annotated[str, Option(metavar="FILE", help="The text of the SMS; - = stdin.")],
+    file: Annotated[str, option("FILE", "The text of the SMS; - = stdin.")],
     network: Annotated[
-        str | None, Option(metavar="mtn|telecel", help="The network of the SIM; default: mtn.")
+        str | None, option("mtn|telecel", "The network of the SIM; default: mtn.")
     ] = None,
     line: Annotated[
-        str | None, Option(metavar="NUMBER", help="The merchant number; its SIM gets the SMS.")
+        str | None, option("NUMBER", "The merchant number; its SIM gets the SMS.")
     ] = None,
-    sender: Annotated[
-        str | None, Option(help="The sender name; default: the network's own.")
-    ] = None,
+    sender: Annotated[str | None, option("The sender name; default: the network's own.")] = None,
 ) -> Answer:
     """Simulate an SMS in the sandbox.
 
@@ -222,13 +211,12 @@ def sms(
 @command("demo")
 def demo(
     terminal: Terminal,
-    keep: Annotated[bool, Option("--keep", help="Leave the shop running.")] = False,
+    keep: Annotated[bool, option("--keep", "Leave the shop running.")] = False,
     phone: Annotated[
-        str | None, Option(metavar="MAKE", help="generic, huawei, zte, sim800, quectel or wavecom.")
+        str | None, option("MAKE", "generic, huawei, zte, sim800, quectel or wavecom.")
     ] = None,
     fault: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="A fault of the phone, such as storm; repeat for each."),
+        list[str] | None, option("NAME", "A fault of the phone, such as storm; repeat for each.")
     ] = None,
 ) -> Answer:
     """Show a payment from SMS to webhook, on a simulated phone.

@@ -7,16 +7,14 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path, TransactionStatus
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import AllRows, Reason, SinceEvent, Transaction
+from momo_cli.inputs.parameters import AllRows, Reason, SinceEvent, Transaction, argument, option
 from momo_cli.inputs.typed_values import time_of
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import clock, money, payer_text, state, styled
+from momo_cli.show.words import clock, money, payer_of, payer_text, state, styled
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.views.deliveries import answer_text
@@ -38,62 +36,46 @@ _SETTLED_S: Final = 2.0
 _SORTS: Final = ("newest", "oldest", "largest", "smallest")
 _PER_PAGE: Final = 50
 _PER_PAGE_MAX: Final = 100
-_EVENTS_VIEW: Final = View(fields=fields("id at type actor text payment_id message_id"))
+_EVENTS_VIEW: Final = view_of("id at type actor text payment_id message_id")
 _LIMIT_MAX: Final = 500
 _SENT_MAX: Final = 200
-_WATCH_VIEW: Final = View(
-    fields=fields(
-        "id event reference=data.reference svc_code=data.svc_code status=data.status",
-        "actual_amount=data.actual_amount",
-    ),
-    heads=(
-        Head("WHEN", lambda row, t: clock(_of(row, "at", "timestamp", "created_at"), t)),
-        Head("EVENT", lambda row, _: clean(row["event"])),
-        Head("STATUS", lambda row, _: state(_of(row, "status"))),
-        Head("CODE", lambda row, _: Cell(clean(_of(row, "svc_code")), "bold")),
-        Head(
-            "AMOUNT",
-            lambda row, _: money(_of(row, "actual_amount", "amount"), _of(row, "currency")),
-        ),
-        Head(
-            "PAYER",
-            lambda row, _: payer_text(
-                _of(row, "payer.name", "payer_name"), _of(row, "payer.phone_number", "payer_phone")
-            ),
-        ),
-        Head("REFERENCE", lambda row, _: clean(_of(row, "reference"))),
-    ),
+_WATCH_VIEW: Final = view_of(
+    "id event reference=data.reference svc_code=data.svc_code status=data.status",
+    "actual_amount=data.actual_amount",
+    Head("WHEN", lambda row, t: clock(_of(row, "at", "timestamp", "created_at"), t)),
+    Head("EVENT", lambda row, _: clean(row["event"])),
+    Head("STATUS", lambda row, _: state(_of(row, "status"))),
+    Head("CODE", lambda row, _: Cell(clean(_of(row, "svc_code")), "bold")),
+    Head("AMOUNT", lambda row, _: money(_of(row, "actual_amount", "amount"), _of(row, "currency"))),
+    Head("PAYER", lambda row, _: payer_of(row["data"])),
+    Head("REFERENCE", lambda row, _: clean(_of(row, "reference"))),
 )
 _LIMIT_S: Final = 600.0
 _PAGES: Final = ("checkout", "tx")
 _Status = Annotated[
-    str | None,
-    Option(help="Only this status: waiting, paid, short, over, review, or the API's word."),
+    str | None, option("Only this status: waiting, paid, short, over, review, or the API's word.")
 ]
 _Since = Annotated[
-    str | None, Option("--from", "--since", help="Created at or after: 24h, today, 2026-01-31.")
+    str | None, option("--from", "--since", "Created at or after: 24h, today, 2026-01-31.")
 ]
-_Until = Annotated[str | None, Option("--to", "--until", help="Created before.")]
-_Phone = Annotated[str | None, Option(help="Only this payer's number.")]
-_Page = Annotated[int, Option(min=1, help="The page.")]
+_Until = Annotated[str | None, option("--to", "--until", "Created before.")]
+_Phone = Annotated[str | None, option("Only this payer's number.")]
+_Page = Annotated[int, option("The page.", min=1)]
 _PerPage = Annotated[
     int,
-    Option(
+    option(
         "--per-page",
         "--limit",
+        "Transactions per page.",
         min=1,
         max=_PER_PAGE_MAX,
-        help="Transactions per page.",
         show_default=True,
     ),
 ]
 _Search = Annotated[
-    str | None,
-    Option(metavar="TEXT", help="Part of a code, network ID, name, number or reference."),
+    str | None, option("TEXT", "Part of a code, network ID, name, number or reference.")
 ]
-_Sort = Annotated[
-    str, Option(metavar="|".join(_SORTS), help="The order of the list.", show_default=True)
-]
+_Sort = Annotated[str, option("|".join(_SORTS), "The order of the list.", show_default=True)]
 
 
 class _Origin(StrEnum):
@@ -106,9 +88,9 @@ class _Origin(StrEnum):
 
 _OfOrigin = Annotated[
     _Origin,
-    Option(
-        metavar="ORIGIN",
-        help="request: asked for; open: made for a payment without one; all.",
+    option(
+        "ORIGIN",
+        "request: asked for; open: made for a payment without one; all.",
         show_default=True,
     ),
 ]
@@ -132,7 +114,8 @@ def list_(
     """List transactions.
 
     The newest come first. In a pipe: tab-separated columns reference, svc_code, status, expected_amount, actual_amount,
-    difference, difference_type, currency, payer_phone, payer_name, created_at, completed_at.
+    difference, difference_type, currency, payer_phone, payer_name, created_at, completed_at, payer_phone_source,
+    payer_name_source. A source is `receipt`, or `request` if the receipt does not contain the value.
 
     Examples:
         momo tx list
@@ -211,26 +194,23 @@ def _kind(status: str | None, origin: _Origin) -> str:
     return f"{word} {noun}".strip()
 
 
-def _show_view(*, events: bool, **_: object) -> View:
-    return _EVENTS_VIEW if events else SHOW_VIEW
-
-
-@command("tx show", view=_show_view)
+@command("tx show", view=lambda *, events, **_: _EVENTS_VIEW if events else SHOW_VIEW)
 def show(
     client: Client,
     terminal: Terminal,
     transaction: Annotated[
-        str | None, Argument(metavar="REF|CODE", help="The transaction's reference or code.")
+        str | None, argument("REF|CODE", "The transaction's reference or code.")
     ] = None,
     client_ref: Annotated[
-        str | None, Option("--client-ref", help="Find it by your own order number.")
+        str | None, option("--client-ref", "Find it by your own order number.")
     ] = None,
-    events: Annotated[bool, Option("--events", help="Its events too.")] = False,
+    events: Annotated[bool, option("--events", "Its events too.")] = False,
 ) -> Answer:
     """Show one transaction.
 
-    It shows the expected and the received amount, the payer and the times. With --events, also its events, oldest
-    first, the SMS that paid it and its webhooks; --json then has "events", and the rest in "local", beside "data".
+    It shows the expected and the received amount, the payer and the times. A payer's name or number that the receipt
+    does not contain is the request's, and says so. With --events, also its events, oldest first, the SMS that paid it
+    and its webhooks; --json then has "events", and the rest in "local", beside "data".
 
     Examples:
         momo tx show 7KQ2MX
@@ -294,16 +274,14 @@ def _when(event: Row, terminal: Terminal) -> str:
 def watch(
     client: Client,
     terminal: Terminal,
-    transaction: Annotated[
-        str | None, Argument(metavar="[REF|CODE]", help="Only this transaction.")
-    ] = None,
+    transaction: Annotated[str | None, argument("[REF|CODE]", "Only this transaction.")] = None,
     since: SinceEvent = None,
     status: Annotated[
         list[str] | None,
-        Option(help="Only transactions with this status, such as paid; repeat for each."),
+        option("Only transactions with this status, such as paid; repeat for each."),
     ] = None,
     notify: Annotated[
-        bool, Option("--notify", help="Ring the bell and show a desktop notification for each.")
+        bool, option("--notify", "Ring the bell and show a desktop notification for each.")
     ] = False,
 ) -> Answer:
     """Show changes of transactions as they happen.
@@ -362,9 +340,7 @@ def wait(
     client: Client,
     terminal: Terminal,
     transaction: Transaction,
-    goal: Annotated[
-        Goal, Option("--for", help="The goal of the wait.", show_default=True)
-    ] = Goal.PAID,
+    goal: Annotated[Goal, option("--for", "The goal of the wait.", show_default=True)] = Goal.PAID,
 ) -> Answer:
     """Wait until a transaction is paid.
 
@@ -406,15 +382,14 @@ def cancel(
     return transaction_answer(reply, terminal)
 
 
-@command("open", view=View(fields=fields("checkout_url reference svc_code"), id="reference"))
+@command("open", view=view_of("checkout_url reference svc_code", id="reference"))
 def open_(
     client: Client,
     terminal: Terminal,
     words: Annotated[
-        list[str] | None,
-        Argument(metavar="[checkout|tx] REF|CODE", help="The transaction's reference or code."),
+        list[str] | None, argument("[checkout|tx] REF|CODE", "The transaction's reference or code.")
     ] = None,
-    only_print: Annotated[bool, Option("--print", help="Print the address only.")] = False,
+    only_print: Annotated[bool, option("--print", "Print the address only.")] = False,
 ) -> Answer:
     """Open the checkout page of a transaction.
 
@@ -443,8 +418,7 @@ def open_(
         raise
     url = clean(reply.data["checkout_url"])
     return Answer(
-        reply.text,
-        [reply.data],
+        *reply.parts,
         lines=[url],
         plain=url,
         notes=[

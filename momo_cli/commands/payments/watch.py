@@ -3,13 +3,10 @@
 import os
 from typing import Annotated
 
-from typer import Option
-
-from daemon.wire import ErrorCode
 from momo_cli import system
-from momo_cli.errors import Failure
+from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import SandboxOnly
+from momo_cli.inputs.parameters import SandboxOnly, option
 from momo_cli.show.answer import Answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
@@ -20,9 +17,9 @@ def watch(
     client: Client,
     terminal: Terminal,
     read_only: Annotated[
-        bool, Option("--read-only", help="Show only; nothing can be approved.")
+        bool, option("--read-only", "Show only; nothing can be approved.")
     ] = False,
-    no_sound: Annotated[bool, Option("--no-sound", help="Never ring the bell.")] = False,
+    no_sound: Annotated[bool, option("--no-sound", "Never ring the bell.")] = False,
     sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show payments live on the whole screen.
@@ -53,8 +50,7 @@ def _require_screen(terminal: Terminal) -> None:
     if terminal.human and terminal.on_screen and terminal.stdin.isatty() and not dumb:
         return
     why = "this terminal cannot (TERM)" if terminal.on_screen and dumb else "there is none here"
-    raise Failure(
-        ErrorCode.USAGE,
-        f"momo watch needs a full-screen terminal, and {why}; for programs: momo tx watch --json",
-        next=("momo tx watch --json", "momo today"),
+    needs = (
+        f"momo watch needs a full-screen terminal, and {why}; for programs: momo tx watch --json"
     )
+    raise usage(needs, "momo tx watch --json", "momo today")

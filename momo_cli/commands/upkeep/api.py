@@ -3,10 +3,9 @@
 import json
 from typing import Annotated, Final
 
-from typer import Argument, Option
-
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import argument, option
 from momo_cli.inputs.typed_values import read_json
 from momo_cli.show.answer import Answer, document_of, dumps
 from momo_cli.show.terminal import Terminal
@@ -21,16 +20,14 @@ _OURS: Final = ("host", "content-length", "connection", "transfer-encoding")
 def api(
     client: Client,
     terminal: Terminal,
-    method: Annotated[str, Argument(metavar="METHOD", help="GET, POST, PUT, PATCH, DELETE.")],
-    path: Annotated[str, Argument(metavar="PATH", help="/v1/... with its query.")],
-    data: Annotated[
-        str | None, Option("-d", "--data", metavar="JSON|@FILE", help="The body.")
-    ] = None,
+    method: Annotated[str, argument("METHOD", "GET, POST, PUT, PATCH, DELETE.")],
+    path: Annotated[str, argument("PATH", "/v1/... with its query.")],
+    data: Annotated[str | None, option("-d", "--data", "JSON|@FILE", "The body.")] = None,
     header: Annotated[
-        list[str] | None, Option("-H", "--header-line", metavar="NAME:VALUE", help="A header.")
+        list[str] | None, option("-H", "--header-line", "NAME:VALUE", "A header.")
     ] = None,
     include: Annotated[
-        bool, Option("-i", "--include", help="Show the status and the headers too.")
+        bool, option("-i", "--include", "Show the status and the headers too.")
     ] = False,
 ) -> Answer:
     """Make any call of the API.

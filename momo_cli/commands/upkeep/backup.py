@@ -4,48 +4,40 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import DryRun
+from momo_cli.inputs.parameters import DryRun, argument, option
+from momo_cli.inputs.typed_values import only_given
 from momo_cli.service.daemon_program import VerbResult, run_verb
 from momo_cli.service.start_stop import stop_daemon
-from momo_cli.show.answer import Answer, Head, Row, View, fields
+from momo_cli.show.answer import Answer, Head, Row, unchanged, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, size
+from momo_cli.show.words import ago, counted, fact_lines, size
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 
-_BACKUP: Final = fields("id path bytes shop schema newest_at verified findings")
-_LIST_VIEW: Final = View(
-    fields=fields("id path bytes made_at"),
-    heads=(
-        Head("ID", lambda row, _: clean(row.get("id"))),
-        Head("MADE", lambda row, t: ago(row.get("made_at"), t)),
-        Head("SIZE", lambda row, _: size(int(row.get("bytes") or 0)), right=True),
-        Head("FILE", lambda row, _: clean(row.get("path")), cut=True),
-    ),
+_BACKUP: Final = "id path bytes shop schema newest_at verified findings"
+_LIST_VIEW: Final = view_of(
+    "id path bytes made_at",
+    Head("ID", lambda row, _: clean(row.get("id"))),
+    Head("MADE", lambda row, t: ago(row.get("made_at"), t)),
+    Head("SIZE", lambda row, _: size(int(row.get("bytes") or 0)), right=True),
+    Head("FILE", lambda row, _: clean(row.get("path")), cut=True),
 )
-_RESTORE_VIEW: Final = View(
-    fields=(*_BACKUP, *fields("kept dry_run to payments_since webhooks_repeated"))
-)
+_RESTORE_VIEW: Final = view_of(_BACKUP, "kept dry_run to payments_since webhooks_repeated")
 _STOP_S: Final = 30.0
 
-_Named = Annotated[str | None, Argument(metavar="[ID|FILE]", help="The backup.")]
+_Named = Annotated[str | None, argument("[ID|FILE]", "The backup.")]
 
 
-@command("backup create", view=View(fields=(*_BACKUP, *fields("also=also.status"))))
+@command("backup create", view=view_of(_BACKUP, "also=also.status"))
 def create(
     terminal: Terminal,
     to: Annotated[
-        str | None,
-        Option(metavar="FOLDER|FILE", help="The place; default: the shop's backup folder."),
+        str | None, option("FOLDER|FILE", "The place; default: the shop's backup folder.")
     ] = None,
-    keep: Annotated[
-        str | None, Option(metavar="7d,4w,12m", help="Remove old backups afterwards.")
-    ] = None,
+    keep: Annotated[str | None, option("7d,4w,12m", "Remove old backups afterwards.")] = None,
 ) -> Answer:
     """Back up the whole shop into one file.
 
@@ -60,10 +52,8 @@ def create(
         momo backup create --to /media/stick
         momo backup create --keep 7d,4w,12m --quiet
     """
-    flags = [
-        f"--{name}={value}" for name, value in (("to", to), ("keep", keep)) if value is not None
-    ]
-    done = _run(terminal, "create", *flags)
+    given = only_given({"to": to, "keep": keep})
+    done = _run(terminal, "create", *(f"--{name}={value}" for name, value in given.items()))
     return _shown(done, terminal, "Backed up and checked.", ["momo backup list"])
 
 
@@ -77,21 +67,17 @@ def list_(terminal: Terminal) -> Answer:
         momo backup list
     """
     done = _run(terminal, "list")
-    rows = done.body["data"]
-    return Answer(
-        done.text, rows, empty="No backup yet.", next=[] if rows else ["momo backup create"]
-    )
+    following = [] if done.data else ["momo backup create"]
+    return Answer(*done.parts, empty="No backup yet.", next=following)
 
 
-@command("backup verify", view=View(fields=_BACKUP))
+@command("backup verify", view=view_of(_BACKUP))
 def verify(
     terminal: Terminal,
     name: _Named = None,
-    latest: Annotated[
-        bool, Option("--latest", help="The newest backup, as without a name.")
-    ] = False,
+    latest: Annotated[bool, option("--latest", "The newest backup, as without a name.")] = False,
     drill: Annotated[
-        bool, Option("--drill", help="Also restore it into a temporary folder and open it.")
+        bool, option("--drill", "Also restore it into a temporary folder and open it.")
     ] = False,
 ) -> Answer:
     """Check a backup.
@@ -113,10 +99,10 @@ def verify(
     return _shown(done, terminal, said, [])
 
 
-@command("backup prune", view=View(fields=fields("id kept")))
+@command("backup prune", view=view_of("id kept"))
 def prune(
     terminal: Terminal,
-    keep: Annotated[str, Option(metavar="7d,4w,12m", help="The backups to keep.")] = "7d,4w,12m",
+    keep: Annotated[str, option("7d,4w,12m", "The backups to keep.")] = "7d,4w,12m",
     dry_run: DryRun = False,
 ) -> Answer:
     """Remove old backups.
@@ -128,15 +114,13 @@ def prune(
         momo backup prune --dry-run
         momo backup prune --keep 7d,4w,12m
     """
-    flags = [f"--keep={keep}", *(["--dry-run"] if dry_run else [])]
-    done = _run(terminal, "prune", *flags)
-    data: dict[str, Any] = done.body["data"]
-    going, staying = data["removed"], data["kept"]
+    done = _run(terminal, "prune", f"--keep={keep}", *(["--dry-run"] if dry_run else []))
+    going, staying = done.data["removed"], done.data["kept"]
     removed = "would go" if dry_run else "removed"
     rows = [{"id": one, "kept": True} for one in staying]
     rows += [{"id": one, "kept": False} for one in going]
     said = f"{terminal.tick} {len(going)} {removed}, {len(staying)} stay."
-    if there := data.get("also_removed"):
+    if there := done.data.get("also_removed"):
         said += f" In the second place {len(there)} {removed}."
     return Answer(done.text, rows, lines=[said, *(f"  {one}" for one in going)], faults=())
 
@@ -147,11 +131,9 @@ def restore(
     terminal: Terminal,
     name: _Named = None,
     dry_run: DryRun = False,
-    confirm: Annotated[str | None, Option(metavar="SHOP", help="The shop's name.")] = None,
-    to: Annotated[
-        str | None, Option(metavar="FILE", help="Write a checked copy to this file instead.")
-    ] = None,
-    stop: Annotated[bool, Option("--stop", help="Stop the daemon first.")] = False,
+    confirm: Annotated[str | None, option("SHOP", "The shop's name.")] = None,
+    to: Annotated[str | None, option("FILE", "Write a checked copy to this file instead.")] = None,
+    stop: Annotated[bool, option("--stop", "Stop the daemon first.")] = False,
 ) -> Answer:
     """Restore a backup.
 
@@ -171,44 +153,31 @@ def restore(
     if to is not None and not dry_run:
         # The shop does not change, so no confirmation is asked for.
         done = _run(terminal, "restore", *named, f"--to={to}")
-        return replace(
-            _shown(done, terminal, f"Written to {clean(to)}.", []), exit_code=exit_codes.OK
-        )
+        written = _shown(done, terminal, f"Written to {clean(to)}.", [])
+        return replace(written, exit_code=exit_codes.OK)
     seen = _run(terminal, "restore", *named, "--dry-run")
-    row: dict[str, Any] = seen.body["data"]
+    found, shop = _lines(seen.data, terminal), seen.data["shop"]
     if dry_run:
-        said = ["Sound. It would replace the database:", *_lines(row, terminal)]
-        return Answer(seen.text, [row], lines=said, next=["momo daemon stop"])
+        said = ["Sound. It would replace the database:", *found]
+        return Answer(*seen.parts, lines=said, next=["momo daemon stop"])
     typed = confirm
     if typed is None:  # --yes is not enough: changes after the backup are lost
-        for line in _lines(row, terminal):
+        for line in found:
             terminal.complain(line)
-        typed = terminal.ask(f"Type {clean(row['shop'])} to restore it: ", "--confirm")
-    if typed.strip() != row["shop"]:
-        return Answer(
-            seen.text,
-            [row],
-            lines=["Nothing was changed."],
-            notes=[f"The shop is called {clean(row['shop'])}, not {clean(typed)}."],
-            exit_code=exit_codes.CANCELLED,
-        )
+        typed = terminal.ask(f"Type {clean(shop)} to restore it: ", "--confirm")
+    if typed.strip() != shop:
+        return unchanged(seen, f"The shop is called {clean(shop)}, not {clean(typed)}.")
     if stop and client.alive():
         stop_daemon(client, terminal, _STOP_S)
     return _restored(terminal, _run(terminal, "restore", *named))
 
 
 def _restored(terminal: Terminal, done: VerbResult) -> Answer:
-    data: dict[str, Any] = done.body["data"]
+    data = done.data
     lines = [f"{terminal.tick} Restored.", *_lines(data, terminal)]
-    if data.get("kept"):
-        lines.append(f"  {'before':<6} {clean(data['kept'])}")
-    return Answer(
-        done.text,
-        [data],
-        lines=lines,
-        notes=[*_since(data, terminal), *_findings(data)],
-        next=["momo daemon start"],
-    )
+    lines += fact_lines([("before", clean(data.get("kept")))], 6)
+    notes = [*_since(data, terminal), *_findings(data)]
+    return Answer(*done.parts, lines=lines, notes=notes, next=["momo daemon start"])
 
 
 def _since(data: dict[str, Any], terminal: Terminal) -> Iterator[str]:
@@ -216,18 +185,14 @@ def _since(data: dict[str, Any], terminal: Terminal) -> Iterator[str]:
     when = ago(data.get("newest_at"), terminal)
     if count := data.get("payments_since"):
         yield (
-            f"{_counted(count, 'payment')} came after the backup ({when}): those still on a SIM are read again, the others "
+            f"{counted(count, 'payment')} came after the backup ({when}): those still on a SIM are read again, the others "
             "are only in the old database. A customer's transaction ID finds a payment: momo reconcile."
         )
     if count := data.get("webhooks_repeated"):
         again = "goes" if count == 1 else "go"
-        yield f"{_counted(count, 'webhook')} delivered since {again} out once more, with the same id."
+        yield f"{counted(count, 'webhook')} delivered since {again} out once more, with the same id."
     elif count := data.get("webhooks_that_may_repeat"):
-        yield f"{_counted(count, 'webhook')} may be sent again, with the same id."
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+        yield f"{counted(count, 'webhook')} may be sent again, with the same id."
 
 
 def _run(terminal: Terminal, what: str, *flags: str) -> VerbResult:
@@ -237,20 +202,17 @@ def _run(terminal: Terminal, what: str, *flags: str) -> VerbResult:
 
 def _shown(done: VerbResult, terminal: Terminal, said: str, next_commands: list[str]) -> Answer:
     """Return the answer with one checked backup; exit 6 if a rule of the ledger does not hold."""
-    row: dict[str, Any] = done.body["data"]
+    row = done.data
     found = _findings(row)
     failed = at(row, "also.status") == "failed"
     mark = terminal.style("!", "yellow") if found else terminal.tick
+    checks = {"ledger": found, "backup": failed}
+    following = [f"momo doctor {area}" for area, bad in checks.items() if bad]
     return Answer(
-        done.text,
-        [row],
+        *done.parts,
         lines=[f"{mark} {said}", *_lines(row, terminal)],
         notes=[*found, *(f"! {one}" for one in _elsewhere(row))],
-        next=[
-            *(["momo doctor ledger"] if found else ()),
-            *(["momo doctor backup"] if failed else ()),
-            *next_commands,
-        ],
+        next=[*following, *next_commands],
         exit_code=exit_codes.FINDINGS if found or failed else exit_codes.OK,
         faults=[*(clean(one) for one in row.get("findings") or ()), *_elsewhere(row)],
     )
@@ -272,15 +234,13 @@ def _findings(row: Row) -> list[str]:
 
 
 def _lines(row: Row, terminal: Terminal) -> list[str]:
-    """Return the lines of one backup."""
     rows = row.get("rows") or {}
-    counted = ", ".join(f"{count} {clean(table)}" for table, count in rows.items())
+    held = ", ".join(f"{count} {clean(table)}" for table, count in rows.items())
     facts = [
         ("shop", clean(row.get("shop"))),
         ("file", f"{clean(row.get('path'))} ({size(int(row.get('bytes') or 0))})"),
-        ("holds", counted),
+        ("holds", held),
         ("up to", ago(row.get("newest_at"), terminal) or "nothing yet"),
     ]
-    if at(row, "also.path"):
-        facts.append(("also", clean(at(row, "also.path"))))
-    return [f"  {name:<6} {text}" for name, text in facts]
+    also = fact_lines([("also", clean(at(row, "also.path")))], 6)
+    return [*(f"  {name:<6} {text}" for name, text in facts), *also]

@@ -7,22 +7,21 @@ import shutil
 import subprocess
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import ErrorCode
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import argument, option
 from momo_cli.service.daemon_program import run_verb
-from momo_cli.show.answer import Answer, Cell, Head, View, document_of, fields
+from momo_cli.show.answer import Answer, Cell, Head, View, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.text import clean
 
-_SETTING: Final = fields("key value default origin")
+_SETTING: Final = "key value default origin"
 _EMPTY: Final = "# The settings of this shop: docs/configuration.md, momo config show.\n"
 
-_Key = Annotated[str, Argument(metavar="KEY", help="Such as http.bind.")]
+_Key = Annotated[str, argument("KEY", "Such as http.bind.")]
 
 
 def _table(*, origin: bool, **_: object) -> View:
@@ -31,21 +30,20 @@ def _table(*, origin: bool, **_: object) -> View:
         Head("VALUE", lambda row, _: _readable(row["value"]), cut=True),
     ]
     if origin:
-        heads.append(Head("FROM", lambda row, _: _origin(row["origin"])))
-    return View(fields=_SETTING, heads=tuple(heads), id="key")
-
-
-def _origin(origin: str) -> Cell:
-    return Cell(clean(origin), "dim" if origin == "default" else "")
+        style = {"default": "dim"}
+        heads.append(
+            Head("FROM", lambda row, _: Cell(clean(row["origin"]), style.get(row["origin"], "")))
+        )
+    return view_of(_SETTING, *heads, id="key")
 
 
 @command("config show", view=_table)
 def show(
     terminal: Terminal,
     origin: Annotated[  # noqa: ARG001  # the view uses it
-        bool, Option("--origin", help="Show the origin of each value.")
+        bool, option("--origin", "Show the origin of each value.")
     ] = False,
-    changed: Annotated[bool, Option("--changed", help="Only settings set in a file.")] = False,
+    changed: Annotated[bool, option("--changed", "Only settings set in a file.")] = False,
 ) -> Answer:
     """Show the settings.
 
@@ -74,7 +72,7 @@ def _readable(value: object) -> str:
     return clean(value) or "—"
 
 
-@command("config get", view=View(fields=_SETTING, id="value"))
+@command("config get", view=view_of(_SETTING, id="value"))
 def get(terminal: Terminal, key: _Key) -> Answer:
     """Show one setting.
 
@@ -85,22 +83,18 @@ def get(terminal: Terminal, key: _Key) -> Answer:
         momo config get webhooks.timeout_s --json
     """
     done = run_verb(terminal, "config", "--json", "get", "--", key.strip())
-    row: dict[str, Any] = done.body["data"]
-    value = row["value"]
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    origin = terminal.style(f"({clean(row['origin'])})", "dim")
-    return Answer(done.text, [row], lines=[f"{clean(text) or '—'}  {origin}"], plain=clean(text))
+    value, origin = done.data["value"], terminal.style(f"({clean(done.data['origin'])})", "dim")
+    text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return Answer(*done.parts, lines=[f"{text or '—'}  {origin}"], plain=text)
 
 
-@command("config set", view=View(fields=fields("key value old path changed restart"), id="key"))
+@command("config set", view=view_of("key value old path changed restart", id="key"))
 def set_(
     client: Client,
     terminal: Terminal,
     key: _Key,
-    value: Annotated[str | None, Argument(metavar="VALUE", help="The new value.")] = None,
-    default: Annotated[
-        bool, Option("--default", help="Set the default, instead of a VALUE.")
-    ] = False,
+    value: Annotated[str | None, argument("VALUE", "The new value.")] = None,
+    default: Annotated[bool, option("--default", "Set the default, instead of a VALUE.")] = False,
 ) -> Answer:
     """Change one setting.
 
@@ -120,15 +114,13 @@ def set_(
     row: dict[str, Any] = {**done.body["data"], "restart": False}
     # A value written for the first time may equal the default.
     row["restart"] = bool(row["changed"]) and row["value"] != row["old"] and client.alive()
-    mark = terminal.tick
-    said = f"{mark} {row['key']} = {_quoted(row['value'])} (was {_quoted(row['old'])})"
-    return Answer(
-        document_of(row),
-        [row],
-        lines=[said if row["changed"] else f"{row['key']} is {_quoted(row['value'])} already."],
-        notes=["The daemon uses the old value until it is restarted."] if row["restart"] else [],
-        next=["momo daemon restart"] if row["restart"] else [],
-    )
+    said = f"{row['key']} is {_quoted(row['value'])} already."
+    if row["changed"]:
+        now, old = _quoted(row["value"]), _quoted(row["old"])
+        said = f"{terminal.tick} {row['key']} = {now} (was {old})"
+    notes = ["The daemon uses the old value until it is restarted."] if row["restart"] else []
+    following = ["momo daemon restart"] if row["restart"] else []
+    return Answer(*made(row), lines=[said], notes=notes, next=following)
 
 
 def _quoted(value: object) -> str:
@@ -137,7 +129,7 @@ def _quoted(value: object) -> str:
     return "—" if value is None else clean(value) or '""'
 
 
-@command("config edit", view=View(fields=fields("path changed restart"), id="path"))
+@command("config edit", view=view_of("path changed restart", id="path"))
 def edit(client: Client, terminal: Terminal) -> Answer:
     """Change the settings in your editor.
 
@@ -207,20 +199,17 @@ def _answer(terminal: Terminal, path: str, status: str, *, restart: bool) -> Ans
         "cancelled": "Nothing was changed.",
     }
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=[said[status]],
         next=["momo daemon restart"] if restart else [],
         exit_code=exit_codes.CANCELLED if status == "cancelled" else exit_codes.OK,
     )
 
 
-@command("config validate", view=View(fields=fields("path valid"), id="path"))
+@command("config validate", view=view_of("path valid", id="path"))
 def validate(
     terminal: Terminal,
-    file: Annotated[
-        str | None, Argument(metavar="[FILE]", help="A file; default: the shop's.")
-    ] = None,
+    file: Annotated[str | None, argument("[FILE]", "A file; default: the shop's.")] = None,
 ) -> Answer:
     """Check the settings.
 
@@ -231,12 +220,10 @@ def validate(
         momo config validate new.toml
     """
     done = run_verb(terminal, "config", "--json", "validate", *([file] if file else []))
-    row: dict[str, Any] = done.body["data"]
-    mark = terminal.tick
-    return Answer(done.text, [row], lines=[f"{mark} {clean(row['path'])} is valid."])
+    return Answer(*done.parts, lines=[f"{terminal.tick} {clean(done.data['path'])} is valid."])
 
 
-@command("config path", view=View(fields=fields("path exists"), id="path"))
+@command("config path", view=view_of("path exists", id="path"))
 def print_path(terminal: Terminal) -> Answer:
     """Print the path of the settings.
 
@@ -247,4 +234,4 @@ def print_path(terminal: Terminal) -> Answer:
     """
     path = terminal.located.places.config
     row = {"path": path, "exists": os.path.exists(path)}  # noqa: PTH110  # no pathlib needed
-    return Answer(document_of(row), [row], lines=[path], plain=path)
+    return Answer(*made(row), lines=[path], plain=path)

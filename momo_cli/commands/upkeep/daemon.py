@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import Follow
-from momo_cli.inputs.typed_values import only_given, time_of
+from momo_cli.inputs.parameters import Follow, option
+from momo_cli.inputs.typed_values import check_choice, only_given, time_of
 from momo_cli.service.daemon_program import exec_daemon, run_verb
 from momo_cli.service.start_stop import DAEMON_VIEW, start_answer, start_daemon, stop_daemon
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import uptime
 from momo_cli.socket.client import Client
@@ -26,33 +24,26 @@ _STYLES: Final = {"warning": "yellow", "error": "red"}
 _FIRST: Final = ("ts", "level", "component", "event")
 _POLL_S: Final = 0.5
 _POLL_DOWN_S: Final = 2.0
-_LOG_VIEW: Final = View(
-    fields=fields(*_FIRST, "facts"),
-    heads=(
-        Head("WHEN", lambda row, t: _when(row.get("ts"), t)),
-        Head("LEVEL", lambda row, _: _level(row)),
-        Head("EVENT", lambda row, _: Cell(f"{clean(row.get('event')):<20}", "bold")),
-        Head("FACTS", lambda row, _: _facts(row)),
-    ),
+_LOG_VIEW: Final = view_of(
+    *_FIRST,
+    "facts",
+    Head("WHEN", lambda row, t: _when(row.get("ts"), t)),
+    Head("LEVEL", lambda row, _: _level(row)),
+    Head("EVENT", lambda row, _: Cell(f"{clean(row.get('event')):<20}", "bold")),
+    Head("FACTS", lambda row, _: _facts(row)),
     id="ts",
 )
-_Http = Annotated[str | None, Option(metavar="HOST:PORT|off", help="Where the API listens.")]
+_Http = Annotated[str | None, option("HOST:PORT|off", "Where the API listens.")]
 _InsecureHttp = Annotated[
-    bool, Option("--insecure-http", help="Allow other machines to use --http, without encryption.")
+    bool, option("--insecure-http", "Allow other machines to use --http, without encryption.")
 ]
-_Modems = Annotated[
-    list[str] | None, Option(metavar="PATH", help="The tty of a modem; repeat for each.")
-]
-_NoModem = Annotated[
-    bool, Option("--no-modem", help="Use no modem, for example for a copy of a shop.")
-]
+_Modems = Annotated[list[str] | None, option("PATH", "The tty of a modem; repeat for each.")]
+_NoModem = Annotated[bool, option("--no-modem", "Use no modem, for example for a copy of a shop.")]
 _SimulatedPhone = Annotated[
     bool,
-    Option(
-        "--simulated-phone", help="Attach a simulated phone, for momo simulate: test mode only."
-    ),
+    option("--simulated-phone", "Attach a simulated phone, for momo simulate: test mode only."),
 ]
-_Wait = Annotated[str, Option(metavar="TIME", help="The longest wait.")]
+_Wait = Annotated[str, option("TIME", "The longest wait.")]
 
 
 @command("daemon run")
@@ -63,9 +54,9 @@ def run(
     modem: _Modems = None,
     no_modem: _NoModem = False,
     simulated_phone: _SimulatedPhone = False,
-    log_json: Annotated[bool, Option("--log-json", help="Write the log as JSON lines.")] = False,
+    log_json: Annotated[bool, option("--log-json", "Write the log as JSON lines.")] = False,
     supervised: Annotated[
-        bool, Option("--supervised", help="Report readiness and the watchdog to systemd.")
+        bool, option("--supervised", "Report readiness and the watchdog to systemd.")
     ] = False,
 ) -> Answer:
     """Run the daemon in the foreground.
@@ -129,7 +120,7 @@ def start(
     return start_answer(start_daemon(client, terminal, flags, duration_s(wait, "--wait")), terminal)
 
 
-@command("daemon stop", view=View(fields=fields("status"), id="status"))
+@command("daemon stop", view=view_of("status", id="status"))
 def stop(client: Client, terminal: Terminal, wait: _Wait = "30s") -> Answer:
     """Stop the daemon.
 
@@ -145,13 +136,13 @@ def stop(client: Client, terminal: Terminal, wait: _Wait = "30s") -> Answer:
         "already_stopped": "The daemon does not run.",
         "stopping": "! The daemon is still stopping.",
     }
-    row = {"status": status}
+    waits, row = status == "stopping", {"status": status}
     return Answer(
-        dumps({"success": status != "stopping", "data": row}),
+        dumps({"success": not waits, "data": row}),
         [row],
         lines=[lines[status]],
-        exit_code=exit_codes.PENDING if status == "stopping" else exit_codes.OK,
-        next=["momo daemon status"] if status == "stopping" else [],
+        exit_code=exit_codes.PENDING if waits else exit_codes.OK,
+        next=["momo daemon status"] if waits else [],
     )
 
 
@@ -160,7 +151,7 @@ def restart(
     client: Client,
     terminal: Terminal,
     wait: Annotated[
-        str, Option(metavar="TIME", help="The longest wait for the stop, and for the start.")
+        str, option("TIME", "The longest wait for the stop, and for the start.")
     ] = "30s",
     http: _Http = None,
     insecure_http: _InsecureHttp = False,
@@ -181,15 +172,12 @@ def restart(
     wait_s = duration_s(wait, "--wait")
     run_verb(terminal, "config", "--json", "validate")
     if stop_daemon(client, terminal, wait_s) == "stopping":
-        raise Failure(
-            ErrorCode.LOCKED,
-            f"the old daemon still runs after {wait_s:g} s; no new one was started",
-            next=("momo daemon status",),
-        )
+        why = f"the old daemon still runs after {wait_s:g} s; no new one was started"
+        raise Failure(ErrorCode.LOCKED, why, next=("momo daemon status",))
     return start_answer(start_daemon(client, terminal, flags, wait_s), terminal, again=True)
 
 
-@command("daemon status", view=View(fields=fields("pid version uptime_s"), id="pid"))
+@command("daemon status", view=view_of("pid version uptime_s", id="pid"))
 def status(client: Client, terminal: Terminal) -> Answer:
     """Show whether the daemon runs.
 
@@ -200,11 +188,10 @@ def status(client: Client, terminal: Terminal) -> Answer:
         momo daemon status --get data.pid
     """
     reply = client.get(Path.LOCAL_STATUS)
-    data: dict[str, Any] = reply.data or {}
-    mark = terminal.tick
-    line = f"{mark} The daemon runs (pid {clean(data.get('pid'))}"
-    line += f", up {uptime(data.get('uptime_s'))})." if data.get("uptime_s") is not None else ")."
-    return Answer(reply.text, [data], lines=[line], next=["momo status"])
+    pid, up_s = clean(at(reply.data, "pid")), at(reply.data, "uptime_s")
+    up = "" if up_s is None else f", up {uptime(up_s)}"
+    line = f"{terminal.tick} The daemon runs (pid {pid}{up})."
+    return Answer(*reply.parts, lines=[line], next=["momo status"])
 
 
 @command("logs", view=_LOG_VIEW)
@@ -212,14 +199,10 @@ def logs(
     client: Client,
     terminal: Terminal,
     follow: Follow = False,
-    since: Annotated[str | None, Option(metavar="TIME", help="From this time: 1h, today.")] = None,
-    level: Annotated[
-        str, Option(metavar="info|warning|error", help="This level and worse.")
-    ] = "info",
-    component: Annotated[
-        str | None, Option(metavar="NAME", help="modem, deliver, ingest, daemon ...")
-    ] = None,
-    lines: Annotated[int, Option(min=1, max=10_000, help="The last N lines.")] = 200,
+    since: Annotated[str | None, option("TIME", "From this time: 1h, today.")] = None,
+    level: Annotated[str, option("info|warning|error", "This level and worse.")] = "info",
+    component: Annotated[str | None, option("NAME", "modem, deliver, ingest, daemon ...")] = None,
+    lines: Annotated[int, option("The last N lines.", min=1, max=10_000)] = 200,
 ) -> Answer:
     """Show the log of the daemon.
 
@@ -232,24 +215,15 @@ def logs(
         momo logs --since 1h --level warning
         momo logs --component modem --lines 50 --json
     """
-    if level not in _LEVELS:
-        raise usage(f"--level: {level!r} is not one of {', '.join(_LEVELS)}")
-    given = {
-        "level": level,
-        "lines": str(lines),
-        "component": component and component.strip().lower(),
-        "since": time_of(since, "--since", terminal),
-    }
-    query = only_given(given)
+    check_choice(level, "--level", _LEVELS)
+    name, since = component and component.strip().lower(), time_of(since, "--since", terminal)
+    query = only_given({"level": level, "lines": str(lines), "component": name, "since": since})
     rows, cursor = _read(client, terminal, query)
     if follow:
         more = _following(client, terminal, query, rows, cursor)
         return Answer(rows=_shown(terminal, more), stream=True)
-    return Answer(
-        rows=list(_shown(terminal, rows)),
-        empty="" if rows else "The log has no such lines.",
-        stream=True,
-    )
+    found = list(_shown(terminal, rows))
+    return Answer(rows=found, empty="The log has no such lines.", stream=True)
 
 
 def _when(ts: object, terminal: Terminal) -> str:
@@ -288,9 +262,8 @@ def _read(client: Client, terminal: Terminal, query: dict[str, str]) -> tuple[li
             if failure.http_status:
                 raise
     if not body:  # the daemon does not run, or has just ended
-        body = run_verb(
-            terminal, "logs", *(f"--{name}={value}" for name, value in query.items())
-        ).body
+        flags = (f"--{name}={value}" for name, value in query.items())
+        body = run_verb(terminal, "logs", *flags).body
     return body.get("data") or [], str(at(body, "meta.cursor") or "0:0")
 
 

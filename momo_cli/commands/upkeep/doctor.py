@@ -4,16 +4,15 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import argument, option
 from momo_cli.service.daemon_program import run_verb
-from momo_cli.show.answer import Answer, Cell, Row, View, document_of, dumps, fields
+from momo_cli.show.answer import Answer, Cell, Row, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import size, styled, uptime
+from momo_cli.show.words import counted, size, styled, uptime
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 
@@ -29,7 +28,7 @@ _MARKS: Final = {
 }
 _WIDE: Final = 60
 """From this width on, a fix is printed below the detail instead of below the mark."""
-_NAMES: Final = {"fail": ("problem", "problems"), "warn": ("warning", "warnings")}
+_NAMES: Final = {"fail": "problem", "warn": "warning"}
 _STATES: Final = {
     "current": ("✓", "green", "The database has the schema of this momo; nothing will change."),
     "migrates": ("✓", "green", "The database will be migrated at the next start:"),
@@ -39,22 +38,17 @@ _STATES: Final = {
 }
 
 
-@command("doctor", view=View(fields=fields("id area status detail fix")))
+@command("doctor", view=view_of("id area status detail fix"))
 def doctor(
     client: Client,
     terminal: Terminal,
     area: Annotated[
-        list[str] | None,
-        Argument(metavar="[AREA]...", help=f"One of {', '.join(AREAS)}; default: all."),
+        list[str] | None, argument("[AREA]...", f"One of {', '.join(AREAS)}; default: all.")
     ] = None,
-    strict: Annotated[bool, Option("--strict", help="Exit 6 for warnings too.")] = False,
-    fix: Annotated[bool, Option("--fix", help="Apply the safe fixes, and list them.")] = False,
-    bundle: Annotated[
-        str | None, Option(metavar="FILE", help="Write a .tar.gz for support.")
-    ] = None,
-    verbose: Annotated[
-        bool, Option("--verbose", help="Show skipped checks and durations too.")
-    ] = False,
+    strict: Annotated[bool, option("--strict", "Exit 6 for warnings too.")] = False,
+    fix: Annotated[bool, option("--fix", "Apply the safe fixes, and list them.")] = False,
+    bundle: Annotated[str | None, option("FILE", "Write a .tar.gz for support.")] = None,
+    verbose: Annotated[bool, option("--verbose", "Show skipped checks and durations too.")] = False,
 ) -> Answer:
     """Check this machine and this shop.
 
@@ -74,9 +68,8 @@ def doctor(
         if name not in AREAS:
             raise usage(f"there is no area {name!r}; there are {', '.join(AREAS)}", "momo doctor")
     if bundle is not None and not bundle.endswith(".tar.gz"):
-        raise usage(
-            "--bundle names a file that ends in .tar.gz", "momo doctor --bundle momo.tar.gz"
-        )
+        why = "--bundle names a file that ends in .tar.gz"
+        raise usage(why, "momo doctor --bundle momo.tar.gz")
     body = _checked(client, terminal, area or (), fix=fix)
     data: dict[str, Any] = body.get("data") or {}
     packed, agreed = (None, True) if bundle is None else _pack(terminal, bundle, area or ())
@@ -89,6 +82,7 @@ def doctor(
         terminal.note(f"Wrote {file}. Look through it before you send it.")
     checks: list[dict[str, Any]] = data.get("checks") or []
     bad = [c for c in checks if c.get("status") in (("fail", "warn") if strict else ("fail",))]
+    areas = dict.fromkeys(clean(check.get("area")) for check in bad)
     code = exit_codes.FINDINGS if bad else exit_codes.OK
     lines = list(_lines(checks, terminal, verbose=verbose or bool(area)))
     return Answer(
@@ -97,7 +91,8 @@ def doctor(
         lines=[*lines, "", _summary(checks)],
         exit_code=code if agreed else exit_codes.CANCELLED,
         faults=[clean(check.get("detail")) for check in bad] if bundle is None else None,
-        next=_again(bad) if terminal.flags.quiet else (),
+        # The command that shows the faults in full, for the single line of --quiet.
+        next=[" ".join(["momo doctor", *areas])] if bad and terminal.flags.quiet else (),
     )
 
 
@@ -114,12 +109,6 @@ def _checked(
         body = run_verb(terminal, "doctor", "--json", *areas).body
     data = {name: value for name, value in (body.get("data") or {}).items() if name != "fixed"}
     return {**body, "data": {**data, "fixed": fixed} if fix else data}
-
-
-def _again(bad: list[dict[str, Any]]) -> list[str]:
-    """Return the command that shows the faults in full, for the single line of --quiet."""
-    areas = dict.fromkeys(clean(check.get("area")) for check in bad)
-    return [" ".join(["momo doctor", *areas])] if bad else []
 
 
 def _pack(
@@ -151,15 +140,13 @@ def _lines(checks: Sequence[Row], terminal: Terminal, *, verbose: bool) -> Itera
 
 
 def _summary(checks: Sequence[Row]) -> str:
-    counts = {name: sum(check.get("status") == name for check in checks) for name in _NAMES}
-    found = [f"{count} {_NAMES[name][count != 1]}" for name, count in counts.items() if count]
+    statuses = [check.get("status") for check in checks]
+    counts = [(statuses.count(name), noun) for name, noun in _NAMES.items()]
+    found = [counted(count, noun) for count, noun in counts if count]
     return ", ".join(found) + "." if found else "All is well."
 
 
-@command(
-    "upgrade-check",
-    view=View(fields=fields("state schema program_schema room restart"), id="state"),
-)
+@command("upgrade-check", view=view_of("state schema program_schema room restart", id="state"))
 def upgrade_check(client: Client, terminal: Terminal) -> Answer:
     """Show the effect of starting this version.
 
@@ -173,8 +160,9 @@ def upgrade_check(client: Client, terminal: Terminal) -> Answer:
     """
     if not os.path.exists(terminal.located.places.database):  # noqa: PTH110  # no pathlib needed
         raise Failure(ErrorCode.NOT_SET_UP)
-    row: dict[str, Any] = dict(run_verb(terminal, "upgrade-check").body["data"])
-    runs = _running(client)
+    row: dict[str, Any] = dict(run_verb(terminal, "upgrade-check").data)
+    status = client.find(Path.LOCAL_STATUS) if client.alive() else None
+    runs = None if status is None else clean(at(status, "version"))
     row["daemon"] = runs
     row["restart"] = runs is not None and runs != row.get("version")
     refused = row.get("state") in ("newer", "incompatible", "damaged")
@@ -182,8 +170,7 @@ def upgrade_check(client: Client, terminal: Terminal) -> Answer:
     restart = row["restart"] and not bad
     following = {"newer": "momo version", "damaged": "momo restore --help"}.get(row["state"], "")
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=list(_effect(terminal, row)),
         next=[following] if following else ["momo daemon restart"] if restart else [],
         exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
@@ -207,13 +194,3 @@ def _effect(terminal: Terminal, row: dict[str, Any]) -> Iterator[str]:
     yield f"  backup    {'none yet: momo backup create' if age is None else uptime(age) + ' old'}"
     if row["restart"]:
         yield f"{terminal.style('!', 'yellow')} The running daemon is {clean(row['daemon'])}."
-
-
-def _running(client: Client) -> str | None:
-    """Return the version of the running daemon; None without one."""
-    if not client.alive():
-        return None
-    try:
-        return clean(at(client.get(Path.LOCAL_STATUS).data, "version"))
-    except Failure:
-        return None

@@ -4,16 +4,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import DryRun
-from momo_cli.show.answer import Answer, View, dumps, fields
+from momo_cli.inputs.parameters import DryRun, option
+from momo_cli.show.answer import Answer, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import phone
+from momo_cli.show.words import counted, phone
 from momo_cli.socket.client import Client, Reply
 from momo_cli.text import clean
 
@@ -27,13 +25,13 @@ _FORGOTTEN: Final = {
     "approved_names": "approved names",
 }
 _OPEN: Final = {
-    "orders": ("transaction", "transactions"),
-    "reviews": ("review", "reviews"),
-    "messages": ("message", "messages"),
-    "webhooks": ("webhook", "webhooks"),
+    "orders": ("transaction", ""),
+    "reviews": ("review", ""),
+    "messages": ("message", ""),
+    "webhooks": ("webhook", ""),
     "sms": ("SMS", "SMS"),
 }
-"""One and several of what is not finished yet."""
+"""The noun for what is not finished yet, and a plural that is not formed with an s."""
 _LOOK: Final = {
     "orders": "momo tx list --search NUMBER",
     "reviews": "momo review list",
@@ -53,11 +51,11 @@ _PRUNED: Final = {
 }
 
 
-@command("forget", view=View(fields=fields(*_FORGOTTEN, "total", "mark"), id="mark"))
+@command("forget", view=view_of(*_FORGOTTEN, "total", "mark", id="mark"))
 def forget(
     client: Client,
     terminal: Terminal,
-    payer: Annotated[str, Option(metavar="NUMBER", help="The payer's number.")],
+    payer: Annotated[str, option("NUMBER", "The payer's number.")],
     dry_run: DryRun = False,
 ) -> Answer:
     """Erase the data of a payer.
@@ -77,11 +75,9 @@ def forget(
     if dry_run or not found["total"]:
         return _forget_answer(looked, payer, "to forget")
     if found["open"]:
-        raise Failure(
-            ErrorCode.PAYER_STILL_OPEN,
-            f"not finished yet: {_counted(found['open'])}; nothing was forgotten",
-            next=tuple(_LOOK[name] for name in found["open"] if name in _LOOK),
-        )
+        why = f"not finished yet: {_counted(found['open'])}; nothing was forgotten"
+        look = tuple(_LOOK[name] for name in found["open"] if name in _LOOK)
+        raise Failure(ErrorCode.PAYER_STILL_OPEN, why, next=look)
     if not terminal.flags.yes:
         terminal.note("\n".join(_lines(found, _FORGOTTEN, "to forget")))
         if not terminal.confirm(f"Forget {phone(payer)} for good? This cannot be undone."):
@@ -115,11 +111,11 @@ def _lines(data: Mapping[str, Any], names: Mapping[str, str], what: str) -> list
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    words = {name: _OPEN.get(name, (name, name))[count != 1] for name, count in counts.items()}
-    return ", ".join(f"{count} {words[name]}" for name, count in counts.items())
+    named = ((count, _OPEN.get(name, (name, name))) for name, count in counts.items())
+    return ", ".join(counted(count, *noun) for count, noun in named)
 
 
-@command("prune", view=View(fields=fields(*_PRUNED, "total"), id="total"))
+@command("prune", view=view_of(*_PRUNED, "total", id="total"))
 def prune(client: Client, terminal: Terminal, dry_run: DryRun = False) -> Answer:
     """Erase old data.
 
@@ -150,9 +146,7 @@ def prune(client: Client, terminal: Terminal, dry_run: DryRun = False) -> Answer
     return _prune_answer(dumps({**reply.body, "data": data}), data, "erased", code)
 
 
-def _prune_answer(
-    document: str, data: dict[str, Any], what: str, code: int = exit_codes.OK
-) -> Answer:
+def _prune_answer(document: str, data: Row, what: str, code: int = exit_codes.OK) -> Answer:
     doubt = [f"Nothing is erased now: {clean(data['doubt'])}."] if data["doubt"] else []
     return Answer(
         document,

@@ -4,15 +4,15 @@ import os
 from importlib import import_module
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
-from daemon.wire import PROTOCOL, ErrorCode, Path
-from momo_cli.errors import Failure, usage
+from daemon.wire import PROTOCOL, Path
+from momo_cli.errors import usage
 from momo_cli.frame import topics
 from momo_cli.frame.command import command
 from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
 from momo_cli.inputs.files import file_errors
-from momo_cli.show.answer import Answer, View, document_of, fields
+from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.typed_values import check_choice
+from momo_cli.show.answer import Answer, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
@@ -20,11 +20,11 @@ from momo_cli.text import at, clean
 _ALL: Final = "all"
 
 
-@command("completion", view=View(fields=fields("shell path script"), id="path"))
+@command("completion", view=view_of("shell path script", id="path"))
 def completion(
     terminal: Terminal,
-    shell: Annotated[str, Argument(metavar="bash|zsh|fish", help="Your shell.")],
-    install: Annotated[bool, Option("--install", help="Write it to the shell's folder.")] = False,
+    shell: Annotated[str, argument("bash|zsh|fish", "Your shell.")],
+    install: Annotated[bool, option("--install", "Write it to the shell's folder.")] = False,
 ) -> Answer:
     """Print or install the shell completion.
 
@@ -36,8 +36,7 @@ def completion(
         momo completion zsh > ~/.zfunc/_momo
         momo completion fish | source
     """
-    if shell not in SCRIPTS:
-        raise usage(f"SHELL: {shell!r} is not one of {', '.join(SCRIPTS)}")
+    check_choice(shell, "SHELL", SCRIPTS)
     script = SCRIPTS[shell]
     path = _install(terminal, shell, script) if install else None
     row = {"shell": shell, "path": path, "script": script}
@@ -47,8 +46,7 @@ def completion(
         folder = path.rpartition("/")[0]
         notes = [f"zsh reads it if ~/.zshrc has, before compinit: fpath+=({folder})"]
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=[text] if path else (),
         verbatim=() if path else text.splitlines(),
         plain=text,
@@ -66,23 +64,20 @@ def _install(terminal: Terminal, shell: str, script: str) -> str:
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib is not needed here
             file.write(script)
     except OSError as problem:
-        raise Failure(
-            ErrorCode.USAGE,
-            f"{path} cannot be written: {problem.strerror}",
-            next=(f"momo completion {shell}",),
-        ) from None
+        why = f"{path} cannot be written: {problem.strerror}"
+        raise usage(why, f"momo completion {shell}") from None
     return path
 
 
-@command("help", view=View(fields=fields("text"), id="topic"))
+@command("help", view=view_of("text", id="topic"))
 def help_(
     terminal: Terminal,
-    topic: Annotated[str | None, Argument(metavar="[TOPIC]", help="A topic or a command.")] = None,
+    topic: Annotated[str | None, argument("[TOPIC]", "A topic or a command.")] = None,
     man: Annotated[
-        str | None, Option("--man", metavar="FOLDER", help="Write man pages into this folder.")
+        str | None, option("--man", "FOLDER", "Write man pages into this folder.")
     ] = None,
     markdown: Annotated[
-        bool, Option("--markdown", help="With `all`: Markdown, which is the default.")
+        bool, option("--markdown", "With `all`: Markdown, which is the default.")
     ] = False,
 ) -> Answer:
     """Explain a command or a topic.
@@ -144,7 +139,7 @@ def _written(terminal: Terminal, folder: str) -> Answer:
     )
 
 
-@command("version", view=View(fields=fields("version protocol daemon schema sqlite"), id="version"))
+@command("version", view=view_of("version protocol daemon schema sqlite", id="version"))
 def version(client: Client) -> Answer:
     """Show the versions.
 
@@ -154,20 +149,18 @@ def version(client: Client) -> Answer:
         momo version
         momo -V --json
     """
-    daemon = _daemon(client)
+    daemon = client.find(Path.LOCAL_STATUS) if client.alive() else None
     row = {
         "version": _own_version(),
         "protocol": PROTOCOL,
-        "daemon": daemon.get("version"),
+        "daemon": at(daemon, "version"),
         "schema": at(daemon, "db.schema"),
         "sqlite": at(daemon, "db.sqlite"),
     }
-    facts = [f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"]
-    facts += [
-        f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None
-    ]
-    line = f"momo {row['version']} ({', '.join(facts)})"
-    return Answer(document_of(row), [row], lines=[line], plain=line)
+    facts = [f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None]
+    runs = f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"
+    line = f"momo {row['version']} ({', '.join([runs, *facts])})"
+    return Answer(*made(row), lines=[line], plain=line)
 
 
 def _own_version() -> str:
@@ -178,13 +171,3 @@ def _own_version() -> str:
         return metadata.version("momo")
     except metadata.PackageNotFoundError:
         return "unknown (not installed)"
-
-
-def _daemon(client: Client) -> dict[str, Any]:
-    if not client.alive():
-        return {}
-    try:
-        found = client.get(Path.LOCAL_STATUS).data
-    except Failure:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -3,31 +3,27 @@
 from collections.abc import Iterator
 from typing import Annotated, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import NOTICES, id_of
-from momo_cli.inputs.parameters import LongLimit
+from momo_cli.inputs.parameters import LongLimit, argument, option
 from momo_cli.inputs.passwords import owners_password
-from momo_cli.show.answer import Answer, Cell, Row, View, fields
+from momo_cli.show.answer import Answer, Cell, Row, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, styled
+from momo_cli.show.words import ago, counted, styled
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 
 _INDENT: Final = "       "
-_LIST_VIEW: Final = View(
-    fields=fields("id kind urgent text next count first_at last_at seen_at recovered_at")
-)
+_LIST_VIEW: Final = view_of("id kind urgent text next count first_at last_at seen_at recovered_at")
 
 
 @command("notices list", view=_LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
-    every: Annotated[bool, Option("--all", help="Seen notices too.")] = False,
+    every: Annotated[bool, option("--all", "Seen notices too.")] = False,
     limit: LongLimit = 50,
 ) -> Answer:
     """List the notices.
@@ -40,14 +36,12 @@ def list_(
         momo notices list --all --json
     """
     reply = client.get(Path.LOCAL_NOTICES, all="1" if every else None, limit=limit)
-    rows = reply.data or []
-    failed = at(reply.body, "meta.not_sent")
+    rows, failed = reply.data or [], at(reply.body, "meta.not_sent")
     notes = []
     if isinstance(failed, dict):
         notes.append(f"! {clean(failed.get('channel'))}: {clean(failed.get('error'))}")
     return Answer(
-        reply.text,
-        rows,
+        *reply.parts,
         lines=[line for row in rows for line in _lines(row, terminal)],
         empty="Nothing new.",
         notes=notes,
@@ -72,13 +66,11 @@ def _lines(row: Row, terminal: Terminal) -> Iterator[str]:
         yield f"{_INDENT}{next_}"
 
 
-@command("notices seen", view=View(fields=fields("seen"), id="seen"))
+@command("notices seen", view=view_of("seen", id="seen"))
 def seen(
     client: Client,
     terminal: Terminal,
-    notice: Annotated[
-        str | None, Argument(metavar="[ID]", help="One notice: its id, or a part of it.")
-    ] = None,
+    notice: Annotated[str | None, argument("[ID]", "One notice: its id, or a part of it.")] = None,
 ) -> Answer:
     """Mark notices as seen.
 
@@ -90,12 +82,11 @@ def seen(
     """
     body = {} if notice is None else {"id": id_of(client, NOTICES, notice)}
     reply = client.call("POST", Path.LOCAL_NOTICES_SEEN, body=body)
-    count = reply.data.get("seen") or 0
-    said = f"{terminal.tick} {count} notice{'s' if count != 1 else ''} seen."
-    return Answer(reply.text, [reply.data], lines=[said])
+    said = counted(reply.data.get("seen") or 0, "notice")
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {said} seen."])
 
 
-@command("notices test", view=View(fields=fields("channel"), id="channel"))
+@command("notices test", view=view_of("channel", id="channel"))
 def send_test(client: Client, terminal: Terminal) -> Answer:
     """Send yourself a test notice.
 
@@ -122,14 +113,12 @@ def send_test(client: Client, terminal: Terminal) -> Answer:
     )
 
 
-@command("notices password", view=View(fields=fields("set"), id="set"))
+@command("notices password", view=view_of("set", id="set"))
 def password(
     client: Client,
     terminal: Terminal,
-    password_file: Annotated[
-        str | None, Option(metavar="FILE", help="The password; - = stdin.")
-    ] = None,
-    forget: Annotated[bool, Option("--forget", help="Delete the stored password.")] = False,
+    password_file: Annotated[str | None, option("FILE", "The password; - = stdin.")] = None,
+    forget: Annotated[bool, option("--forget", "Delete the stored password.")] = False,
 ) -> Answer:
     """Store the password of the mail account.
 
@@ -144,6 +133,4 @@ def password(
     typed = None if forget else owners_password(terminal, password_file, question)
     reply = client.call("POST", Path.LOCAL_SMTP_PASSWORD, body={"password": typed})
     state = "The password is stored, encrypted." if typed is not None else "No password is stored."
-    return Answer(
-        reply.text, [reply.data], lines=[f"{terminal.tick} {state}"], next=["momo notices test"]
-    )
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {state}"], next=["momo notices test"])

@@ -5,53 +5,37 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import ErrorCode
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import DryRun, Follow
-from momo_cli.service.manager import (
-    Kind,
-    Service,
-    check_python,
-    confirm_files,
-    enable_service,
-    read_unit,
-    remove_unit,
-    run_control,
-    service_for,
-    write_unit,
-)
+from momo_cli.inputs.parameters import DryRun, Follow, option
+from momo_cli.service import manager
+from momo_cli.service.manager import Kind, Service, service_for
 from momo_cli.service.unit_files import UnitFile, shop_of_unit
-from momo_cli.show.answer import Answer, View, document_of, fields
+from momo_cli.show.answer import Answer, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.text import clean
 
-_UNIT_VIEW: Final = View(fields=fields("status supervisor unit"), id="unit")
+_UNIT_VIEW: Final = view_of("status supervisor unit", id="unit")
 _PROPERTIES: Final = "ActiveState,SubState,MainPID,UnitFileState,StatusText,NRestarts"
 
-_System = Annotated[bool, Option("--system/--user", help="The machine's service, or your own.")]
+_System = Annotated[bool, option("--system/--user", "The machine's service, or your own.")]
 
 
-@command("service install", view=View(fields=fields("status supervisor path"), id="path"))
+@command("service install", view=view_of("status supervisor path", id="path"))
 def install(
     client: Client,
     terminal: Terminal,
     system: Annotated[
-        bool, Option("--system/--user", help="For the machine, as user momo; or for yourself.")
+        bool, option("--system/--user", "For the machine, as user momo; or for yourself.")
     ] = False,
     linger: Annotated[
-        bool, Option("--linger", help="Run while you are not logged in (loginctl).")
+        bool, option("--linger", "Run while you are not logged in (loginctl).")
     ] = False,
-    timers: Annotated[
-        bool, Option("--timers", help="Scheduled backups, erasure and checks.")
-    ] = False,
-    show: Annotated[
-        bool, Option("--print", help="Print the files to stdout; write nothing.")
-    ] = False,
+    timers: Annotated[bool, option("--timers", "Scheduled backups, erasure and checks.")] = False,
+    show: Annotated[bool, option("--print", "Print the files to stdout; write nothing.")] = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Install momo as a service.
@@ -70,16 +54,16 @@ def install(
     files = service.files(with_timers=timers)
     if show:
         return _printed(service, files)
-    check_python(service)
-    new = [file for file in files if read_unit(file.path) != file.text]
+    manager.check_python(service)
+    new = [file for file in files if manager.read_unit(file.path) != file.text]
     before = service.text
     if dry_run:
         return _answer(terminal, service, "would_install" if new else "already_installed", new, [])
-    if new and not confirm_files(terminal, new):
+    if new and not manager.confirm_files(terminal, new):
         return _answer(terminal, service, "cancelled", [], [], exit_code=exit_codes.CANCELLED)
     for file in new:
-        write_unit(file)
-    problems = enable_service(client, terminal, service, linger=linger, timers=timers)
+        manager.write_unit(file)
+    problems = manager.enable_service(client, terminal, service, linger=linger, timers=timers)
     status = ("updated" if before else "installed") if new else "already_installed"
     return _answer(terminal, service, status, new, problems)
 
@@ -104,7 +88,7 @@ def _answer(
     status: str,
     files: list[UnitFile],
     problems: list[str],
-    exit_code: int | None = None,
+    exit_code: int = exit_codes.OK,
 ) -> Answer:
     row: dict[str, Any] = {
         "status": status,
@@ -113,38 +97,24 @@ def _answer(
         "files": [file.path for file in files],
         "problems": problems,
     }
-    good = terminal.tick
-    texts = {
-        "installed": f"{good} Installed: {service.path}",
-        "updated": f"{good} Updated: {service.path}",
-        "already_installed": f"{good} Already installed: {service.path}",
-        "would_install": "Would write:",
-        "cancelled": "Nothing was written.",
-    }
-    lines = [texts[status], *(f"  {file.path}" for file in files)]
+    texts = {"would_install": "Would write:", "cancelled": "Nothing was written."}
+    done = f"{terminal.tick} {status.capitalize().replace('_', ' ')}: {service.path}"
+    lines = [texts.get(status, done), *(f"  {file.path}" for file in files)]
     lines += [f"{terminal.style('!', 'yellow')} {problem}" for problem in problems]
-    code = exit_codes.FINDINGS if problems else exit_codes.OK
-    return Answer(
-        document_of(row),
-        [row],
-        lines=lines,
-        next=_next(service, status, problems),
-        exit_code=code if exit_code is None else exit_code,
-    )
+    code = exit_codes.FINDINGS if problems else exit_code
+    return Answer(*made(row), lines=lines, next=_next(service, status, problems), exit_code=code)
 
 
 def _next(service: Service, status: str, problems: list[str]) -> list[str]:
     if status in ("would_install", "cancelled"):
         return ["momo service install"]
-    if problems:
-        return ["momo service status"]
-    if service.kind is Kind.SYSTEM and status == "installed":
+    if service.kind is Kind.SYSTEM and status == "installed" and not problems:
         words = " ".join(f"{name}={value}" for name, value in service.shop.environment.items())
         return [f"sudo -u momo env {words} momo setup", "momo service status --system"]
     return ["momo service status"]
 
 
-@command("service uninstall", view=View(fields=fields("status path"), id="path"))
+@command("service uninstall", view=view_of("status path", id="path"))
 def uninstall(terminal: Terminal, system: _System = False) -> Answer:
     """Remove the service.
 
@@ -163,18 +133,16 @@ def uninstall(terminal: Terminal, system: _System = False) -> Answer:
     elif found:
         units = [name for path in found if "@" not in (name := path.rpartition("/")[2])]
         notes += _tried(terminal, service.control("disable", "--now", *units))
-    removed = [path for path in found if remove_unit(path)]
+    removed = [path for path in found if manager.remove_unit(path)]
     if removed and service.kind is not Kind.LAUNCHD:
-        scope = ["--user"] if service.kind is Kind.USER else []
-        notes += _tried(terminal, ["systemctl", *scope, "daemon-reload"])
+        notes += _tried(terminal, ["systemctl", *service.scope, "daemon-reload"])
     status = "uninstalled" if removed else "already_uninstalled"
     row = {"status": status, "path": service.path, "files": removed}
     line = "There is no service of this shop."
     if removed:
         line = f"{terminal.tick} Removed; the shop itself is untouched."
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=[line, *(f"  {path}" for path in removed)],
         notes=notes,
         next=["momo daemon start"] if removed else ["momo service install"],
@@ -184,7 +152,7 @@ def uninstall(terminal: Terminal, system: _System = False) -> Answer:
 def _tried(terminal: Terminal, words: Sequence[str]) -> list[str]:
     """Run a program of the machine; return a note if it fails."""
     try:
-        run_control(terminal, words)
+        manager.run_control(terminal, words)
     except Failure as failure:
         return [f"! {failure.message}"]
     return []
@@ -194,12 +162,10 @@ def _files(service: Service) -> list[str]:
     """Return the unit and the timers of this shop."""
     stem = service.path.removesuffix(".service")
     paths = [service.path, *sorted(glob.glob(f"{glob.escape(stem)}-*"))]  # noqa: PTH207  # no pathlib here
-    return [path for path in paths if shop_of_unit(read_unit(path)) == service.shop.home]
+    return [path for path in paths if shop_of_unit(manager.read_unit(path)) == service.shop.home]
 
 
-@command(
-    "service status", view=View(fields=fields("active state enabled pid says path"), id="path")
-)
+@command("service status", view=view_of("active state enabled pid says path", id="path"))
 def status(terminal: Terminal, system: _System = False) -> Answer:
     """Show the state of the service.
 
@@ -217,8 +183,7 @@ def status(terminal: Terminal, system: _System = False) -> Answer:
     pid = f", pid {row['pid']}" if row["pid"] else ""
     outdated = service.text != service.files(with_timers=False)[0].text
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=[
             f"{mark} {service.unit}: {clean(row['state'])}{pid}",
             f"  says      {clean(row['says']) or '—'}",
@@ -235,17 +200,14 @@ def status(terminal: Terminal, system: _System = False) -> Answer:
 
 
 def _seen(terminal: Terminal, service: Service) -> dict[str, Any]:
-    facts: dict[str, str] = {}
     if service.kind is Kind.LAUNCHD:
-        text = run_control(terminal, service.control("show"))
-        active = "state = running" in text
-        facts = {"ActiveState": "active" if active else "inactive"}
+        text = manager.run_control(terminal, service.control("show"))
+        facts = {"ActiveState": "active" if "state = running" in text else "inactive"}
     else:
         words = service.control("show", f"--property={_PROPERTIES}", service.unit)
-        lines = run_control(terminal, words).splitlines()
+        lines = manager.run_control(terminal, words).splitlines()
         facts = dict(line.split("=", 1) for line in lines if "=" in line)
-    state = facts.get("ActiveState", "unknown")
-    sub = facts.get("SubState", "")
+    state, sub = facts.get("ActiveState", "unknown"), facts.get("SubState", "")
     return {
         "supervisor": service.kind,
         "active": state == "active",
@@ -301,11 +263,10 @@ def restart(terminal: Terminal, system: _System = False) -> Answer:
 
 def _control(terminal: Terminal, verb: str, status: str, *, system: bool) -> Answer:
     service = _installed(terminal, system=system)
-    run_control(terminal, service.control(verb))
+    manager.run_control(terminal, service.control(verb))
     row = {"status": status, "supervisor": service.kind, "unit": service.unit}
     return Answer(
-        document_of(row),
-        [row],
+        *made(row),
         lines=[f"{terminal.tick} {service.unit} {status}."],
         next=["momo service status"],
     )
@@ -316,7 +277,7 @@ def logs(
     terminal: Terminal,
     system: _System = False,
     follow: Follow = False,
-    lines: Annotated[int, Option(min=1, max=100_000, help="The last N lines.")] = 200,
+    lines: Annotated[int, option("The last N lines.", min=1, max=100_000)] = 200,
 ) -> Answer:
     """Show the service's lines in the machine's journal.
 
@@ -334,9 +295,8 @@ def logs(
     try:
         os.execvpe(words[0], words, terminal.located.environ)  # noqa: S606  # the machine's own program
     except OSError as problem:
-        raise Failure(
-            ErrorCode.INTERNAL_ERROR, f"{words[0]}: {problem.strerror}", next=("momo logs",)
-        ) from None
+        why = f"{words[0]}: {problem.strerror}"
+        raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo logs",)) from None
 
 
 def _installed(terminal: Terminal, *, system: bool) -> Service:
@@ -344,9 +304,7 @@ def _installed(terminal: Terminal, *, system: bool) -> Service:
     service = service_for(terminal, system=system)
     if not service.installed:
         flag = " --system" if system else ""
-        raise Failure(
-            ErrorCode.SERVICE_NOT_INSTALLED,
-            f"{service.path} does not exist, or belongs to another shop",
-            next=(f"momo service install{flag}", "momo daemon start"),
-        )
+        why = f"{service.path} does not exist, or belongs to another shop"
+        following = (f"momo service install{flag}", "momo daemon start")
+        raise Failure(ErrorCode.SERVICE_NOT_INSTALLED, why, next=following)
     return service

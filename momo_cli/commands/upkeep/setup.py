@@ -4,13 +4,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import NewPasswordFile
+from momo_cli.inputs.parameters import NewPasswordFile, option
 from momo_cli.inputs.passwords import STDIN, new_password, read_password_file
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.service.daemon_program import VerbResult, run_verb
@@ -18,9 +16,9 @@ from momo_cli.setup import wizard as shown
 from momo_cli.setup.answer_file import SetupAnswers, read_answer_file, setup_answers
 from momo_cli.setup.step import Setup
 from momo_cli.setup.wizard import TOTAL, Wizard
-from momo_cli.show.answer import Answer, Row, View, dumps, fields
+from momo_cli.show.answer import Answer, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import phone
+from momo_cli.show.words import counted, phone
 from momo_cli.socket.client import Client
 from momo_cli.text import at
 
@@ -29,75 +27,51 @@ _WELCOME: Final = """\
 Welcome to momo. A few questions, about five minutes.
 Ctrl-C stops at any time; momo setup continues from there.
 """
-_Tz = Annotated[
-    str | None, Option(metavar="ZONE", help="The shop's time zone; default: Africa/Accra.")
-]
-_OwnerEmail = Annotated[
-    str | None, Option(metavar="ADDRESS", help="The owner's address for notices.")
-]
-_Method = Annotated[
-    list[str] | None, Option(metavar="NET:PHONE:NAME", help="A merchant number; repeat for each.")
-]
+_Tz = Annotated[str | None, option("ZONE", "The shop's time zone; default: Africa/Accra.")]
+_OwnerEmail = Annotated[str | None, option("ADDRESS", "The owner's address for notices.")]
 _Sim = Annotated[
-    list[str] | None,
-    Option(metavar="DEVICE:SLOT=PHONE", help="The SIM of a merchant number; repeat for each."),
+    list[str] | None, option("DEVICE:SLOT=PHONE", "The SIM of a merchant number; repeat for each.")
 ]
-_Http = Annotated[str | None, Option(metavar="loopback|lan|off", help="The reach of the API.")]
-_PublicUrl = Annotated[
-    str | None, Option(metavar="URL", help="The public address of the checkout page.")
-]
-_Endpoint = Annotated[str | None, Option(metavar="URL", help="An endpoint for payments.")]
-_Service = Annotated[str | None, Option(metavar="user|system|none", help="Start with the machine.")]
-_KeepAwake = Annotated[
-    str | None, Option(metavar="off|plugged|always", help="When to prevent sleep.")
-]
-_Practice = Annotated[
-    bool | None, Option("--practice/--no-practice", help="Make a practice payment.")
-]
-_FirstPayment = Annotated[
-    bool | None,
-    Option("--first-payment/--no-first-payment", help="Wait for a real payment of GHS 0.10."),
-]
-_PinFile = Annotated[
-    str | None, Option(metavar="FILE", help="The PIN of the SIM that asks for it.")
-]
-_BackupTo = Annotated[
-    str | None, Option(metavar="FOLDER", help="A second place for backups, such as a stick.")
-]
-_Modem = Annotated[
-    list[str] | None,
-    Option(metavar="PATH", help="The tty of a modem that is not found; stored in [modems] ports."),
-]
-_Source = Annotated[
-    str | None, Option("--from", metavar="FILE.toml", help="A file with these flags; flags win.")
-]
-_Check = Annotated[bool, Option("--check", help="Change nothing; show the missing steps (exit 6).")]
-_Again = Annotated[bool, Option("--again", help="Ask about postponed steps again.")]
+_PublicUrl = Annotated[str | None, option("URL", "The public address of the checkout page.")]
+_KeepAwake = Annotated[str | None, option("off|plugged|always", "When to prevent sleep.")]
+_Practice = Annotated[bool | None, option("--practice/--no-practice", "Make a practice payment.")]
+_BackupTo = Annotated[str | None, option("FOLDER", "A second place for backups, such as a stick.")]
+_Check = Annotated[bool, option("--check", "Change nothing; show the missing steps (exit 6).")]
 
 
-@command("setup", view=View(fields=fields("id status detail fix")))
+@command("setup", view=view_of("id status detail fix"))
 def setup(
     client: Client,
     terminal: Terminal,
-    shop: Annotated[str | None, Option(metavar="NAME", help="The shop's name.")] = None,
+    shop: Annotated[str | None, option("NAME", "The shop's name.")] = None,
     tz: _Tz = None,
     owner_email: _OwnerEmail = None,
     password_file: NewPasswordFile = None,
-    method: _Method = None,
+    method: Annotated[
+        list[str] | None, option("NET:PHONE:NAME", "A merchant number; repeat for each.")
+    ] = None,
     sim: _Sim = None,
-    http: _Http = None,
+    http: Annotated[str | None, option("loopback|lan|off", "The reach of the API.")] = None,
     public_url: _PublicUrl = None,
-    endpoint: _Endpoint = None,
-    service: _Service = None,
+    endpoint: Annotated[str | None, option("URL", "An endpoint for payments.")] = None,
+    service: Annotated[str | None, option("user|system|none", "Start with the machine.")] = None,
     keep_awake: _KeepAwake = None,
     practice: _Practice = None,
-    first_payment: _FirstPayment = None,
-    pin_file: _PinFile = None,
+    first_payment: Annotated[
+        bool | None,
+        option("--first-payment/--no-first-payment", "Wait for a test payment of real money."),
+    ] = None,
+    pin_file: Annotated[str | None, option("FILE", "The PIN of the SIM that asks for it.")] = None,
     backup_to: _BackupTo = None,
-    modem: _Modem = None,
-    source: _Source = None,
+    modem: Annotated[
+        list[str] | None,
+        option("PATH", "The tty of a modem that is not found; stored in [modems] ports."),
+    ] = None,
+    source: Annotated[
+        str | None, option("--from", "FILE.toml", "A file with these flags; flags win.")
+    ] = None,
     check: _Check = False,
-    again: _Again = False,
+    again: Annotated[bool, option("--again", "Ask about postponed steps again.")] = False,
 ) -> Answer:
     """Set up this machine.
 
@@ -168,11 +142,8 @@ def _gone_on(terminal: Terminal, done: VerbResult, wizard: Wizard) -> Answer:
         wizard.run()
     except KeyboardInterrupt:
         # The keys and secrets exist already and are shown only once: now.
-        lines = [
-            *shown.secret_lines(terminal, data),
-            "",
-            "Stopped; momo setup continues from here.",
-        ]
+        end = "Stopped; momo setup continues from here."
+        lines = [*shown.secret_lines(terminal, data), "", end]
         rows = shown.setup_rows(data, [*first, *wizard.steps])
         return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
     steps = [*first, *wizard.steps]
@@ -182,11 +153,7 @@ def _gone_on(terminal: Terminal, done: VerbResult, wizard: Wizard) -> Answer:
     if not wizard.setup.asks:
         lines = shown.setup_lines(terminal, data, steps)
     mark = terminal.style("!", "yellow") if bad else terminal.tick
-    end = (
-        f"{mark} {len(bad)} step{'s' if len(bad) > 1 else ''} to go."
-        if bad
-        else f"{mark} momo is ready."
-    )
+    end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
     return Answer(
         dumps({**done.body, "data": data}),
         shown.setup_rows(data, steps),
@@ -205,9 +172,7 @@ def _ask_shop(terminal: Terminal) -> str:
 
 def _flags(basics: Mapping[str, str | None], password: str | None, *, check: bool) -> list[str]:
     given = {**basics, "password_file": basics["password_file"] if password is None else "-"}
-    flags = [
-        f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None
-    ]
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in only_given(given).items()]
     return ["--no-input", "--json", *flags, *(["--check"] if check else [])]
 
 
@@ -251,5 +216,5 @@ def _answer(terminal: Terminal, done: VerbResult, todo: Sequence[str]) -> Answer
         shown.setup_rows(data, steps),
         lines=shown.setup_lines(terminal, data, steps),
         next=todo,
-        exit_code=done.exit_code,
+        exit_code=done.status,
     )

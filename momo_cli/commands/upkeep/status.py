@@ -1,28 +1,26 @@
 """The command status: the state of the whole shop."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any, Final
-
-from typer import Option
 
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.frame.command import command
-from momo_cli.show.answer import Answer, Cell, Row, View, fields
+from momo_cli.inputs.parameters import option
+from momo_cli.show.answer import Answer, Cell, Row, view_of
 from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, money, phone, size, styled, unaccounted_text, uptime
+from momo_cli.show.words import ago, counted, money, phone, size, styled, unaccounted_text, uptime
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 from momo_cli.views.lines import bars, modem_name, modem_state, storage, trouble_lines, trouble_text
 
-VIEW: Final = View(
-    fields=fields(
-        "version pid uptime_s db_path=db.path db_bytes=db.bytes db_schema=db.schema",
-        "lines_ready=lines.ready pending=queue.pending retrying=queue.retrying",
-        "failed=queue.failed dead_letters=queue.dead_letters secrets disk_free_bytes",
-        "disk_room=disk.room clock=clock.state clock_skew_s=clock.skew_s",
-    ),
+VIEW: Final = view_of(
+    "version pid uptime_s db_path=db.path db_bytes=db.bytes db_schema=db.schema",
+    "lines_ready=lines.ready pending=queue.pending retrying=queue.retrying",
+    "failed=queue.failed dead_letters=queue.dead_letters secrets disk_free_bytes",
+    "disk_room=disk.room clock=clock.state clock_skew_s=clock.skew_s",
     id="pid",
 )
 _TITLE: Final = 10
@@ -51,7 +49,7 @@ def status(
     client: Client,
     terminal: Terminal,
     fail_if_unhealthy: Annotated[
-        bool, Option("--fail-if-unhealthy", help="Exit 6 when something needs attention.")
+        bool, option("--fail-if-unhealthy", "Exit 6 when something needs attention.")
     ] = False,
     watch: WatchFlag = None,
 ) -> Answer:
@@ -65,10 +63,7 @@ def status(
         momo status --fail-if-unhealthy --quiet
         momo status --get data.queue.pending
     """
-
-    def look(shown: Terminal) -> Answer:
-        return _look(client, shown, fail_if_unhealthy=fail_if_unhealthy)
-
+    look = partial(_look, client, fail_if_unhealthy=fail_if_unhealthy)
     return repeat_answer(look, client, terminal, VIEW, parse_interval(watch))
 
 
@@ -76,42 +71,35 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unhealthy: bool) -> Ans
     reply = client.get(Path.LOCAL_STATUS)
     data: dict[str, Any] = reply.data or {}
     found = list(_findings(data))
+    # Open reviews are no fault, but need an operator.
+    reviews = ["momo review list"] if at(data, "today.review") else []
     return Answer(
-        reply.text,
-        [data],
+        *reply.parts,
         lines=list(_lines(data, terminal)),
         notes=[f"! {what}" for what, _ in found] if terminal.human else (),
-        next=[*dict.fromkeys(command for _, command in found if command), *_reviews(data)],
+        next=[*dict.fromkeys(command for _, command in found if command), *reviews],
         exit_code=exit_codes.FINDINGS if fail_if_unhealthy and found else exit_codes.OK,
         faults=[what for what, _ in found] if fail_if_unhealthy else None,
     )
-
-
-def _reviews(data: Row) -> list[str]:
-    """Return the command for open reviews, which are no fault but need an operator."""
-    return ["momo review list"] if at(data, "today.review") else []
 
 
 def _findings(data: Row) -> Iterator[tuple[str, str]]:
     """Yield the findings that need attention, each with the command that shows more."""
     check = at(data, "db.last_check")
     if check not in (None, "ok"):
-        yield _UNSOUND.get(
-            str(check), (f"the database check says: {clean(check)}", "momo doctor db")
-        )
+        other = (f"the database check says: {clean(check)}", "momo doctor db")
+        yield _UNSOUND.get(str(check), other)
     yield from _machine(data)
     if at(data, "lines.ready") is False:
         yield "a SIM has no number", "momo lines"
     if data.get("http_security") == "none":
         address = f"http://{clean(data.get('http'))}"
         yield f"other machines can read the traffic of {address}", "momo help files"
-    unseen = at(data, "notices.unseen")
-    if unseen:
-        yield f"{unseen} notice{'s' if unseen != 1 else ''} not seen yet", "momo notices list"
+    if unseen := at(data, "notices.unseen"):
+        yield f"{counted(unseen, 'notice')} not seen yet", "momo notices list"
     if data.get("secrets") == "locked":
         yield "the secrets are locked: webhooks wait", "momo help files"
-    lacking = at(data, "messages.incomplete")
-    if lacking:
+    if lacking := at(data, "messages.incomplete"):
         which = "a long message lacks" if lacking == 1 else f"{lacking} long messages lack"
         yield f"{which} parts for over a day", "momo messages list --state incomplete"
     if at(data, "queue.dead_letters"):
@@ -162,10 +150,8 @@ def _troubles(data: Row) -> Iterator[tuple[str, str]]:
 
 
 def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
-    up_s, bytes_, backed_up = (
-        at(data, name) for name in ("uptime_s", "db.bytes", "db.backed_up_at")
-    )
-    check = clean(at(data, "db.last_check"))
+    up_s, bytes_ = data.get("uptime_s"), at(data, "db.bytes")
+    check, backed_up = clean(at(data, "db.last_check")), at(data, "db.backed_up_at")
     parts = [
         f"momo {clean(data.get('version'))}",
         clean(at(data, "shop.name")),
@@ -195,9 +181,8 @@ def _titled(title: str, lines: list[str], terminal: Terminal) -> Iterator[str]:
     from momo_cli.show.wrapping import wrap_hanging  # noqa: PLC0415  # only people get lines
 
     for line in lines:
-        for piece in wrap_hanging(
-            terminal.plain(line), max(20, terminal.width - _TITLE), labels=False
-        ):
+        room = max(20, terminal.width - _TITLE)
+        for piece in wrap_hanging(terminal.plain(line), room, labels=False):
             yield f"{title:<{_TITLE}}{piece}"
             title = ""
 
@@ -258,9 +243,6 @@ def _webhook_lines(data: Row, terminal: Terminal) -> Iterator[str]:
         yield f"{clean(endpoint.get('url'))} {styled(mark, terminal)}{waits}"
     queue = data.get("queue")
     if isinstance(queue, dict):
-        yield " · ".join(f"{value} {_kind(name, value)}" for name, value in queue.items())
-
-
-def _kind(name: str, number: object) -> str:
-    words = clean(name).replace("_", " ")
-    return words.removesuffix("s") if number == 1 else words
+        kinds = {clean(name).replace("_", " "): value for name, value in queue.items()}
+        parts = (counted(value, kind.removesuffix("s"), kind) for kind, value in kinds.items())
+        yield " · ".join(parts)

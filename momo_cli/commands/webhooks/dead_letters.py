@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import usage
@@ -18,27 +16,27 @@ from momo_cli.inputs.parameters import (
     OfEndpoint,
     Offset,
     Payload,
+    argument,
+    option,
 )
-from momo_cli.show.answer import Answer, Row, View, dumps, fields
+from momo_cli.show.answer import Answer, Row, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, list_faults, money
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean, warnings_of
 
-_VIEW: Final = View(
-    fields=fields(
-        "id delivery_id webhook_id endpoint_id url event transaction_id reason cause error_code",
-        "last_status_code attempt_count created_at failed_at replayed_at replay_count resolved_at diagnosis",
-        "amount=payment.amount currency=payment.currency svc_code=payment.svc_code",
-    )
+_VIEW: Final = view_of(
+    "id delivery_id webhook_id endpoint_id url event transaction_id reason cause error_code",
+    "last_status_code attempt_count created_at failed_at replayed_at replay_count resolved_at diagnosis",
+    "amount=payment.amount currency=payment.currency svc_code=payment.svc_code",
 )
 _SHOWN_MAX: Final = 5
 """Dead letters listed per group; the others are counted."""
 _BATCH: Final = 100
 _PAGE: Final = 500
 
-_DeadLetter = Annotated[str, Argument(metavar="ID", help="The dead letter.")]
+_DeadLetter = Annotated[str, argument("ID", "The dead letter.")]
 
 
 @command("dead-letters list", view=_VIEW)
@@ -47,7 +45,7 @@ def list_(
     terminal: Terminal,
     endpoint: OfEndpoint = None,
     include_replayed: Annotated[
-        bool, Option("--include-replayed", help="Also those sent again.")
+        bool, option("--include-replayed", "Also those sent again.")
     ] = False,
     limit: LongLimit = 100,
     offset: Offset = 0,
@@ -67,12 +65,10 @@ def list_(
         limit=limit,
         offset=offset,
     )
-    rows = reply.data or []
-    total = at(reply.body, "meta.total")
+    rows, total = reply.data or [], at(reply.body, "meta.total")
     more = isinstance(total, int) and offset + len(rows) < total
     return Answer(
-        reply.text,
-        rows,
+        *reply.parts,
         lines=_grouped(rows, terminal),
         empty="No dead letters.",
         notes=[f"{total} in all; next: --offset {offset + len(rows)}"] if more else [],
@@ -98,8 +94,7 @@ def show(
     """
     reply = client.get(path_of(Path.DEAD_LETTER, id=id_of(client, DEAD_LETTERS, letter)))
     return Answer(
-        reply.text,
-        [reply.data],
+        *reply.parts,
         lines=_lines(reply.data, terminal),
         verbatim=[dumps(reply.data.get("payload"))] if payload else (),
         next=_next([reply.data]),
@@ -117,11 +112,9 @@ def replay(client: Client, terminal: Terminal, letter: _DeadLetter) -> Answer:
     """
     path = path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter))
     reply = client.post_once(path)
-    host = _host(reply.data)
     return Answer(
-        reply.text,
-        [reply.data],
-        lines=[f"{terminal.tick} It will be sent to {host} again."],
+        *reply.parts,
+        lines=[f"{terminal.tick} It will be sent to {_host(reply.data)} again."],
         notes=warnings_of(reply.body),
         next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
     )
@@ -132,11 +125,9 @@ def replay_batch(
     client: Client,
     terminal: Terminal,
     ids: Ids = None,
-    every: Annotated[bool, Option("--all", help="All that were not sent again yet.")] = False,
-    endpoint: Annotated[str | None, Option(metavar="ID", help="With --all.")] = None,
-    reason: Annotated[
-        str | None, Option(metavar="WHY", help="With --all: 4xx, timeout, gone...")
-    ] = None,
+    every: Annotated[bool, option("--all", "All that were not sent again yet.")] = False,
+    endpoint: Annotated[str | None, option("ID", "With --all.")] = None,
+    reason: Annotated[str | None, option("WHY", "With --all: 4xx, timeout, gone...")] = None,
     dry_run: DryRun = False,
 ) -> Answer:
     """Send many dead letters again.
@@ -166,7 +157,7 @@ def replay_batch(
         lines = [f"{len(rows)} would be sent again."]
         return Answer(rows=plan, lines=lines, stream=True, summary=True)
     if terminal.human and not terminal.confirm(f"Send these {len(rows)} again?"):
-        return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+        return unchanged()
     return _send(client, terminal, [str(row.get("id")) for row in reversed(rows)])
 
 
@@ -193,7 +184,6 @@ def _waiting(client: Client, endpoint: str | None, reason: str | None) -> list[d
 
 
 def _host(row: Row) -> str:
-    """Return the receiver's host."""
     return clean(row.get("url")).removeprefix("https://").partition("/")[0]
 
 
@@ -230,7 +220,6 @@ def _payment(row: Row) -> str:
 
 
 def _lines(row: Row, terminal: Terminal) -> list[str]:
-    """Return the lines of one dead letter."""
     lines = [
         f"{terminal.style('✗', 'red')} {clean(row.get('event'))} to {clean(row.get('url'))}",
         f"  {clean(row.get('diagnosis'))}",

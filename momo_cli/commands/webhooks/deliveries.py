@@ -4,8 +4,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from daemon.wire import DeliveryStatus, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
@@ -21,9 +19,11 @@ from momo_cli.inputs.parameters import (
     Offset,
     Payload,
     SinceEvent,
+    argument,
+    option,
 )
 from momo_cli.inputs.typed_values import time_of
-from momo_cli.show.answer import Answer, Field, Head, Row, View, dumps, fields
+from momo_cli.show.answer import Answer, Field, Head, Row, View, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, list_faults, list_heading, state
@@ -38,49 +38,41 @@ from momo_cli.views.deliveries import (
 )
 from momo_cli.views.transactions import follow_events
 
-_LIST_VIEW: Final = View(
-    fields=DELIVERY_FIELDS,
-    heads=(
-        Head("STATUS", lambda row, _: state(row.get("status"))),
-        Head("EVENT", lambda row, _: clean(row.get("event")).removeprefix("transaction.")),
-        Head("TRIES", lambda row, _: str(row.get("attempt_count") or 0), right=True),
-        Head("ANSWER", lambda row, _: answer_text(row) or "—"),
-        Head("WHEN", lambda row, t: ago(row.get("delivered_at") or row.get("created_at"), t)),
-        Head("WEBHOOK ID", lambda row, _: clean(row.get("webhook_id")), cut=True),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+_LIST_VIEW: Final = view_of(
+    *DELIVERY_FIELDS,
+    Head("STATUS", lambda row, _: state(row.get("status"))),
+    Head("EVENT", lambda row, _: clean(row.get("event")).removeprefix("transaction.")),
+    Head("TRIES", lambda row, _: str(row.get("attempt_count") or 0), right=True),
+    Head("ANSWER", lambda row, _: answer_text(row) or "—"),
+    Head("WHEN", lambda row, t: ago(row.get("delivered_at") or row.get("created_at"), t)),
+    Head("WEBHOOK ID", lambda row, _: clean(row.get("webhook_id")), cut=True),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
-_WATCH_VIEW: Final = View(
-    fields=(
-        *fields("event_id=id event"),
-        *(
-            Field(field.name, f"data.{field.name}")
-            for field in DELIVERY_FIELDS
-            if field.name != "event"
-        ),
-        *fields("kind=data.event"),
+_WATCH_VIEW: Final = view_of(
+    "event_id=id event",
+    *(
+        Field(field.name, f"data.{field.name}")
+        for field in DELIVERY_FIELDS
+        if field.name != "event"
     ),
-    heads=(
-        Head("WHEN", lambda row, t: clock(_when(row), t)),
-        Head("STATUS", lambda row, _: state(at(row, "data.status"))),
-        Head("EVENT", lambda row, _: clean(at(row, "data.event")).removeprefix("transaction.")),
-        Head("TRIES", lambda row, _: str(at(row, "data.attempt_count") or 0), right=True),
-        Head("ANSWER", lambda row, _: answer_text(row["data"]) or "—"),
-        Head("ID", lambda row, _: clean(at(row, "data.id")), cut=True),
-    ),
+    "kind=data.event",
+    Head("WHEN", lambda row, t: clock(_when(row), t)),
+    Head("STATUS", lambda row, _: state(at(row, "data.status"))),
+    Head("EVENT", lambda row, _: clean(at(row, "data.event")).removeprefix("transaction.")),
+    Head("TRIES", lambda row, _: str(at(row, "data.attempt_count") or 0), right=True),
+    Head("ANSWER", lambda row, _: answer_text(row["data"]) or "—"),
+    Head("ID", lambda row, _: clean(at(row, "data.id")), cut=True),
     id="data.id",
 )
-_ATTEMPT_VIEW: Final = View(
-    fields=fields(
-        "run number started_at finished_at duration_ms response_status_code",
-        "error_code=error.code error_message=error.message counted",
-    ),
+_ATTEMPT_VIEW: Final = view_of(
+    "run number started_at finished_at duration_ms response_status_code",
+    "error_code=error.code error_message=error.message counted",
     id="number",
 )
 _PAGE: Final = 200
 
-_Delivery = Annotated[str, Argument(metavar="ID", help="The delivery.")]
-_Status = Annotated[str | None, Option(help="pending, retrying, delivered or failed.")]
+_Delivery = Annotated[str, argument("ID", "The delivery.")]
+_Status = Annotated[str | None, option("pending, retrying, delivered or failed.")]
 
 
 @command("deliveries list", view=_LIST_VIEW)
@@ -92,8 +84,7 @@ def list_(
     limit: Limit = 50,
     offset: Offset = 0,
     kind: Annotated[
-        str | None,
-        Option(metavar="all", help="all: also deliveries to webhook URLs of transactions."),
+        str | None, option("all", "all: also deliveries to webhook URLs of transactions.")
     ] = None,
     every: AllRows = False,
     fail_if_any: FailIfAny = False,
@@ -119,8 +110,7 @@ def list_(
     found = reply.data or []
     named = f"{status} " if status else ""
     return Answer(
-        reply.text,
-        found,
+        *reply.parts,
         heading=list_heading(reply, "deliveries", offset=offset, kind=status),
         empty=f"No {named}deliveries.",
         next=[f"momo deliveries show {found[0]['id']}"] if fail_if_any and found else [],
@@ -209,17 +199,14 @@ def _retrying(client: Client, endpoint: str | None) -> list[dict[str, Any]]:
 def _delivery(client: Client, event: Row) -> Row:
     """Return the delivery of an event; if it is erased already, the event's own data."""
     delivery_id = str(at(event, "details.delivery_id"))
-    try:
-        found: Row = client.get(path_of(Path.DELIVERY, id=delivery_id)).data
-    except Failure:
-        return {
-            "id": delivery_id,
-            "endpoint_id": event.get("endpoint_id"),
-            "transaction_id": event.get("transaction_id"),
-            "event": at(event, "details.event"),
-            "response_status_code": at(event, "details.code"),
-        }
-    return found
+    found: Row | None = client.find(path_of(Path.DELIVERY, id=delivery_id))
+    return found or {
+        "id": delivery_id,
+        "endpoint_id": event.get("endpoint_id"),
+        "transaction_id": event.get("transaction_id"),
+        "event": at(event, "details.event"),
+        "response_status_code": at(event, "details.code"),
+    }
 
 
 @command("deliveries show", view=DELIVERY_VIEW)
@@ -228,7 +215,7 @@ def show(
     terminal: Terminal,
     delivery: _Delivery,
     payload: Payload = False,
-    attempts: Annotated[bool, Option("--attempts", help="Also each attempt.")] = False,
+    attempts: Annotated[bool, option("--attempts", "Also each attempt.")] = False,
 ) -> Answer:
     """Show one delivery.
 
@@ -249,7 +236,7 @@ def show(
     next_ = [f"momo deliveries attempts {clean(reply.data.get('id'))}"]
     if reply.data.get("status") in ("delivered", "failed"):
         next_.append(f"momo deliveries redeliver {clean(reply.data.get('id'))}")
-    return Answer(reply.text, [reply.data], lines=shown, verbatim=body, next=next_)
+    return Answer(*reply.parts, lines=shown, verbatim=body, next=next_)
 
 
 @command("deliveries attempts", view=_ATTEMPT_VIEW)
@@ -266,8 +253,8 @@ def attempts(
     """
     path = path_of(Path.DELIVERY_ATTEMPTS, id=id_of(client, DELIVERIES, delivery))
     reply = client.get(path, limit=limit, offset=offset)
-    rows = reply.data or []
-    return Answer(reply.text, rows, lines=attempt_lines(rows, terminal), empty="No attempt yet.")
+    lines = attempt_lines(reply.data or [], terminal)
+    return Answer(*reply.parts, lines=lines, empty="No attempt yet.")
 
 
 def _is_one(ids: Sequence[str]) -> bool:
@@ -283,12 +270,10 @@ def redeliver(
     client: Client,
     terminal: Terminal,
     ids: Ids = None,
-    failed: Annotated[
-        bool, Option("--failed", help="All failed deliveries of --endpoint.")
-    ] = False,
-    endpoint: Annotated[str | None, Option(metavar="ID", help="With --failed.")] = None,
-    since: Annotated[str | None, Option("--from", help="With --failed: from this time.")] = None,
-    until: Annotated[str | None, Option("--to", help="With --failed: until this time.")] = None,
+    failed: Annotated[bool, option("--failed", "All failed deliveries of --endpoint.")] = False,
+    endpoint: Annotated[str | None, option("ID", "With --failed.")] = None,
+    since: Annotated[str | None, option("--from", "With --failed: from this time.")] = None,
+    until: Annotated[str | None, option("--to", "With --failed: until this time.")] = None,
     dry_run: DryRun = False,
 ) -> Answer:
     """Send deliveries again.
@@ -330,7 +315,7 @@ def redeliver(
         )
     question = f"Send {len(rows)} failed deliveries again?"
     if rows and terminal.human and not terminal.confirm(question):
-        return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+        return unchanged()
     return _redeliver(client, terminal, [str(row.get("id")) for row in rows])
 
 
@@ -347,19 +332,18 @@ def _redeliver(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
 def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:
     reply = client.post_once(path_of(Path.REDELIVER, id=delivery))
     return Answer(
-        reply.text,
-        [reply.data],
+        *reply.parts,
         lines=["It will be sent again.", *delivery_lines(reply.data, terminal)],
         notes=warnings_of(reply.body),
         next=[f"momo deliveries show {delivery} --attempts"],
     )
 
 
-@command("deliveries curl", view=View(fields=fields("url headers body"), id="url"))
+@command("deliveries curl", view=view_of("url headers body", id="url"))
 def curl(
     client: Client,
     delivery: _Delivery,
-    url: Annotated[str | None, Option(help="The address; default: the endpoint's.")] = None,
+    url: Annotated[str | None, option("The address; default: the endpoint's.")] = None,
 ) -> Answer:
     """Print a curl command for one delivery.
 
@@ -374,15 +358,14 @@ def curl(
     path = path_of(Path.LOCAL_DELIVERY_SIGNED, id=id_of(client, DELIVERIES, delivery))
     reply = client.call("POST", path)
     text = curl_command(reply.data, url or str(reply.data["url"]))
-    return Answer(reply.text, [reply.data], verbatim=text.splitlines(), plain=text)
+    return Answer(*reply.parts, verbatim=text.splitlines(), plain=text)
 
 
 def curl_command(signed: dict[str, Any], url: str) -> str:
     """Return the command; each value is quoted as one argument of the shell."""
     parts = ["curl --silent --show-error --include --request POST", "--globoff"]
-    parts += [
-        f"--header {shlex.quote(f'{name}: {value}')}" for name, value in signed["headers"].items()
-    ]
+    headers = [f"{name}: {value}" for name, value in signed["headers"].items()]
+    parts += [f"--header {shlex.quote(header)}" for header in headers]
     # --data-raw, because --data would read a file where the text begins with @.
     parts += [f"--data-raw {shlex.quote(str(signed['body']))}", f"--url {shlex.quote(url)}"]
     return " \\\n  ".join(parts)

@@ -5,62 +5,50 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from typer import Argument, Option
-
 from daemon.wire import EventKind, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, exit_code_of, row_for, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file as keep_in
 from momo_cli.inputs.ids import endpoint_id
-from momo_cli.inputs.parameters import Label, PasswordFile, SecretFile
+from momo_cli.inputs.parameters import Label, PasswordFile, SecretFile, argument, option
 from momo_cli.inputs.passwords import owners_password
 from momo_cli.inputs.typed_values import only_given
-from momo_cli.show.answer import Answer, Cell, Head, Row, View, dumps, fields, with_status
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of, with_status
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock
+from momo_cli.show.words import ago, clock, counted
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.views.rules import read_expression
 
-_FIELDS: Final = fields(
+_FIELDS: Final = (
     "id url description is_active is_sandbox auto_paused_at last_success_at last_failure_at",
     "consecutive_failures created_at updated_at",
 )
-_SHOW_VIEW: Final = View(fields=_FIELDS)
-_STATE_VIEW: Final = View(fields=(*_FIELDS, *fields("status")))
+_SHOW_VIEW: Final = view_of(*_FIELDS)
+_STATE_VIEW: Final = view_of(*_FIELDS, "status")
 """Of a pause or resume; `status` says whether the endpoint was in that state already."""
-_SECRET_VIEW: Final = View(fields=fields("secret previous_secret_expires_at"), id="secret")
-_LIST_VIEW: Final = View(
-    fields=_FIELDS,
-    heads=(
-        Head("STATE", lambda row, _: _state(row)),
-        Head("URL", lambda row, _: clean(row.get("url"))),
-        Head("QUEUED", lambda row, _: str(row.get("queued", "")), right=True),
-        Head("LAST OK", lambda row, t: ago(row.get("last_success_at"), t) or "—"),
-        Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+_SECRET_VIEW: Final = view_of("secret previous_secret_expires_at", id="secret")
+_LIST_VIEW: Final = view_of(
+    *_FIELDS,
+    Head("STATE", lambda row, _: _state(row)),
+    Head("URL", lambda row, _: clean(row.get("url"))),
+    Head("QUEUED", lambda row, _: str(row.get("queued", "")), right=True),
+    Head("LAST OK", lambda row, t: ago(row.get("last_success_at"), t) or "—"),
+    Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
 _SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
 
-_Endpoint = Annotated[str, Argument(metavar="ID", help="The endpoint: its id, label or host.")]
-_EndpointOrAccount = Annotated[
-    str | None, Argument(metavar="[ID]", help="The endpoint: its id, label or host.")
-]
+_Endpoint = Annotated[str, argument("ID", "The endpoint: its id, label or host.")]
+_EndpointOrAccount = Annotated[str | None, argument("[ID]", "The endpoint: its id, label or host.")]
 _Account = Annotated[
-    bool, Option("--account", help="The account's secret, for webhook URLs of transactions.")
+    bool, option("--account", "The account's secret, for webhook URLs of transactions.")
 ]
-_CatchAll = Annotated[bool | None, Option(help="Take every payment that no rule matches.")]
-_IncludeRaw = Annotated[bool | None, Option(help="Send the text of the SMS too.")]
-_Events = Annotated[
-    list[str] | None,
-    Option(
-        "--event",
-        metavar="KIND",
-        help=f"A kind of event to send, instead of {EventKind.FORWARDED} alone; repeat for each.",
-    ),
-]
+_CatchAll = Annotated[bool | None, option("Take every payment that no rule matches.")]
+_IncludeRaw = Annotated[bool | None, option("Send the text of the SMS too.")]
+_EVENT: Final = f"A kind of event to send, instead of {EventKind.FORWARDED} alone; repeat for each."
+_Events = Annotated[list[str] | None, option("--event", "KIND", _EVENT)]
 
 
 class _Asked(NamedTuple):
@@ -73,23 +61,18 @@ class _Asked(NamedTuple):
     secret_file: str | None
 
 
-@command(
-    "endpoints add",
-    view=View(fields=fields("id url description is_active is_sandbox created_at secret")),
-)
+@command("endpoints add", view=view_of("id url description is_active is_sandbox created_at secret"))
 def add(
     client: Client,
     terminal: Terminal,
-    url: Annotated[
-        str, Argument(metavar="URL", help="An https address, exec:/path/command or spool:/folder.")
-    ],
+    url: Annotated[str, argument("URL", "An https address, exec:/path/command or spool:/folder.")],
     description: Label = None,
-    sandbox: Annotated[bool, Option("--sandbox", help="Send only test payments.")] = False,
+    sandbox: Annotated[bool, option("--sandbox", "Send only test payments.")] = False,
     rule: Annotated[
         list[str] | None,
-        Option(
-            metavar="EXPR",
-            help="A rule for the payments to send: 'FIELD OP VALUE...', JSON or @FILE; repeat for each.",
+        option(
+            "EXPR",
+            "A rule for the payments to send: 'FIELD OP VALUE...', JSON or @FILE; repeat for each.",
         ),
     ] = None,
     catch_all: _CatchAll = None,
@@ -105,6 +88,7 @@ def add(
     The endpoint gets the payments that match one of its rules (`momo rules add --help`), and the payments that match no
     rule of any endpoint, unless --no-catch-all. It gets transaction.forwarded; --event asks for other kinds:
     transaction.completed, transaction.expired, transaction.review_required, transaction.updated, transaction.reversed.
+    After a reconcile it also gets a transaction.completed that has no other receiver.
 
     Examples:
         momo endpoints add https://shop.example/hook
@@ -163,10 +147,8 @@ def _added(
     else:
         lines.append(f"  secret  in {secret_file}" if secret_file else "  secret  not shown again")
     notes = [*dict.fromkeys(note for one in (reply, *replies) for note in warnings_of(one.body))]
-    notes += [
-        f"warning: a rule was not added: {failure.message or row_for(failure).sentence}"
-        for failure in failed
-    ]
+    reasons = (failure.message or row_for(failure).sentence for failure in failed)
+    notes += [f"warning: a rule was not added: {reason}" for reason in reasons]
     if secret is not None:
         notes.append("Keep the secret now: it is not shown again.")
     again = [f"momo rules add {id_} ..."] if failed else []
@@ -193,34 +175,21 @@ def list_(client: Client, terminal: Terminal) -> Answer:
     reply = client.get(Path.ENDPOINTS)
     rows = reply.data or []
     if terminal.human and rows:
-        queued = _queued(client)
+        # The API's list does not have the number of waiting deliveries.
+        status = client.find(Path.LOCAL_STATUS)
+        queued = {one.get("id"): one.get("queued") for one in at(status, "endpoints") or ()}
         rows = [{**row, "queued": queued.get(row.get("id"), "")} for row in rows]
     stopped = [clean(row.get("id")) for row in rows if row.get("auto_paused_at")]
     lost = at(reply.body, "meta.unclaimed_payments")
-    notes = []
-    if isinstance(lost, int) and lost:
-        notes.append(
-            f"{lost} payments of the last 30 days were sent to no endpoint: no rule and no catch-all took them"
-        )
+    what = f"{lost} payments of the last 30 days were sent to no endpoint"
+    mend = [f"momo endpoints {verb} {one}" for one in stopped[:1] for verb in ("test", "resume")]
     return Answer(
         reply.text,
         rows,
         empty="No endpoints yet: payments are stored, but not sent.",
-        notes=notes,
-        next=[
-            *([] if rows else ["momo endpoints add https://shop.example/hook"]),
-            *(f"momo endpoints {verb} {one}" for one in stopped[:1] for verb in ("test", "resume")),
-        ],
+        notes=[f"{what}: no rule and no catch-all took them"] if lost else (),
+        next=mend if rows else ["momo endpoints add https://shop.example/hook"],
     )
-
-
-def _queued(client: Client) -> dict[object, object]:
-    """Return the number of waiting deliveries by endpoint id; the API's list does not have it."""
-    try:
-        status = client.get(Path.LOCAL_STATUS).data
-    except Failure:
-        return {}  # the list is shown without the numbers
-    return {one.get("id"): one.get("queued") for one in at(status, "endpoints") or ()}
 
 
 @command("endpoints show", view=_SHOW_VIEW)
@@ -238,7 +207,7 @@ def update(
     client: Client,
     terminal: Terminal,
     endpoint: _Endpoint,
-    url: Annotated[str | None, Option(help="The new https address.")] = None,
+    url: Annotated[str | None, option("The new https address.")] = None,
     description: Label = None,
     catch_all: _CatchAll = None,
     include_raw: _IncludeRaw = None,
@@ -294,17 +263,17 @@ def resume(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
     queued = at(reply.body, "meta.queued")
     if not isinstance(queued, int):
         return _shown(reply, terminal, "It was active already.", status="already_active")
-    waiting = {0: "nothing waits", 1: "1 waiting delivery will now go"}
-    said = waiting.get(queued, f"{queued} waiting deliveries will now go")
+    waiting = counted(queued, "waiting delivery", "waiting deliveries")
+    said = f"{waiting} will now go" if queued else "nothing waits"
     return _shown(reply, terminal, f"Resumed: {said}.", status="active")
 
 
-@command("endpoints delete", view=View(fields=fields("id deleted undelivered")))
+@command("endpoints delete", view=view_of("id deleted undelivered"))
 def delete(
     client: Client,
     terminal: Terminal,
     endpoint: _Endpoint,
-    confirm: Annotated[str | None, Option(metavar="HOST", help="The host of its address.")] = None,
+    confirm: Annotated[str | None, option("HOST", "The host of its address.")] = None,
 ) -> Answer:
     """Delete an endpoint for good.
 
@@ -337,8 +306,8 @@ def delete(
             )
     reply = client.call("DELETE", path)
     undelivered = reply.body.get("undelivered") or 0
-    few = {0: "", 1: " 1 delivery never arrived."}
-    lost = few.get(undelivered, f" {undelivered} deliveries never arrived.")
+    count = counted(undelivered, "delivery", "deliveries")
+    lost = f" {count} never arrived." if undelivered else ""
     hint = reply.body.get("hint")
     return Answer(
         reply.text,
@@ -350,16 +319,13 @@ def delete(
 
 
 @command(
-    "endpoints test",
-    view=View(fields=fields("success status_code message response_body"), id="status_code"),
+    "endpoints test", view=view_of("success status_code message response_body", id="status_code")
 )
 def send_test(
     client: Client,
     terminal: Terminal,
     endpoint: _Endpoint,
-    body_max: Annotated[
-        str, Option(metavar="N", help="Characters of the response to show: 200, 2k.")
-    ] = "2k",
+    body_max: Annotated[str, option("N", "Characters of the response to show: 200, 2k.")] = "2k",
 ) -> Answer:
     """Send a test webhook to an endpoint.
 
@@ -420,7 +386,7 @@ def rotate(
     endpoint: _EndpointOrAccount = None,
     account: _Account = False,
     expire_previous: Annotated[
-        bool, Option("--expire-previous", help="End the old secrets now.")
+        bool, option("--expire-previous", "End the old secrets now.")
     ] = False,
     password_file: PasswordFile = None,
     secret_file: SecretFile = None,
@@ -456,20 +422,16 @@ def _secret(client: Client, terminal: Terminal, asked: _Asked, said: str, **sent
     secret = None if file is not None else body.get("secret")
     until = body.get("previous_secret_expires_at")
     where = f"in {file}" if secret is None else terminal.style(clean(secret), "bold")
-    notes = []
-    if until:
-        when = clock(until, terminal)
-        notes.append(f"The old signature is also sent until {when} (X-Svc-Signature-Previous).")
+    old = f"The old signature is also sent until {clock(until, terminal)}"
     return Answer(
         dumps({**body, "secret": secret}),
         [{"secret": secret, "previous_secret_expires_at": until}],
         lines=[f"{terminal.tick} {said}", f"  secret  {where}"],
-        notes=notes,
+        notes=[f"{old} (X-Svc-Signature-Previous)."] if until else (),
     )
 
 
 def _state(row: Row) -> Cell:
-    """Return the cell with the state of an endpoint."""
     if row.get("auto_paused_at"):
         return Cell("✗ auto-paused", "red")
     if not row.get("is_active"):

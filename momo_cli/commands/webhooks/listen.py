@@ -1,27 +1,23 @@
 """The command listen: send test webhooks to a program on this machine."""
 
 import contextlib
-import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType
-from typing import Annotated, Any, Final
-
-from typer import Option
+from typing import Annotated, Final
 
 from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file as keep_in
-from momo_cli.inputs.parameters import SecretFile
+from momo_cli.inputs.parameters import SecretFile, option
 from momo_cli.listener import VIEW, PostResult, Receiver, Webhook, parse_receiver
 from momo_cli.listener import listen as deliver
 from momo_cli.show.answer import Answer, Row, dumps
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client, path_of
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 
 _NOTE_AFTER_S: Final = 0.5
 """After this time without a sign people type Ctrl-C again, which would force the end."""
@@ -65,23 +61,16 @@ class Responder:
 def listen(
     client: Client,
     terminal: Terminal,
-    forward_to: Annotated[
-        str | None, Option(metavar="URL", help="Your receiver, on this machine.")
-    ] = None,
+    forward_to: Annotated[str | None, option("URL", "Your receiver, on this machine.")] = None,
     fail: Annotated[
-        str | None,
-        Option(metavar="CODES", help="Answer momo with these codes, attempt by attempt."),
+        str | None, option("CODES", "Answer momo with these codes, attempt by attempt.")
     ] = None,
-    dup: Annotated[bool, Option("--dup", help="Forward each webhook twice.")] = False,
-    slow: Annotated[
-        float, Option(metavar="SECONDS", min=0, max=_SLOW_S_MAX, help="Delay each answer.")
-    ] = 0.0,
-    print_: Annotated[bool, Option("--print", help="Show the webhooks.")] = False,
+    dup: Annotated[bool, option("--dup", "Forward each webhook twice.")] = False,
+    slow: Annotated[float, option("SECONDS", "Delay each answer.", min=0, max=_SLOW_S_MAX)] = 0.0,
+    print_: Annotated[bool, option("--print", "Show the webhooks.")] = False,
     secret_file: SecretFile = None,
-    endpoint: Annotated[
-        str | None, Option(metavar="ID", help="Continue with a kept endpoint.")
-    ] = None,
-    keep: Annotated[bool, Option("--keep", help="Keep the endpoint, paused.")] = False,
+    endpoint: Annotated[str | None, option("ID", "Continue with a kept endpoint.")] = None,
+    keep: Annotated[bool, option("--keep", "Keep the endpoint, paused.")] = False,
 ) -> Answer:
     """Send test webhooks to a program on this machine.
 
@@ -99,9 +88,8 @@ def listen(
         momo listen --print
     """
     if forward_to is None and not print_:
-        raise usage(
-            "name the receiver with --forward-to http://127.0.0.1:PORT/PATH, or use --print"
-        )
+        address = "http://127.0.0.1:PORT/PATH"
+        raise usage(f"name the receiver with --forward-to {address}, or use --print")
     if endpoint is not None and secret_file is not None:
         raise usage("--secret-file: the secret was shown when it was made: momo endpoints reveal")
     receiver = None if forward_to is None else parse_receiver(forward_to)
@@ -129,7 +117,7 @@ def _rows(
     keep: bool,
 ) -> Iterator[Row]:
     paused = False
-    with _ended_by_signals():
+    with system.ended_by_signals():
         try:
             for row in deliver(client, endpoint, responder.answer, terminal.now):
                 if row is None:
@@ -147,34 +135,16 @@ def _rows(
                     client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
 
 
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """End cleanly when the terminal is closed (SIGHUP) or the process is ended (SIGTERM)."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _paused(client: Client, terminal: Terminal, endpoint: str) -> bool:
     """Return whether momo has paused the endpoint after failures; if so, write it on stderr."""
-    try:
-        seen: dict[str, Any] = client.get(path_of(Path.ENDPOINT, id=endpoint)).data
-    except Failure:
+    seen = client.find(path_of(Path.ENDPOINT, id=endpoint))
+    if not at(seen, "auto_paused_at"):
         return False
-    if seen.get("auto_paused_at"):
-        terminal.complain(
-            f"momo paused the endpoint after {seen['consecutive_failures']} failures in a row, as it would "
-            f"a real one; next: momo endpoints resume {endpoint}"
-        )
-        return True
-    return False
+    terminal.complain(
+        f"momo paused the endpoint after {seen['consecutive_failures']} failures in a row, as it would "
+        f"a real one; next: momo endpoints resume {endpoint}"
+    )
+    return True
 
 
 def _fails(text: str | None) -> tuple[int, ...]:
@@ -184,9 +154,8 @@ def _fails(text: str | None) -> tuple[int, ...]:
     codes = tuple(int(word) for word in words if word.strip().isdecimal())
     wrong = len(codes) != len(words) or not all(200 <= code <= 599 for code in codes)
     if wrong or len(codes) > _FAILS_MAX:
-        raise usage(
-            "--fail: status codes from 200 to 599, separated by commas, such as 503,503,200"
-        )
+        form = "separated by commas, such as 503,503,200"
+        raise usage(f"--fail: status codes from 200 to 599, {form}")
     return codes
 
 
@@ -196,9 +165,8 @@ def ending(terminal: Terminal, note_after_s: float = _NOTE_AFTER_S) -> Iterator[
 
     A second Ctrl-C ends it, and leaves the rest undone.
     """
-    timer = threading.Timer(
-        note_after_s, terminal.note, args=("\nStopping… (Ctrl-C again to force)",)
-    )
+    note = "\nStopping… (Ctrl-C again to force)"
+    timer = threading.Timer(note_after_s, terminal.note, args=(note,))
     timer.daemon = True
     timer.start()
     try:

@@ -4,40 +4,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
-from typer import Option
-
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id
-from momo_cli.inputs.parameters import AllRows, DryRun
+from momo_cli.inputs.parameters import AllRows, DryRun, option
 from momo_cli.inputs.typed_values import time_of
-from momo_cli.show.answer import Answer, Head, View, dumps, fields
+from momo_cli.show.answer import Answer, Head, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, money, state
+from momo_cli.show.words import ago, clock, counted, money, state
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.times import moment, parse_stamp, stamp
 
 _PAGE: Final = 1000
 _DAYS_MAX: Final = 31
-_GAP_VIEW: Final = View(
-    fields=fields(
-        "reference transaction_id amount currency telco_transaction_id received_at state",
-        "delivery_id",
+_GAP_VIEW: Final = view_of(
+    "reference transaction_id amount currency telco_transaction_id received_at state",
+    "delivery_id",
+    Head(
+        "STATE",
+        lambda row, _: "✗ never sent" if row.get("state") == "missing" else state(row.get("state")),
     ),
-    heads=(
-        Head(
-            "STATE",
-            lambda row, _: (
-                "✗ never sent" if row.get("state") == "missing" else state(row.get("state"))
-            ),
-        ),
-        Head("AMOUNT", lambda row, _: money(row.get("amount"), row.get("currency")), right=True),
-        Head("PAYMENT", lambda row, _: clean(row.get("telco_transaction_id"))),
-        Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
-        Head("DELIVERY", lambda row, _: clean(row.get("delivery_id")) or "—", cut=True),
-    ),
+    Head("AMOUNT", lambda row, _: money(row.get("amount"), row.get("currency")), right=True),
+    Head("PAYMENT", lambda row, _: clean(row.get("telco_transaction_id"))),
+    Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
+    Head("DELIVERY", lambda row, _: clean(row.get("delivery_id")) or "—", cut=True),
     id="reference",
 )
 _SKIPPED: Final = {
@@ -48,14 +40,10 @@ _SKIPPED: Final = {
     "skipped_reversed": "were reversed by the network",
     "skipped_historical": "are older than their line",
 }
-_REPLAY_VIEW: Final = View(
-    fields=(
-        *fields("enqueued", *_SKIPPED),
-        *fields("already_delivered_elsewhere has_more dry_run"),
-    ),
-    id="enqueued",
+_REPLAY_VIEW: Final = view_of(
+    "enqueued", *_SKIPPED, "already_delivered_elsewhere has_more dry_run", id="enqueued"
 )
-_Until = Annotated[str, Option("--to", help="Until this time.")]
+_Until = Annotated[str, option("--to", "Until this time.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +62,8 @@ class _Replay:
 def gap(
     client: Client,
     terminal: Terminal,
-    endpoint: Annotated[str, Option(metavar="ID", help="The endpoint.")],
-    since: Annotated[str, Option("--from", help="From this time.")] = "24h",
+    endpoint: Annotated[str, option("ID", "The endpoint.")],
+    since: Annotated[str, option("--from", "From this time.")] = "24h",
     until: _Until = "now",
     every: AllRows = False,
 ) -> Answer:
@@ -96,9 +84,7 @@ def gap(
         "limit": _PAGE,
     }
     reply = client.get(Path.GAP, **query)
-    rows = reply.data or []
-    if every:
-        rows = list(_all(client, query, reply.body))
+    rows = list(_all(client, query, reply.body)) if every else reply.data or []
     looked, more = at(reply.body, "meta.looked_at"), at(reply.body, "meta.has_more")
     window = f"--endpoint {endpoint} --from {query['from']} --to {query['to']}"
     return Answer(
@@ -127,23 +113,19 @@ def _all(client: Client, query: dict[str, Any], body: dict[str, Any]) -> Iterato
 def replay(
     client: Client,
     terminal: Terminal,
-    endpoint: Annotated[
-        str, Option(metavar="ENDPOINT", help="The endpoint: its label, host or id.")
-    ],
-    since: Annotated[str, Option("--from", help="From this time: 25h, today, 2026-11-20.")],
+    endpoint: Annotated[str, option("ENDPOINT", "The endpoint: its label, host or id.")],
+    since: Annotated[str, option("--from", "From this time: 25h, today, 2026-11-20.")],
     until: _Until = "now",
     dry_run: DryRun = False,
-    without_failed: Annotated[
-        bool, Option("--without-failed", help="Leave out dead letters.")
-    ] = False,
+    without_failed: Annotated[bool, option("--without-failed", "Leave out dead letters.")] = False,
     historical: Annotated[
-        bool, Option("--include-historical", help="Also payments older than their line.")
+        bool, option("--include-historical", "Also payments older than their line.")
     ] = False,
     chunk: Annotated[
-        bool, Option("--chunk", help="As many calls as needed; --json writes one line per call.")
+        bool, option("--chunk", "As many calls as needed; --json writes one line per call.")
     ] = False,
     wait: Annotated[
-        bool, Option("--wait", help="Wait until each is delivered or failed for good.")
+        bool, option("--wait", "Wait until each is delivered or failed for good.")
     ] = False,
 ) -> Answer:
     """Send an endpoint the payments of a time window.
@@ -169,15 +151,13 @@ def replay(
         url = client.get(path_of(Path.ENDPOINT, id=wanted.endpoint)).data.get("url")
         plan = list(_calls(client, wanted, dry_run=True))
         total = _sum(plan)
-        terminal.complain(
-            f"Replay to {clean(url)}, {clock(begin, terminal)} to {clock(end, terminal)}:"
-        )
-        for line in _lines(total, "will be sent"):
+        span = f"{clock(begin, terminal)} to {clock(end, terminal)}"
+        for line in (f"Replay to {clean(url)}, {span}:", *_lines(total, "will be sent")):
             terminal.complain(line)
         if total["enqueued"] == 0:
             return replace(_answer(terminal, wanted, plan, total), lines=["Nothing to send."])
         if not terminal.confirm("Continue?"):
-            return Answer(lines=["Nothing was changed."], exit_code=exit_codes.CANCELLED)
+            return unchanged()
     replies = list(_calls(client, wanted, dry_run=dry_run))
     total = _sum(replies)
     if wait and not dry_run and total["enqueued"]:
@@ -250,11 +230,8 @@ def _answer(
         document = dumps({**replies[-1].body, **outcome})
         counts = f"{total['delivered']} delivered, {total['failed']} failed for good"
         lines.append(f"  {counts}, {total['waiting']} still waiting")
-    faults = []
-    if total.get("failed"):
-        faults.append(f"{total['failed']} failed for good")
-    if total.get("waiting"):
-        faults.append(f"{total['waiting']} still waiting")
+    ends = {"failed": "failed for good", "waiting": "still waiting"}
+    faults = [f"{total[name]} {end}" for name, end in ends.items() if total.get(name)]
     notes = warnings_of(replies[-1].body)
     exit_code = exit_codes.PENDING if total.get("waiting") else exit_codes.OK
     if total.get("failed") and not total.get("waiting"):
@@ -277,8 +254,7 @@ def _answer(
 
 
 def _lines(total: dict[str, Any], verb: str) -> list[str]:
-    number = total["enqueued"]
-    lines = [f"{number} {'payment' if number == 1 else 'payments'} {verb}."]
+    lines = [f"{counted(total['enqueued'], 'payment')} {verb}."]
     lines += [f"  {total[name]} {reason}" for name, reason in _SKIPPED.items() if total[name]]
     if elsewhere := total["already_delivered_elsewhere"]:
         lines.append(

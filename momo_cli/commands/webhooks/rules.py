@@ -3,15 +3,13 @@
 from dataclasses import replace
 from typing import Annotated, Final
 
-from typer import Argument, Option
-
 from daemon.wire import Path
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, rule_id
-from momo_cli.inputs.parameters import Label
+from momo_cli.inputs.parameters import Label, argument, option
 from momo_cli.inputs.typed_values import only_given, read_json
-from momo_cli.show.answer import Answer, Head, View, dumps, fields
+from momo_cli.show.answer import Answer, Head, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money
 from momo_cli.socket.client import Client, Reply, path_of
@@ -25,23 +23,22 @@ from momo_cli.views.rules import (
     rule_lines,
 )
 
-_LIST_VIEW: Final = View(
-    fields=RULE_FIELDS,
-    heads=(
-        Head("NO.", lambda row, _: str(row.get("position")), right=True),
-        Head("NAME", lambda row, _: clean(row.get("name")) or "—"),
-        Head("STATE", lambda row, _: "on" if row.get("enabled") else "off"),
-        Head("CLAIMS", lambda row, _: clean(dumps(row.get("filter")))),
-        Head("ID", lambda row, _: clean(row.get("id")), cut=True),
-    ),
+_LIST_VIEW: Final = view_of(
+    *RULE_FIELDS,
+    Head("NO.", lambda row, _: str(row.get("position")), right=True),
+    Head("NAME", lambda row, _: clean(row.get("name")) or "—"),
+    Head("STATE", lambda row, _: "on" if row.get("enabled") else "off"),
+    Head("CLAIMS", lambda row, _: clean(dumps(row.get("filter")))),
+    Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
 
-_Endpoint = Annotated[str, Argument(metavar="ENDPOINT", help="Its id, label or host.")]
-_Rule = Annotated[str, Argument(metavar="RULE", help="Its id, name or number.")]
+_NONE: Final = "No endpoint gets it: it is stored, and can be replayed."
+_Endpoint = Annotated[str, argument("ENDPOINT", "Its id, label or host.")]
+_Rule = Annotated[str, argument("RULE", "Its id, name or number.")]
 _Conditions = Annotated[
-    list[str] | None, Argument(metavar="[FIELD OP VALUE]...", help="The payments that match.")
+    list[str] | None, argument("[FIELD OP VALUE]...", "The payments that match.")
 ]
-_Filter = Annotated[str | None, Option("--filter", metavar="JSON|@FILE", help="The same in JSON.")]
+_Filter = Annotated[str | None, option("--filter", "JSON|@FILE", "The same in JSON.")]
 
 
 @command("rules list", view=_LIST_VIEW)
@@ -55,12 +52,10 @@ def list_(client: Client, endpoint: _Endpoint) -> Answer:
     """
     endpoint = endpoint_id(client, endpoint)
     reply = client.get(path_of(Path.RULES, id=endpoint))
-    rows = reply.data or []
     return Answer(
-        reply.text,
-        rows,
+        *reply.parts,
         empty="No rules: it gets payments that match no rule, if its catch_all is on.",
-        next=[] if rows else [f"momo rules add {endpoint} amount '>=' 50"],
+        next=[] if reply.data else [f"momo rules add {endpoint} amount '>=' 50"],
     )
 
 
@@ -71,9 +66,9 @@ def add(
     endpoint: _Endpoint,
     conditions: _Conditions = None,
     filter_: _Filter = None,
-    name: Annotated[str, Option(help="A label.")] = "",
-    position: Annotated[int | None, Option(min=0, help="Its place; default: the last.")] = None,
-    off: Annotated[bool, Option("--off", help="Add it switched off.")] = False,
+    name: Annotated[str, option("A label.")] = "",
+    position: Annotated[int | None, option("Its place; default: the last.", min=0)] = None,
+    off: Annotated[bool, option("--off", "Add it switched off.")] = False,
 ) -> Answer:
     """Add a rule to an endpoint.
 
@@ -106,8 +101,8 @@ def update(
     conditions: _Conditions = None,
     filter_: _Filter = None,
     name: Label = None,
-    position: Annotated[int | None, Option(min=0, help="Its place.")] = None,
-    enabled: Annotated[bool | None, Option(help="Switch it on or off.")] = None,
+    position: Annotated[int | None, option("Its place.", min=0)] = None,
+    enabled: Annotated[bool | None, option("Switch it on or off.")] = None,
 ) -> Answer:
     """Change a rule.
 
@@ -117,8 +112,8 @@ def update(
         momo rules update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab --no-enabled
         momo rules update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 100
     """
-    filter_given = read_filter(filter_, conditions or ())
-    given = {"filter": filter_given, "name": name, "position": position, "enabled": enabled}
+    found = read_filter(filter_, conditions or ())
+    given = {"filter": found, "name": name, "position": position, "enabled": enabled}
     body = only_given(given)
     if not body:
         raise usage("name a change: FIELD OP VALUE, --filter, --name, --position, --enabled")
@@ -128,7 +123,7 @@ def update(
     return _changed(reply, endpoint, rule_lines(reply.data, terminal))
 
 
-@command("rules remove", view=View(fields=fields("id deleted")))
+@command("rules remove", view=view_of("id deleted"))
 def remove(client: Client, terminal: Terminal, endpoint: _Endpoint, rule: _Rule) -> Answer:
     """Remove a rule.
 
@@ -148,19 +143,19 @@ def remove(client: Client, terminal: Terminal, endpoint: _Endpoint, rule: _Rule)
 def _changed(reply: Reply, endpoint: str, lines: list[str]) -> Answer:
     """Return the answer to a change of one rule of an endpoint."""
     notes, following = warnings_of(reply.body), [f"momo rules list {endpoint}"]
-    return Answer(reply.text, [reply.data], lines=lines, notes=notes, next=following)
+    return Answer(*reply.parts, lines=lines, notes=notes, next=following)
 
 
 @command("rules test", view=CLAIMS_VIEW)
 def try_(
     client: Client,
     terminal: Terminal,
-    sample: Annotated[str, Option(metavar="JSON|@FILE", help="The payment, as in a webhook.")],
+    sample: Annotated[str, option("JSON|@FILE", "The payment, as in a webhook.")],
     conditions: Annotated[
-        list[str] | None, Argument(metavar="[FIELD OP VALUE]...", help="Also test these.")
+        list[str] | None, argument("[FIELD OP VALUE]...", "Also test these.")
     ] = None,
     filter_: _Filter = None,
-    sandbox: Annotated[bool, Option("--sandbox", help="Test the sandbox endpoints.")] = False,
+    sandbox: Annotated[bool, option("--sandbox", "Test the sandbox endpoints.")] = False,
 ) -> Answer:
     """Show which endpoints would get a payment.
 
@@ -179,7 +174,7 @@ def try_(
     reply = client.call("POST", Path.RULES_TEST, body=only_given(given))
     lines = claim_lines(reply.data.get("endpoints") or [], terminal)
     if not reply.data.get("claims"):
-        lines.append("No endpoint gets it: it is stored, and can be replayed.")
+        lines.append(_NONE)
     tried = reply.data.get("filter")
     if tried is not None:
         lines.insert(0, f"The filter {'matches' if tried.get('matched') else 'does not match'}.")
@@ -197,9 +192,9 @@ def explain(
     client: Client,
     terminal: Terminal,
     transaction: Annotated[
-        str, Argument(metavar="REF", help="Its reference, or the transaction_id of a webhook.")
+        str, argument("REF", "Its reference, or the transaction_id of a webhook.")
     ],
-    today: Annotated[bool, Option("--today", help="Use the rules of today.")] = False,
+    today: Annotated[bool, option("--today", "Use the rules of today.")] = False,
 ) -> Answer:
     """Show which endpoints got a payment, and why.
 
@@ -224,7 +219,7 @@ def explain(
         lines.append(f"{when}: {each.get('claims')} of {len(each['endpoints'])} get it")
         lines += claim_lines(each["endpoints"], terminal)
         if not each.get("claims"):
-            lines.append("No endpoint gets it: it is stored, and can be replayed.")
+            lines.append(_NONE)
     if not decisions:
         lines.append("It was not sent: it was rejected, or is older than its line.")
     return Answer(

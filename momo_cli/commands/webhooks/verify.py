@@ -3,35 +3,27 @@
 import base64
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
-
 from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors
+from momo_cli.inputs.parameters import argument, option
 from momo_cli.service.daemon_program import run_verb
-from momo_cli.show.answer import Answer, View, dumps, fields
+from momo_cli.show.answer import Answer, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.text import clean
 
 _SECRETS_MAX: Final = 20
 
 
-@command("verify", view=View(fields=fields("valid timestamp age_s fresh problems"), id="valid"))
+@command("verify", view=view_of("valid timestamp age_s fresh problems", id="valid"))
 def verify(
     terminal: Terminal,
-    request: Annotated[
-        str, Argument(metavar="FILE|-", help="The request, or with --headers only its body.")
-    ],
-    secret_file: Annotated[
-        str, Option(metavar="FILE", help="The signing secret; several: one per line.")
-    ],
-    headers: Annotated[
-        str | None, Option(metavar="FILE", help="The header lines, `Name: value`.")
-    ] = None,
+    request: Annotated[str, argument("FILE|-", "The request, or with --headers only its body.")],
+    secret_file: Annotated[str, option("FILE", "The signing secret; several: one per line.")],
+    headers: Annotated[str | None, option("FILE", "The header lines, `Name: value`.")] = None,
     at: Annotated[
-        int | None,
-        Option(metavar="SECONDS", help="When it was received, in Unix seconds; default: now."),
+        int | None, option("SECONDS", "When it was received, in Unix seconds; default: now.")
     ] = None,
 ) -> Answer:
     """Check whether a webhook is genuine.
@@ -57,13 +49,8 @@ def verify(
         "at": at,
     }
     done = run_verb(terminal, "verify", stdin=dumps(given))
-    row: dict[str, Any] = done.body["data"]
-    return Answer(
-        done.text,
-        [row],
-        lines=_lines(row, terminal),
-        exit_code=exit_codes.OK if row["valid"] else exit_codes.FINDINGS,
-    )
+    code = exit_codes.OK if done.data["valid"] else exit_codes.FINDINGS
+    return Answer(*done.parts, lines=_lines(done.data, terminal), exit_code=code)
 
 
 def _bytes(terminal: Terminal, path: str, name: str) -> bytes:
@@ -93,13 +80,11 @@ def _headers(text: str) -> dict[str, str]:
 
 
 def _lines(row: dict[str, Any], terminal: Terminal) -> list[str]:
-    found = []
+    found = [terminal.style("✗ not verified", "red")]
     if row["valid"]:
-        found.append(f"{terminal.style('✓ genuine', 'green')}, signed {row['age_s']} s ago")
+        found = [f"{terminal.style('✓ genuine', 'green')}, signed {row['age_s']} s ago"]
     elif row["fits"]:
-        found.append(f"{terminal.style('! genuine, but not fresh', 'yellow')}")
-    else:
-        found.append(f"{terminal.style('✗ not verified', 'red')}")
+        found = [terminal.style("! genuine, but not fresh", "yellow")]
     found += [f"  {one['scheme']}: secret {one['secret']}" for one in row["fits"]]
     found += [f"  {clean(problem)}" for problem in row["problems"]]
     return found

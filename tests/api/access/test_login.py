@@ -10,6 +10,8 @@ import jwt
 import pytest
 from argon2 import PasswordHasher
 
+from daemon.api.http.auth import SessionCallers
+from daemon.core.errors import Refusal
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.store.access import passwords
 from parsers import times
@@ -112,6 +114,56 @@ async def test_a_new_password_ends_every_session(api: FakeApi) -> None:
     assert (await login(api.local, NEW)).status_code == 200
     (changed,) = await api.shop.values("SELECT actor FROM events WHERE type = 'password.changed'")
     assert changed == "session"
+
+
+async def test_a_logout_ends_its_own_session_and_no_other(api: FakeApi) -> None:
+    one, other = await session(api), await session(api)
+    assert (await one.get("/v1/transactions")).status_code == 200
+    done = await one.post("/v1/auth/logout")
+    assert done.json() == {"success": True, "data": {"logged_out": True}}
+    assert code(await one.get("/v1/transactions")) == (401, "UNAUTHORIZED")
+    assert code(await one.post("/v1/auth/logout")) == (401, "UNAUTHORIZED")
+    assert (await other.get("/v1/transactions")).status_code == 200
+    closed = await api.shop.values("SELECT actor FROM events WHERE type = 'session.closed'")
+    assert closed == ["session"]
+
+
+async def test_a_logged_out_token_stays_refused_when_the_daemon_starts_again(
+    api: FakeApi,
+) -> None:
+    one, other = await session(api), await session(api)
+    await one.post("/v1/auth/logout")
+    started_again = SessionCallers(api.shop.env)
+    now = api.shop.clock.now_us()
+    with pytest.raises(Refusal):
+        await started_again.caller(one.headers["Authorization"].split()[1], now)
+    await started_again.caller(other.headers["Authorization"].split()[1], now)
+
+
+async def test_a_logged_out_token_with_other_spare_bits_in_its_signature_is_refused(
+    api: FakeApi,
+) -> None:
+    """The last letter of a 32-byte signature in base64 has two spare bits, so four texts are the same token."""
+    client = await session(api)
+    token: str = client.headers["Authorization"].split()[1]
+    await client.post("/v1/auth/logout")
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    group = alphabet.index(token[-1]) // 4 * 4
+    for last in alphabet[group : group + 4]:
+        twin = await api.client(token[:-1] + last)
+        assert code(await twin.get("/v1/transactions")) == (401, "UNAUTHORIZED")
+
+
+async def test_a_logged_out_session_is_forgotten_once_its_hour_is_over(api: FakeApi) -> None:
+    await (await session(api)).post("/v1/auth/logout")
+    api.shop.clock.advance(3600)
+    await (await session(api)).post("/v1/auth/logout")
+    assert await api.shop.values("SELECT COUNT(*) FROM ended_sessions") == [1]
+
+
+async def test_only_a_session_can_log_out(api: FakeApi) -> None:
+    for client in (api.live, api.local):
+        assert code(await client.post("/v1/auth/logout")) == (403, "SESSION_REQUIRED")
 
 
 async def test_a_short_password_is_refused_and_changes_nothing(api: FakeApi) -> None:

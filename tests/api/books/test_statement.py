@@ -16,6 +16,8 @@ def entry(number: int, minor: int) -> dict[str, object]:
 async def test_each_entry_is_told_apart_and_nothing_is_paid(api: FakeApi) -> None:
     request = await api.shop.request(2500)
     shop = api.shop
+    await shop.begin_chain()
+    shop.limit(0)
     await shop.read(
         mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), str(request.svc_code), "93214500001")
     )

@@ -109,12 +109,26 @@ async def test_a_key_that_is_given_there_counts(api: FakeApi) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Origin": "http://localhost"}, {"Referer": "http://localhost/"}, {"Host": "localhost"}],
+    [{"Origin": "http://localhost"}, {"Referer": "http://localhost/"}],
 )
 async def test_what_a_web_page_could_send_is_refused_there(
     api: FakeApi, headers: dict[str, str]
 ) -> None:
     refused(await api.local.get(LIST, headers=headers))
+
+
+async def test_localhost_is_a_good_host_on_the_socket(api: FakeApi) -> None:
+    answer = await api.local.get(LIST, headers={"Host": "localhost"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("host", ["shop.example", "localhost.evil.example", ""])
+async def test_another_host_on_the_socket_is_told_what_to_send(api: FakeApi, host: str) -> None:
+    answer = await api.local.get(LIST, headers={"Host": host})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (421, "MISDIRECTED_REQUEST")
+    assert error["message"] == "On the Unix socket the Host header must be `localhost`."
+    assert "http://localhost/v1/" in error["hint"]
 
 
 def test_only_our_own_user_root_and_those_named_are_let_in() -> None:

@@ -66,6 +66,7 @@ async def test_what_is_not_there_answers_route_not_found(api: FakeApi, path: str
             "code": "ROUTE_NOT_FOUND",
             "message": "The API has no such path.",
             "hint": "Compare the path with the API reference at `/docs`.",
+            "doc_url": "/docs/errors#ROUTE_NOT_FOUND",
         },
         "meta": {"request_id": answer.headers["x-request-id"]},
     }
@@ -203,6 +204,7 @@ async def test_a_fault_of_ours_says_nothing_of_itself_and_is_logged(
         "code": "INTERNAL_ERROR",
         "message": "Something went wrong on our side.",
         "hint": "Repeat the call; inform the operator if it fails again.",
+        "doc_url": "/docs/errors#INTERNAL_ERROR",
     }
     [(event, fields)] = api.log.lines
     assert event == "api.fault"

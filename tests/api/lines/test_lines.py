@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from daemon.store.upkeep import inspect
 from daemon.wire import Mode, Scope
 from tests.api.lines.test_payment_methods import PATH, second_phone
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
+from tests.fakes.reviews import approve_row
 from tests.fakes.shop import METHOD_ID
 
 
@@ -29,6 +31,7 @@ async def test_the_list_of_sims_says_which_are_free(api: FakeApi) -> None:
                     "payment_method_id": METHOD_ID,
                     "phone_number": "+233244124567",
                     "available": False,
+                    "ignored": False,
                 }
             ],
         },
@@ -44,10 +47,85 @@ async def test_the_list_of_sims_says_which_are_free(api: FakeApi) -> None:
                     "payment_method_id": None,
                     "phone_number": None,
                     "available": True,
+                    "ignored": False,
                 }
             ],
         },
     ]
+
+
+async def ignore(api: FakeApi, place: str, **body: Any) -> Any:
+    return await api.live.patch(f"/v1/sims/{place}", json=body)
+
+
+async def test_an_ignored_sim_counts_nowhere_until_it_is_taken_back(api: FakeApi) -> None:
+    device_id = await second_phone(api)
+    place = f"{device_id}:0"
+    ignored = (await ignore(api, place, ignored=True)).json()["data"]
+    assert (ignored["device_id"], ignored["slot_index"], ignored["ignored"]) == (device_id, 0, True)
+    listed = (await api.live.get(f"{PATH}/sims")).json()["data"]
+    assert [phone["sims"][0]["ignored"] for phone in listed] == [False, True]
+    lines = (await api.live.get("/v1/open-collections/lines")).json()["data"]
+    assert [len(phone["sims"]) for phone in lines["phones"]] == [1, 0]
+    in_doctor = await api.shop.env.store.read(inspect.sims)
+    assert [sim.network for sim in in_doctor] == ["mtn"]
+    again = await ignore(api, place)
+    assert again.json()["data"] == ignored
+    back = (await ignore(api, place, ignored=False)).json()["data"]
+    assert back["ignored"] is False
+    kinds = await api.shop.values(
+        "SELECT type FROM events WHERE type IN ('sim.ignored', 'sim.used')"
+    )
+    assert kinds == ["sim.ignored", "sim.used"]
+
+
+async def test_payments_to_an_ignored_sim_are_kept_and_not_counted_as_unplaced(
+    api: FakeApi,
+) -> None:
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
+    await ignore(api, f"{api.shop.source.device_id}:0", ignored=True)
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    lines = (await api.live.get("/v1/open-collections/lines")).json()["data"]
+    assert (lines["ready"], lines["unplaced_payments"]) == (True, 0)
+    assert len(await api.shop.payments()) == 1
+
+
+async def test_a_number_on_an_ignored_sim_takes_it_back(api: FakeApi) -> None:
+    device_id = await second_phone(api)
+    await ignore(api, f"{device_id}:0", ignored=True)
+    new = {"provider": "momo_telecel", "phone_number": "0201000456", "account_name": "Ama"}
+    sim = {"device_id": device_id, "slot_index": 0}
+    assert (await api.live.post(PATH, json={**new, "sim": sim})).status_code == 201
+    listed = (await api.live.get(f"{PATH}/sims")).json()["data"]
+    assert [phone["sims"][0]["ignored"] for phone in listed] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("place", "status", "code"),
+    [
+        ("nonsense:0", 404, "DEVICE_NOT_FOUND"),
+        ("0f3c0000-0000-4000-8000-000000000009:0", 404, "DEVICE_NOT_FOUND"),
+        ("{device}:1", 422, "SIM_NOT_FOUND"),
+        ("{device}:-1", 404, "DEVICE_NOT_FOUND"),
+        ("{device}:" + "9" * 5000, 404, "DEVICE_NOT_FOUND"),
+        ("{device}:٣", 404, "DEVICE_NOT_FOUND"),
+        ("{device}:0", 409, "SIM_ALREADY_ASSIGNED"),
+    ],
+)
+async def test_a_sim_that_cannot_be_ignored_is_refused(
+    api: FakeApi, place: str, status: int, code: str
+) -> None:
+    answer = await ignore(api, place.format(device=api.shop.source.device_id), ignored=True)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+async def test_only_managers_ignore_sims_and_test_keys_only_simulated_ones(api: FakeApi) -> None:
+    device_id = await second_phone(api)
+    path = f"/v1/sims/{device_id}:0"
+    reader = await api.client(await api.key(Mode.LIVE, Scope.PAYMENT_METHODS_READ))
+    assert (await reader.patch(path, json={"ignored": True})).status_code == 403
+    answer = await api.test.patch(path, json={"ignored": True})
+    assert answer.json()["error"]["code"] == "DEVICE_NOT_FOUND"
 
 
 async def test_lines_count_what_matched_no_number_for_30_days(api: FakeApi) -> None:
@@ -94,10 +172,13 @@ async def test_a_placed_sim_shows_its_line(api: FakeApi) -> None:
 
 async def test_a_line_says_how_much_no_message_told_of_and_since_when(api: FakeApi) -> None:
     first = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001")
-    # The receipt of GHS 7.00 in front of this one got lost; the next one goes on from it.
+    # The receipt of GHS 7.00 in front of this one got lost; a person approves what goes on from it.
     second = mtn(100, "KOFI ANTWI BADU", 90_800, "food", "93214500003", concatenation=1)
     third = mtn(100, "KOFI ANTWI BADU", 90_900, "food", "93214500004", concatenation=2)
+    await api.shop.begin_chain(87_500)
+    api.shop.limit(0)
     await api.shop.read(first, second, third)
+    await approve_row(api.shop)
     data = (await api.live.get("/v1/open-collections/lines")).json()["data"]
     assert data["phones"][0]["sims"][0]["unaccounted"] == {
         "came_in": "7.00",
@@ -113,7 +194,10 @@ async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missin
     first = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001")
     second = mtn(100, "KOFI ANTWI BADU", 90_800, "food", "93214500003", concatenation=1)
     third = mtn(100, "KOFI ANTWI BADU", 90_900, "food", "93214500004", concatenation=2)
+    await api.shop.begin_chain(87_500)
+    api.shop.limit(0)
     await api.shop.read(first, second, third)
+    await approve_row(api.shop)
     sim = {"device_id": api.shop.source.device_id, "slot_index": 0}
     path = "/local/v1/sims/untold"
     known = (await api.local.post(path, json={**sim, "notes": "interest"})).json()["data"]
@@ -133,6 +217,7 @@ async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missin
     fourth = mtn(100, "KOFI ANTWI BADU", 91_500, "food", "93214500006", concatenation=3)
     fifth = mtn(100, "KOFI ANTWI BADU", 91_600, "food", "93214500007", concatenation=4)
     await api.shop.read(fourth, fifth)
+    await approve_row(api.shop)
     assert (await untold())["came_in"] == "5.00"
 
 

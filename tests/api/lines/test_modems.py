@@ -58,6 +58,7 @@ async def test_a_phone_is_shown_with_its_sim_and_its_health(api: FakeApi) -> Non
                 "iccid_last4": "0012",
                 "phone_number": "+233244124567",
                 "last_sms_at": None,
+                "ignored": False,
                 "silent_since": None,
             }
         ],

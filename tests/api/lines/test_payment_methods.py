@@ -175,11 +175,28 @@ async def patch(api: FakeApi, body: Any, method_id: str = METHOD_ID) -> httpx.Re
 
 async def test_omitting_sim_leaves_it_alone(api: FakeApi) -> None:
     before = (await api.live.get(f"{PATH}/{METHOD_ID}")).json()
-    answer = await patch(api, {"account_name": "other"})
+    answer = await patch(api, {"merchant_code": "441122"})
     assert answer.json() == {
         **before,
-        "meta": {"warnings": ["Unknown field `account_name` was ignored."]},
+        "meta": {"warnings": ["Unknown field `merchant_code` was ignored."]},
     }
+
+
+async def test_the_account_name_is_changed_and_the_sim_stays(api: FakeApi) -> None:
+    before = (await api.live.get(f"{PATH}/{METHOD_ID}")).json()["data"]
+    api.shop.clock.advance(60)
+    changed = (await patch(api, {"account_name": " Ama Ventures "})).json()["data"]
+    updated = changed["updated_at"]
+    assert changed == {**before, "account_name": "Ama Ventures", "updated_at": updated}
+    assert updated > before["updated_at"]
+    assert (await patch(api, {"account_name": None})).json()["data"] == changed
+    both = await patch(api, {"account_name": "Ama", "sim": None})
+    assert (both.json()["data"]["account_name"], both.json()["data"]["sim"]) == ("Ama", None)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 101, 7])
+async def test_an_account_name_that_is_none_is_refused(api: FakeApi, name: Any) -> None:
+    assert code(await patch(api, {"account_name": name})) == (422, "VALIDATION_ERROR")
 
 
 async def test_null_takes_the_number_off_its_sim(api: FakeApi) -> None:
@@ -260,18 +277,25 @@ async def test_an_unknown_number_is_404(api: FakeApi, name: str) -> None:
         assert code(answer) == (404, "PAYMENT_METHOD_NOT_FOUND")
 
 
-async def test_a_test_key_touches_no_number(api: FakeApi) -> None:
-    assert code(await post(api.test, NEW)) == (403, "LIVE_KEY_REQUIRED")
-    answer = await api.test.patch(f"{PATH}/{METHOD_ID}", json={"sim": None})
-    assert code(answer) == (403, "LIVE_KEY_REQUIRED")
+async def test_a_test_key_neither_sees_nor_changes_a_live_number(api: FakeApi) -> None:
+    path = f"{PATH}/{METHOD_ID}"
+    for answer in (
+        await api.test.get(path),
+        await api.test.patch(path, json={"sim": None}),
+        await api.test.delete(path),
+    ):
+        assert code(answer) == (404, "PAYMENT_METHOD_NOT_FOUND")
+    assert (await api.test.get(PATH)).json()["data"] == []
+    live = {"device_id": api.shop.source.device_id, "slot_index": 0}
+    assert code(await post(api.test, {**NEW, "sim": live})) == (422, "SIM_NOT_FOUND")
 
 
-@pytest.mark.parametrize(
-    "path", [PATH, f"{PATH}/{METHOD_ID}", f"{PATH}/sims", "/v1/open-collections/lines"]
-)
-async def test_a_test_key_sees_no_number_either(api: FakeApi, path: str) -> None:
-    assert (await api.live.get(path)).status_code == 200
-    assert code(await api.test.get(path)) == (403, "LIVE_KEY_REQUIRED")
+async def test_a_number_of_the_sandbox_may_be_the_same_as_a_live_one(api: FakeApi) -> None:
+    assert (await post(api.test, NEW)).status_code == 201
+    assert code(await post(api.test, NEW)) == (409, "PAYMENT_METHOD_EXISTS")
+    assert (await post(api.live, NEW)).status_code == 201
+    assert len((await api.test.get(PATH)).json()["data"]) == 1
+    assert len((await api.live.get(PATH)).json()["data"]) == 2
 
 
 async def test_reading_and_managing_are_two_scopes(api: FakeApi) -> None:

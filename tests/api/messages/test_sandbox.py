@@ -8,7 +8,6 @@ import pytest
 
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
-from tests.fakes.shop import METHOD_ID
 
 PAY = "/v1/test/payments"
 INIT = "/v1/transactions/initialize"
@@ -173,6 +172,7 @@ async def test_a_refused_payment_is_not_kept_under_its_key(api: FakeApi) -> None
 async def test_live_sees_nothing_of_it(api: FakeApi) -> None:
     made = await order(api)
     before = await api.shop.values("SELECT last_payment_at FROM payment_methods")
+    smscs = await api.shop.values("SELECT smsc FROM sim_smscs")
     await pay(api.test, reference=made["reference"])
     await pay(api.test, amount="7.00")
     assert (await api.live.get("/v1/transactions?origin=all")).json()["data"] == []
@@ -183,7 +183,7 @@ async def test_live_sees_nothing_of_it(api: FakeApi) -> None:
     assert lines["phones"][0]["reads_payments"] is False
     assert await api.shop.values("SELECT last_payment_at FROM payment_methods") == before
     assert await api.shop.values("SELECT COUNT(*) FROM line_balances") == [0]
-    assert await api.shop.values("SELECT COUNT(*) FROM sim_smscs") == [0]
+    assert await api.shop.values("SELECT smsc FROM sim_smscs") == smscs
     (status,) = [(await api.local.get("/local/v1/status")).json()["data"]["today"]]
     assert status["paid"]["count"] == 0
 
@@ -204,12 +204,21 @@ async def test_a_sandbox_endpoint_gets_the_test_payments_and_no_other_endpoint_d
     ]
 
 
-async def test_the_number_of_the_network_is_named(api: FakeApi) -> None:
-    data = await pay(api.test, amount="7.00")
-    (named,) = await api.shop.values(
-        f"SELECT payment_method_id FROM payments WHERE id = '{data['message']['payment_id']}'"
-    )
-    assert named == METHOD_ID
+async def test_the_number_on_the_simulated_sim_is_named_and_never_a_live_one(api: FakeApi) -> None:
+    async def named(data: dict[str, Any]) -> list[Any]:
+        sql = "SELECT payment_method_id FROM payments WHERE id = '{}'"
+        return await api.shop.values(sql.format(data["message"]["payment_id"]))
+
+    assert await named(await pay(api.test, amount="7.00")) == [None]
+    (phone, _telecel) = (await api.test.get("/v1/payment-methods/sims")).json()["data"]
+    new = {
+        "provider": "momo_mtn",
+        "phone_number": "0244124567",
+        "account_name": "Practice",
+        "sim": {"device_id": phone["device_id"], "slot_index": 0},
+    }
+    made = (await api.test.post("/v1/payment-methods", json=new)).json()["data"]["id"]
+    assert await named(await pay(api.test, amount="7.00")) == [made]
 
 
 async def test_a_live_order_is_not_in_the_sandbox(api: FakeApi) -> None:

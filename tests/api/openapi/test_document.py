@@ -26,7 +26,7 @@ from daemon.api.webhooks import endpoints, replay
 from daemon.error_table import ERRORS
 from daemon.flows.payments import cancel_expire
 from daemon.modem.codec.pdu_encode import encode_deliver
-from daemon.wire import EventKind
+from daemon.wire import EventKind, Path
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 
@@ -80,7 +80,11 @@ async def test_every_field_and_parameter_has_its_note(api: FakeApi) -> None:
 async def test_ids_of_operations_are_words_and_each_is_there_once(api: FakeApi) -> None:
     ids = [operation["operationId"] for operation in operations(await got(api))]
     assert len(set(ids)) == len(ids)
-    assert [name for name in ids if not re.fullmatch(r"[a-z][a-z_]+", name)] == []
+    assert [name for name in ids if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name)] == []
+    assert not {"A", "An", "The", "Its"} & {
+        part for name in ids for part in re.split(r"(?=[A-Z])", name)
+    }
+    assert {"getTransactionByCode", "listTransactionEvents", "revealEndpointSecret"} <= set(ids)
 
 
 async def test_each_example_of_a_body_is_taken_by_the_code_that_reads_it() -> None:
@@ -113,6 +117,7 @@ async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
     for code, shown in made["components"]["examples"].items():
         inside = dict(shown["value"]["error"])
         assert inside.pop("code") == code
+        assert inside.pop("doc_url") == f"/docs/errors#{code}"
         assert inside.pop("message")
         assert inside.pop("hint")
         outside = {
@@ -187,6 +192,36 @@ def test_a_query_that_is_lowered_has_no_maximum() -> None:
     assert "at most 200" in found["properties"]["limit"]["description"]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"), [("true", True), ("1", True), ("false", False), ("0", False), ("", False)]
+)
+def test_a_flag_of_a_query_is_a_boolean_that_may_be_1_or_0(text: str, found: bool) -> None:
+    def read(query: Query) -> bool:
+        flag = query.flag("all")
+        query.done()
+        return flag
+
+    assert query_of(read)["properties"]["all"] == {"type": "boolean", "default": False}
+    assert read(Query({"all": text})) is found
+
+
+async def test_a_secret_is_revealed_and_rotated_with_the_required_password(api: FakeApi) -> None:
+    paths = (await got(api))["paths"]
+    for path in (Path.ENDPOINT_SECRET, Path.ENDPOINT_ROTATE, Path.ACCOUNT_SECRET, Path.LOGIN):
+        body = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert body["required"] == ["password"]
+        assert body["properties"]["password"]["type"] == "string"
+
+
+async def test_the_header_of_the_mode_is_described_only_where_no_key_decides_it(
+    api: FakeApi,
+) -> None:
+    for operation in operations(await got(api)):
+        keys = any("key" in each for each in operation["security"])
+        named = {each["name"] for each in operation["parameters"]}
+        assert ("Svc-Mode" in named) is (bool(operation["security"]) and not keys)
+
+
 def test_a_reader_that_never_ends_is_our_own_fault() -> None:
     with pytest.raises(AssertionError, match="done"):
         body_of(lambda fields: fields.text("name"))
@@ -215,6 +250,7 @@ async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: F
     # A login, a password, a secret, and what only tries something out (decisions.md section 2).
     assert without == {
         "/v1/auth/login",
+        "/v1/auth/logout",
         "/v1/auth/password",
         "/v1/open-collections/endpoints/{id}/secret",
         "/v1/open-collections/endpoints/{id}/rotate-secret",
@@ -226,8 +262,11 @@ async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: F
 
 
 async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
-    assert sorted((await got(api))["webhooks"]) == sorted(EventKind)
+    webhooks = (await got(api))["webhooks"]
+    assert sorted(webhooks) == sorted(EventKind)
+    assert all(each["post"]["security"] == [] for each in webhooks.values())
     shop = api.shop
+    await shop.begin_chain(87_500)
     body = {"url": "https://shop.example/hook", "events": list(EventKind), "include_raw": True}
     assert (await api.live.post("/v1/open-collections/endpoints", json=body)).status_code == 201
     request = await shop.request()
@@ -243,6 +282,8 @@ async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
     assert overdue.expires_at is not None
     text = f"Transaction 93214500002 of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 950.00."
     await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=200))
+    # The reversal is believed when a message joins behind it.
+    await shop.read(mtn(2500, NAME, 97_500, "food", "93214500005", concatenation=5))
     bodies = [json.loads(each) for each in await shop.values("SELECT body FROM deliveries")]
     assert {body["type"] for body in bodies} == set(EventKind)
     for body in bodies:

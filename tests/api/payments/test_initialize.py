@@ -248,6 +248,7 @@ async def test_a_publishable_key_may_only_say_what_a_browser_may_say(api: FakeAp
         "code": "SECRET_KEY_REQUIRED",
         "message": "A publishable key may not set webhook_url, meta.",
         "hint": "Call from your server with the secret key.",
+        "doc_url": "/docs/errors#SECRET_KEY_REQUIRED",
         "fields": ["webhook_url", "meta"],
     }
     assert (await client.get("/v1/transactions")).json()["error"]["code"] == "SECRET_KEY_REQUIRED"

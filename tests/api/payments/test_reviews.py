@@ -72,6 +72,7 @@ async def test_a_held_payment_is_shown_with_all_its_evidence(api: FakeApi) -> No
         "review",
     )
     assert payment["payer"] == {"phone_number": None, "name": "KOFI ANTWI BADU"}
+    assert payment["payer_source"] == {"phone_number": None, "name": "receipt"}
     assert (request["reference"], request["status"]) == (reference, "MANUAL_REVIEW")
     assert request["expected_payer_phone"] == "+233241234567"
     assert [order["reference"] for order in shown["orders_named"]] == [reference]
@@ -107,6 +108,8 @@ async def test_two_payments_with_one_id_are_shown_side_by_side(api: FakeApi) -> 
 
 
 async def test_the_held_message_that_has_the_same_id_is_shown_beside(api: FakeApi) -> None:
+    api.shop.limit(0)
+    await api.shop.begin_chain(87_500)
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214499999"))
     await api.shop.read(mtn(2500, "AMA SERWAA", 500_000, "food", ID, concatenation=2))
     await api.shop.read(mtn(9900, "YAW OWUSU", 700_000, "food", ID, concatenation=3))
@@ -172,3 +175,40 @@ async def test_they_need_the_write_scope_and_modes_never_meet(api: FakeApi) -> N
 async def test_the_text_of_the_message_is_not_part_of_it(api: FakeApi) -> None:
     await held(api)
     assert "Payment received for" not in json.dumps(await reviews(api))
+
+
+async def test_a_foreign_message_asks_for_the_balance_and_says_what_releases_it(
+    api: FakeApi,
+) -> None:
+    await api.shop.begin_chain()
+    made = mtn(2500, "KOFI ANTWI BADU", 92_500, "food", ID)
+    await api.shop.read_pdus(
+        encode_deliver(made.sender, made.text, made.sent_at, smsc="+447000000001")
+    )
+    [shown] = await reviews(api)
+    assert shown["why"] == (
+        "The message came through a service centre that this SIM never used, so its sender's name may be forged."
+    )
+    assert shown["by_itself"] == (
+        "It pays by itself 90 minutes after the messages before and after it prove its balance."
+    )
+    assert shown["what_to_do"].startswith("Does the wallet hold GHS 925.00? Look on the phone")
+    await api.live.post(f"/v1/reviews/{shown['id']}/reject", json={"notes": "forged"})
+    [decided] = await reviews(api, "?state=all")
+    assert decided["by_itself"] is None
+
+
+async def test_the_review_of_a_flood_says_how_many_messages_share_it(api: FakeApi) -> None:
+    await api.shop.begin_chain()
+    for number in range(23):
+        made = mtn(100, "KOFI ANTWI BADU", 1_000 + number, "food", str(int(ID) + number))
+        await api.shop.read_pdus(
+            encode_deliver(
+                made.sender, made.text, made.sent_at, smsc="+447000000001", reference=number
+            )
+        )
+    shared = (await reviews(api))[0]
+    assert shared["what_to_do"].endswith(
+        f"{shared['details']['group']} doubtful messages share this review; rejecting it rejects them all."
+    )
+    assert shared["details"]["group"] == 3

@@ -56,6 +56,7 @@ async def test_an_item_has_the_fields_of_the_specification(api: FakeApi) -> None
         "currency": "GHS",
         "payer_phone": "+233241234567",
         "payer_name": "KOFI ANTWI BADU",
+        "payer_source": {"phone_number": "request", "name": "receipt"},
         "created_at": "2026-11-21T08:00:30.000Z",
         "completed_at": "2026-11-21T08:00:30.000Z",
         "origin": "request",

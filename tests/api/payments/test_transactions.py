@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -42,6 +43,7 @@ async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
             "client_reference": "o-1",
             "processing_time_ms": None,
             "payer": {"phone_number": "+233241234567", "name": "Kofi"},
+            "payer_source": {"phone_number": "request", "name": "request"},
             "telco": {"provider": None, "transaction_id": None, "timestamp": None},
             "meta": {"a": 1},
             "timeline": {
@@ -50,7 +52,6 @@ async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
                 "processing_at": None,
                 "completed_at": None,
             },
-            "payer_source": "request",
             "origin": "request",
             "test": False,
             "matched_by": None,
@@ -58,6 +59,7 @@ async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
             "rejected": False,
             "cancelled_at": None,
             "reversed_at": None,
+            "held_review_id": None,
             "merged_into": None,
         },
     }
@@ -78,6 +80,8 @@ async def test_a_paid_request_by_reference_code_and_client_reference(api: FakeAp
     )
     assert data["telco"]["transaction_id"] == ID
     assert data["telco"]["provider"] == "mtn"
+    assert data["payer"] == {"phone_number": "+233241234567", "name": "KOFI ANTWI BADU"}
+    assert data["payer_source"] == {"phone_number": "request", "name": "receipt"}
     assert by_code.json() == by_reference.json()
     assert by_client.json() == {**by_reference.json(), "meta": {"matches": 1}}
 
@@ -136,3 +140,17 @@ async def test_a_request_is_expired_on_read_and_in_filters_before_any_sweep(api:
     assert single.json()["data"]["status"] == "EXPIRED"
     assert await references(api.live, status="EXPIRED") == [request.reference]
     assert await references(api.live, status="PENDING") == []
+
+
+async def test_the_open_review_of_a_held_message_that_names_it_is_shown(api: FakeApi) -> None:
+    await api.shop.begin_chain()
+    request = await api.shop.request(2500)
+    made = mtn(2500, "KOFI ANTWI BADU", 92_500, request.svc_code or "", ID)
+    for pdu in encode_deliver(made.sender, made.text, made.sent_at, smsc="+447000000001"):
+        await api.shop.read_pdus([pdu])
+    path = f"/v1/transactions/{request.reference}"
+    shown = (await api.live.get(path)).json()["data"]
+    [review] = (await api.live.get("/v1/reviews")).json()["data"]
+    assert (shown["status"], shown["held_review_id"]) == ("PENDING", review["id"])
+    await api.live.post(f"/v1/reviews/{review['id']}/reject", json={"notes": "forged"})
+    assert (await api.live.get(path)).json()["data"]["held_review_id"] is None

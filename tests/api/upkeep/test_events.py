@@ -62,6 +62,7 @@ async def test_what_was_before_and_what_comes_after(api: FakeApi) -> None:
                 "currency": "GHS",
                 "payer_phone": "+233241234567",
                 "payer_name": None,
+                "payer_source": {"phone_number": "request", "name": None},
                 "created_at": "2026-11-21T08:00:30.000Z",
                 "completed_at": None,
                 "origin": "request",

@@ -10,6 +10,7 @@ from daemon.core.webhooks.signing import sign
 from daemon.flows.webhooks import deliver
 from tests.api.webhooks.test_redeliver import LINK, NOBODY, answered, attempt, code, endpoint
 from tests.api.webhooks.test_secrets import signing
+from tests.fakes import delivering
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
 from tests.fakes.sender import FakeSender
@@ -79,7 +80,7 @@ async def test_list_has_every_field(api: FakeApi) -> None:
     assert letter["payment"]["svc_code"] == sent["svc_code"]
     assert letter["diagnosis"].startswith("shop.example answered 410: ")
     meta = (await api.live.get(PATH)).json()["meta"]
-    assert meta == {"limit": 100, "offset": 0, "total": 1}
+    assert meta == {"limit": 100, "offset": 0, "total": 1, "next_cursor": None}
 
 
 async def test_one_shows_what_was_to_be_sent(api: FakeApi) -> None:
@@ -96,6 +97,36 @@ async def test_the_newest_failure_comes_first_a_page_at_a_time(api: FakeApi) -> 
     times = [letter["failed_at"] for letter in await letters(api)]
     assert times == sorted(times, reverse=True)
     assert [letter["id"] for letter in await letters(api, "?limit=2&offset=1")] == every[1:]
+
+
+async def test_a_walk_by_cursor_neither_repeats_nor_skips_when_letters_come_and_go(
+    api: FakeApi,
+) -> None:
+    await buried(api, 4)
+    every = [letter["id"] for letter in await letters(api)]
+    first = (await api.live.get(f"{PATH}?limit=2")).json()
+    assert [letter["id"] for letter in first["data"]] == every[:2]
+    # The first is sent again, so an offset would skip the third. It fails again, and is the newest now.
+    await again(api, every[0])
+    api.shop.clock.advance(1)
+    await attempt(api, answered(410))
+    assert (await letters(api))[0]["id"] == every[0]
+    rest = (await api.live.get(f"{PATH}?limit=2&after={first['meta']['next_cursor']}")).json()
+    assert [letter["id"] for letter in rest["data"]] == every[2:]
+    assert rest["meta"]["next_cursor"] is None
+
+
+async def test_letters_of_the_same_moment_are_split_between_pages(api: FakeApi) -> None:
+    await buried(api, 3)
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE dead_letters SET failed_at = 1"))
+    every = [letter["id"] for letter in await letters(api)]
+    seen: list[str] = []
+    after: str | None = ""
+    for _ in every:
+        body = (await api.live.get(PATH, params={"limit": 1, "after": after})).json()
+        seen += [letter["id"] for letter in body["data"]]
+        after = body["meta"]["next_cursor"]
+    assert (seen, after) == (every, None)
 
 
 async def test_include_replayed_false_leaves_out_what_was_sent_again(api: FakeApi) -> None:
@@ -129,6 +160,8 @@ async def test_the_list_is_narrowed(api: FakeApi, query: str, found: int) -> Non
     [
         ("limit=0", "limit"),
         ("offset=-1", "offset"),
+        ("after=x", "after"),
+        ("after=WzFd", "after"),  # a position in the deliveries
         ("include_replayed=maybe", "include_replayed"),
         ("endpoint_id=1", "endpoint_id"),
         ("reason=bad", "reason"),
@@ -162,7 +195,7 @@ async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_c
     assert (delivery["status"], delivery["attempt_count"], delivery["run"]) == ("pending", 0, 2)
     assert delivery["webhook_id"] == letter["webhook_id"]
     api.shop.clock.advance(60)
-    due = await deliver.lease(api.shop.env, limit=1, per_endpoint=1, running={})
+    due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
     assert [leased.delivery.body for leased in due.leased] == before
     sender: Any = FakeSender(lambda _url: answered(200), [])
     await deliver.attempt(api.shop.env, sender, due.leased[0])
@@ -173,7 +206,7 @@ async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_c
     )  # fmt: skip
     assert fresh.items() <= sender.headers.items()
     assert (sender.headers["X-Svc-Replay"], sender.headers["X-Svc-Attempt"]) == ("true", "1")
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         api.shop.env, due.leased[0], answered(200), link=LINK, policy=RetryPolicy()
     )
     (after,) = await letters(api, "?include_replayed=1")

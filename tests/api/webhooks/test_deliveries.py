@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from daemon.core.json_values import cursor
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
@@ -60,7 +61,7 @@ async def test_an_entry_has_every_field(api: FakeApi) -> None:
                 "test": False,
             }
         ],
-        "meta": {"limit": 50, "offset": 0, "total": 1},
+        "meta": {"limit": 50, "offset": 0, "total": 1, "next_cursor": None},
     }
     assert re.fullmatch(r"ocl_[0-9a-z]{24}", entry["webhook_id"])
 
@@ -87,6 +88,21 @@ async def test_the_log_is_newest_first_and_filtered(api: FakeApi) -> None:
     assert await sequences(endpoint_id=target) == ([3, 2, 1], 3)
     assert await sequences(endpoint_id=NOBODY) == ([], 0)
     assert await sequences(offset=9) == ([], 3)
+
+
+async def test_a_walk_by_cursor_neither_repeats_nor_skips_when_new_deliveries_are_made(
+    api: FakeApi,
+) -> None:
+    await endpoint(api.live)
+    for number in range(1, 5):
+        await pay(api, number)
+    first = (await api.live.get(f"{PATH}?limit=3")).json()
+    await pay(api, 5)
+    after = first["meta"]["next_cursor"]
+    rest = (await api.live.get(f"{PATH}?limit=3&after={after}")).json()
+    seen = [entry["sequence"] for entry in (*first["data"], *rest["data"])]
+    assert seen == [4, 3, 2, 1]
+    assert rest["meta"] == {"limit": 3, "offset": 0, "total": 5, "next_cursor": None}
 
 
 async def test_those_of_a_requests_own_webhook_are_shown_with_kind_all(api: FakeApi) -> None:
@@ -121,6 +137,10 @@ async def test_a_test_key_sees_sandbox_deliveries_only(api: FakeApi) -> None:
         ("status=sent", "status"),
         ("endpoint_id=1", "endpoint_id"),
         ("kind=some", "kind"),
+        ("after=7", "after"),
+        ("after=WzEsMl0", "after"),  # a position in the dead letters
+        (f"after={cursor(10**30)}", "after"),
+        ("after=" + "A" * 301, "after"),
     ],
 )
 async def test_each_wrong_query_is_refused_by_name(api: FakeApi, query: str, named: str) -> None:
@@ -134,6 +154,7 @@ async def test_a_limit_that_is_too_large_is_lowered_and_told(api: FakeApi) -> No
         "limit": 200,
         "offset": 0,
         "total": 0,
+        "next_cursor": None,
         "warnings": ["`limit` was lowered to 200."],
     }
 

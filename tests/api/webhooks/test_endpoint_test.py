@@ -74,6 +74,7 @@ async def test_it_is_a_forwarded_payment_that_never_was_signed_as_a_real_one(
         False,
     )
     assert payload["data"]["reference"] == "svc_trx_" + "0" * 32
+    assert payload["data"]["payer_source"] == {"phone_number": "receipt", "name": "receipt"}
     headers = {name.lower(): value for name, value in request.headers.items()}
     assert headers["x-svc-test"] == "true"
     assert headers["x-svc-event"] == "transaction.forwarded"

@@ -10,12 +10,14 @@ import httpx
 import pytest
 
 from daemon.core.json_values import timestamp
+from daemon.flows.lines import modems
 from daemon.runtime.config import Config, OpenCollections, Webhooks
+from daemon.store.lines import devices
 from daemon.store.webhooks.secrets import PURPOSE
 from daemon.wire import Mode, Scope
+from tests.api.lines.test_payment_methods import second_phone
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi, running
-from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong
 
 PATH = "/v1/open-collections/endpoints"
@@ -147,7 +149,6 @@ async def test_a_second_catch_all_and_a_second_address_are_told(api: FakeApi) ->
 
 
 async def test_creation_is_refused_until_every_sim_has_a_number(api: FakeApi) -> None:
-    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
     answer = await post(api.live, {"url": URL})
     assert code(answer) == (409, "LINES_NOT_READY")
@@ -159,6 +160,36 @@ async def test_creation_is_refused_until_every_sim_has_a_number(api: FakeApi) ->
             "network": "MTN",
         }
     ]
+
+
+async def test_a_sim_that_is_ignored_or_not_connected_needs_no_number(api: FakeApi) -> None:
+    device_id = await second_phone(api)
+    refused = await post(api.live, {"url": URL})
+    assert code(refused) == (409, "LINES_NOT_READY")
+    [sim] = refused.json()["sims_without_number"]
+    assert (sim["device_id"], sim["network"]) == (device_id, "Telecel")
+    assert (await post(api.test, {"url": URL, "is_sandbox": True})).status_code == 201
+    path = f"/v1/sims/{device_id}:0"
+    await api.live.patch(path, json={"ignored": True})
+    assert (await post(api.live, {"url": URL})).status_code == 201
+    await api.live.patch(path, json={"ignored": False})
+    assert code(await post(api.live, {"url": URL})) == (409, "LINES_NOT_READY")
+    await modems.disconnect(api.shop.env, device_id)
+    assert (await post(api.live, {"url": URL})).status_code == 201
+
+
+async def test_a_sandbox_endpoint_waits_for_the_connected_sims_of_the_sandbox_only(
+    api: FakeApi,
+) -> None:
+    now = api.shop.clock.now_us()
+    await api.shop.env.store.write(lambda tx: devices.see_sandbox(tx, now))
+    refused = await post(api.test, {"url": URL, "is_sandbox": True})
+    assert code(refused) == (409, "LINES_NOT_READY")
+    names = [sim["name"] for sim in refused.json()["sims_without_number"]]
+    assert names == ["simulated-mtn", "simulated-telecel"]
+    assert (await post(api.live, {"url": URL})).status_code == 201
+    listener = await api.local.post("/local/v1/listen", json={})
+    assert listener.status_code == 201
 
 
 async def test_there_are_at_most_50(api: FakeApi) -> None:

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome, RetryPolicy
-from daemon.flows.webhooks import deliver
 from daemon.runtime.config import Config, OpenCollections
 from daemon.wire import DeliveryStatus, Mode, Scope
+from tests.fakes import delivering
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong_fields
@@ -42,13 +42,15 @@ async def owed(api: FakeApi) -> dict[str, Any]:
 async def attempt(api: FakeApi, *outcomes: Outcome) -> None:
     """Let the delivery loop make so many attempts, whenever they are due."""
     for outcome in outcomes:
-        due = await deliver.lease(api.shop.env, limit=1, per_endpoint=1, running={})
+        due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
         if not due.leased:
             assert due.next_at is not None
             api.shop.clock.advance((due.next_at - api.shop.clock.now_us()) / 1_000_000)
-            due = await deliver.lease(api.shop.env, limit=1, per_endpoint=1, running={})
+            due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
         (leased,) = due.leased
-        await deliver.record_outcome(api.shop.env, leased, outcome, link=LINK, policy=RetryPolicy())
+        await delivering.record_outcome(
+            api.shop.env, leased, outcome, link=LINK, policy=RetryPolicy()
+        )
 
 
 async def bring_to(api: FakeApi, status: DeliveryStatus) -> dict[str, Any]:
@@ -108,7 +110,7 @@ async def test_every_attempt_of_every_run_is_told_oldest_first(api: FakeApi) -> 
 
 async def test_an_attempt_under_way_has_no_end_yet(api: FakeApi) -> None:
     entry = await owed(api)
-    await deliver.lease(api.shop.env, limit=1, per_endpoint=1, running={})
+    await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
     (row,) = (await api.live.get(f"{PATH}/{entry['id']}/attempts")).json()["data"]
     assert (row["finished_at"], row["duration_ms"], row["counted"]) == (None, None, None)
 
@@ -191,7 +193,7 @@ async def test_a_paused_endpoint_takes_it_and_it_waits(api: FakeApi) -> None:
     assert body["meta"]["warnings"] == [
         "The endpoint is paused: the delivery waits until it is resumed."
     ]
-    due = await deliver.lease(api.shop.env, limit=1, per_endpoint=1, running={})
+    due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
     assert due.leased == ()
 
 

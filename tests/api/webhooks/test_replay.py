@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from daemon.flows.webhooks import deliver
 from daemon.runtime.config import Config, OpenCollections
 from daemon.wire import Mode, Scope
 from tests.api.webhooks.test_redeliver import NOBODY, answered, attempt, code, endpoint
+from tests.fakes import delivering
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.validation_errors import wrong_fields
@@ -137,6 +137,12 @@ async def test_a_dry_run_counts_and_queues_nothing(api: FakeApi) -> None:
     assert await api.shop.values("SELECT 1 FROM events WHERE type = 'endpoint.replayed'") == []
 
 
+async def test_a_dry_run_refuses_an_invalid_idempotency_key_too(api: FakeApi) -> None:
+    target = await endpoint(api.live)
+    refused = await replay(api.live, target, dry_run=True, headers={"Idempotency-Key": "k" * 256})
+    assert refused.json()["error"]["code"] == "IDEMPOTENCY_KEY_INVALID"
+
+
 async def test_a_second_replay_queues_nothing_twice(api: FakeApi) -> None:
     await pay(api, 1)
     target = await endpoint(api.live)
@@ -235,7 +241,7 @@ async def test_a_paused_endpoint_takes_it_and_it_waits(api: FakeApi) -> None:
             "warnings": ["The endpoint is paused: queued deliveries wait until it is resumed."]
         },
     }
-    due = await deliver.lease(api.shop.env, limit=5, per_endpoint=5, running={})
+    due = await delivering.lease(api.shop.env, limit=5, per_endpoint=5, running={})
     assert due.leased == ()
 
 

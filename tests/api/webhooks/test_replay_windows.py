@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from daemon.core.webhooks import replay as core
-from daemon.flows.webhooks import deliver
 from tests.api.webhooks.test_redeliver import answered, attempt, code, endpoint
 from tests.api.webhooks.test_replay import LOG, counted, pay, replay
+from tests.fakes import delivering
 from tests.fakes.api import FakeApi
 from tests.fakes.validation_errors import wrong_fields
 
@@ -81,7 +81,7 @@ async def test_a_live_payment_overtakes_a_running_replay(api: FakeApi) -> None:
     await replay(api.live, target)
     await pay(api, 6)
     live = (await api.live.get(LOG)).json()["data"][0]["id"]
-    due = await deliver.lease(api.shop.env, limit=2, per_endpoint=2, running={})
+    due = await delivering.lease(api.shop.env, limit=2, per_endpoint=2, running={})
     assert due.leased[0].delivery.id == live
     assert [leased.delivery.bulk for leased in due.leased] == [False, True]
 
@@ -96,9 +96,9 @@ async def test_a_replay_leaves_room_for_live_payments_at_its_endpoint_and_of_all
     ]
     for target in targets:
         await replay(api.live, target)
-    one = await deliver.lease(api.shop.env, limit=2, per_endpoint=2, running={})
+    one = await delivering.lease(api.shop.env, limit=2, per_endpoint=2, running={})
     assert len(one.leased) == 1
-    due = await deliver.lease(
+    due = await delivering.lease(
         api.shop.env, limit=8, per_endpoint=4, running={(targets[0], True): 2}
     )
     # 2 of 10 workers are at it already, and half of them may be.

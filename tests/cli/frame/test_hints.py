@@ -124,3 +124,4 @@ def test_lines_that_are_not_ready_name_the_very_sim(
     api.on("POST", Path.ENDPOINTS, no)
     ran = momo("endpoints", "add", "https://shop.example/hook")
     assert (ran.code, f"momo sims assign {typed} --method METHOD_ID" in ran.err) == (5, True)
+    assert f"momo sims ignore {typed}" in ran.err

@@ -25,12 +25,15 @@ def number(phone: str, *, placed: bool = False) -> dict[str, Any]:
     ("numbers", "told"),
     [
         ([number("+233244124567"), number("+233200000011", placed=True)],
-         ["next:  momo sims assign 'till 1:0' --method 0244124567"]),
+         ["next:  momo sims assign 'till 1:0' --method 0244124567",
+          "       momo sims ignore 'till 1:0'"]),
         ([number("+233244124567"), number("+233200000011")],
          ["next:  momo sims assign 'till 1:0' --method 0244124567",
-          "       momo sims assign 'till 1:0' --method 0200000011"]),
+          "       momo sims assign 'till 1:0' --method 0200000011",
+          "       momo sims ignore 'till 1:0'"]),
         ([number("+233200000011", placed=True)],
-         ["next:  momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim 'till 1:0'"]),
+         ["next:  momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim 'till 1:0'",
+          "       momo sims ignore 'till 1:0'"]),
     ],
 )  # fmt: skip
 def test_a_sim_without_a_number_is_offered_those_that_have_no_sim(

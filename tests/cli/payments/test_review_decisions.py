@@ -206,3 +206,25 @@ def test_a_person_who_does_not_say_yes_changes_nothing(doubtful: FakeApi, shop: 
     assert code == 10
     assert json.loads(out)["data"]["state"] == "open"
     assert posted(doubtful) == []
+
+
+def test_both_decisions_say_how_many_other_messages_they_settled(api: FakeApi, momo: Momo) -> None:
+    row = {**samples.REVIEW, "state": "approved"}
+    api.on("GET", ONE, ok(samples.REVIEW))
+    api.on("POST", f"{ONE}/approve", ok(row, transaction=PAID, settled=5))
+    ran = momo("review", "approve", ID, "-o", "table")
+    assert ran.out.endswith("✓ PAID\n  5 other held messages settled with it.\n")
+    api.on("POST", f"{ONE}/reject", ok(row, transaction=None, settled=1))
+    ran = momo("review", "reject", ID, "--notes", "forged", "-o", "table")
+    assert ran.out.endswith("ignored.\n  1 other held message settled with it.\n")
+
+
+def test_a_message_through_a_foreign_service_centre_asks_for_the_balance(
+    api: FakeApi, shop: Shop
+) -> None:
+    api.on("GET", ONE, ok({**DOUBTFUL, "reason": "foreign_smsc"}))
+    asked = (
+        b"A service centre that this SIM never used. Does the wallet hold GHS 900.00? Type YES: "
+    )
+    code, _out, _shown = on_terminal(shop, [(asked, b"no\n")])
+    assert (code, posted(api)) == (10, [])

@@ -186,3 +186,33 @@ def test_show_of_a_decided_one_says_who_decided(api: FakeApi, momo: Momo) -> Non
         "  notes  asked her",
     ]
     assert ran.err == f"next:  momo tx show {samples.REF}\n"
+
+
+FOREIGN: dict[str, Any] = {
+    **samples.REVIEW,
+    "reason": "foreign_smsc",
+    "summary": "unknown service centre",
+    "why": "The message came through a service centre that this SIM never used.",
+    "by_itself": "It pays by itself 90 minutes after the messages around it prove its balance.",
+    "payment": None,
+    "details": {"group": 1204},
+}
+
+
+def test_a_held_message_is_shown_with_why_it_waits_and_what_releases_it(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", ONE, ok(FOREIGN))
+    said = momo("review", "show", ID, "-o", "table", COLUMNS="200").out
+    assert f"{FOREIGN['why']} {FOREIGN['by_itself']}\n" in said
+    assert "centre     +233240000099" in said
+
+
+def test_the_review_of_a_flood_is_listed_with_the_number_of_its_messages(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.REVIEWS, ok([FOREIGN, samples.REVIEW]))
+    listed = momo("review", "list", "-o", "table", COLUMNS="160").out
+    assert "unknown service centre (1204 messages)" in listed
+    assert listed.count("messages)") == 1
+    assert momo("review", "list", "--fields", "messages").out.split() == ["1204"]

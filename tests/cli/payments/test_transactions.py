@@ -35,6 +35,42 @@ def test_show_with_events_tells_them_below_the_order(api: FakeApi, momo: Momo) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "shown"),
+    [
+        ("receipt", "receipt", "Kofi · 024 412 4567"),
+        ("receipt", "request", "Kofi · 024 412 4567 (from the request)"),
+        ("request", "receipt", "Kofi (from the request) · 024 412 4567"),
+    ],
+)
+def test_show_says_what_of_the_payer_the_receipt_does_not_contain(
+    name: str, number: str, shown: str, api: FakeApi, momo: Momo
+) -> None:
+    source = {"phone_number": number, "name": name}
+    paid = {**samples.ONE, "status": "SUCCESS", "actual_amount": "12.50", "payer_source": source}
+    api.on("GET", TX, ok(paid))
+    head = momo("tx", "show", samples.REF, "-o", "table", "--utc").out.splitlines()[0]
+    assert head == f"✓ PAID  GHS 12.50 · {shown}"
+    plain = momo("tx", "show", samples.REF, "--fields", "payer_phone_source,payer_name_source").out
+    assert plain == f"{number}\t{name}\n"
+
+
+def test_an_unpaid_transaction_shows_its_customer_without_a_remark(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", TX, samples.one("PENDING"))
+    ran = momo("tx", "show", samples.REF, "-o", "table", "--utc")
+    assert ran.out.splitlines()[0].endswith(" · Kofi · 024 412 4567")
+
+
+def test_the_list_says_what_of_the_payer_the_receipt_does_not_contain(
+    api: FakeApi, momo: Momo
+) -> None:
+    row = {**samples.PAID, "payer_source": {"phone_number": "request", "name": "receipt"}}
+    api.on("GET", wire.Path.TRANSACTIONS, ok([row], pagination=samples.PAGE))
+    assert "Kofi Ɔsei 024…4567 (request)" in momo("tx", "list", "-o", "table", COLUMNS="200").out
+
+
 def test_show_with_events_is_one_document(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, samples.one("PENDING"))
     api.on("GET", f"{TX}/events", ok([entry(1, "Asked for GHS 12.50.")]))

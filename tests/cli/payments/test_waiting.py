@@ -186,7 +186,11 @@ def test_reconcile_says_what_was_paid(
 ) -> None:
     body = {**samples.RECONCILED, "difference_type": kind, "difference": difference}
     api.on("POST", f"{TX}/reconcile", ok(body))
-    paid = {**samples.ONE, "telco": {"provider": "mtn", "transaction_id": "0000012345"}}
+    paid = {
+        **samples.ONE,
+        "payer_source": {"phone_number": "request", "name": "receipt"},
+        "telco": {"provider": "mtn", "transaction_id": "0000012345"},
+    }
     api.on("GET", TX, ok(paid))
     ran = momo("reconcile", samples.REF, "0000012345", "-o", "table", COLUMNS="200")
     assert (ran.code, ran.out) == (0, f"{line}\n")
@@ -231,3 +235,33 @@ def test_an_order_whose_money_was_taken_back_does_not_look_paid() -> None:
     row = {"status": "SUCCESS", "reversed_at": "2026-11-20T09:14:00.000Z"}
     assert transaction_state(row) == Cell("✓ PAID, REVERSED", "red")
     assert transaction_state({"status": "SUCCESS", "reversed_at": None}).style == "green"
+
+
+HELD = f"a message that names this code is held: momo review show {samples.REVIEW['id']}"
+
+
+def held(status: str = "PENDING") -> Says:
+    return ok({**samples.ONE, "status": status, "held_review_id": samples.REVIEW["id"]})
+
+
+@pytest.mark.usefixtures("naps")
+def test_a_held_message_that_names_the_transaction_is_told_once_while_waiting(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", TX, samples.one("PENDING"), held(), held(), held("SUCCESS"))
+    api.on("GET", wire.Path.EVENTS, stream(VERIFIED, VERIFIED))
+    ran = momo("tx", "wait", samples.REF, "--json")
+    assert (ran.code, ran.err.count(HELD)) == (0, 1)
+    api.on("POST", wire.Path.INITIALIZE, ok(samples.CREATED))
+    api.on("GET", TX, held(), held("SUCCESS"))
+    ran = momo("init", "12.50", "--phone", "0244124567", "--wait", "--json")
+    assert (ran.code, ran.err.count(HELD)) == (0, 1)
+
+
+def test_show_says_that_a_message_which_names_the_transaction_is_held(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", TX, held())
+    assert f"! {HELD}" in momo("tx", "show", samples.REF, "-o", "table", COLUMNS="120").out
+    api.on("GET", TX, samples.one("PENDING"))
+    assert "is held" not in momo("tx", "show", samples.REF, "-o", "table").out

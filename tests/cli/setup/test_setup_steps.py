@@ -13,7 +13,7 @@ from momo_cli.service.daemon_program import VerbResult
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.cli.setup.test_setup import DONE, statuses
-from tests.fakes.fake_api import FakeApi, ok, refusal
+from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 SETTINGS = {
     "http.bind": "127.0.0.1:8420",
@@ -181,40 +181,64 @@ def test_pin_that_is_wrong_or_nobodys_for_sure_is_not_tried_again(
     assert len(tried) == (0 if others else 1)
 
 
+PLACED = {**samples.SIMS[0]["sims"][0], "phone_number": "+233244124567"}
+UNKNOWN = ok({**samples.SMSCS, "has_chain": False})
+KNOWN = ok(samples.SMSCS)
+
+
+@pytest.fixture
+def new_sim(settled: list[Any], api: FakeApi) -> FakeApi:
+    """A SIM with a number whose balance is not known yet."""
+    api.on("GET", wire.Path.SIMS, ok([{**samples.SIMS[0], "sims": [PLACED]}]))
+    api.on("POST", wire.Path.LOCAL_SIM_SMSCS, UNKNOWN)
+    api.on("POST", wire.Path.LOCAL_SIM_TEST_PAYMENT, ok(samples.TEST_PAYMENT))
+    return api
+
+
+def test_the_first_payment_is_a_test_payment_of_an_odd_amount(new_sim: FakeApi, momo: Momo) -> None:
+    new_sim.on("POST", wire.Path.LOCAL_SIM_SMSCS, UNKNOWN, UNKNOWN, UNKNOWN, KNOWN)
+    ran = momo("setup", "--no-input", "--first-payment", "--json")
+    assert (ran.code, statuses(ran)["first_payment"]) == (0, "done")
+    assert "send exactly GHS 1.37 to 024 412 4567" in ran.err
+    asked = [one.body for one in new_sim.asked if one.path == wire.Path.LOCAL_SIM_TEST_PAYMENT]
+    assert asked == [{"device_id": samples.DEVICE, "slot_index": 0}]
+    again = momo("setup", "--check", "--json")
+    assert (again.code, statuses(again)["first_payment"]) == (0, "done")
+
+
+def test_without_the_flag_nobody_is_asked_for_a_test_payment(new_sim: FakeApi, momo: Momo) -> None:
+    for words in (("--no-input", "--service", "none"), ("--check",)):
+        assert statuses(momo("setup", *words, "--json"))["first_payment"] == "skipped"
+    wanted = momo("setup", "--check", "--first-payment", "--json")
+    assert statuses(wanted)["first_payment"] == "needs_action"
+    assert wire.Path.LOCAL_SIM_TEST_PAYMENT not in {one.path for one in new_sim.asked}
+
+
 @pytest.mark.parametrize(
-    ("state", "status", "fix"),
-    [
-        ("payment", "done", None),
-        ("historical", "done", None),
-        ("unparsed", "needs_action", "momo messages sample m1"),
-        ("held", "needs_action", "momo review list"),
-    ],
+    ("state", "fix"),
+    [("unparsed", "momo messages sample m1"), ("held", "momo review list")],
 )
-def test_first_payment_says_whether_this_sim_is_read(
-    state: str, status: str, fix: str | None, settled: list[Any], api: FakeApi, momo: Momo
+def test_an_sms_that_is_not_read_or_held_ends_the_wait_for_the_test_payment(
+    state: str, fix: str, new_sim: FakeApi, momo: Momo
 ) -> None:
-    new = {"id": "m1", "state": state, "sender": "MobileMoney", "fields": {"amount": "0.10"}}
-    made_up = {**new, "id": "m0", "state": "payment", "test": True}
+    new = {"id": "m1", "state": state, "sender": "MobileMoney", "fields": {}}
+    old, made_up = {**new, "id": "m0"}, {**new, "id": "m3", "test": True}
     other = {**new, "id": "m2", "state": "not_payment"}
-    api.on(
-        "GET", wire.Path.LOCAL_MESSAGES, ok([made_up]), ok([made_up]), ok([other, made_up]),
-        ok([new, other, made_up]),
+    new_sim.on(
+        "GET", wire.Path.LOCAL_MESSAGES, ok([old]), ok([made_up, old]), ok([other, old]),
+        ok([new, other, old]),
     )  # fmt: skip
     ran = momo("setup", "--no-input", "--first-payment", "--json")
     told = next(step for step in ran.json["data"]["steps"] if step["id"] == "first_payment")
-    assert (told["status"], told["fix"]) == (status, fix)
-    assert "send GHS 0.10 to 024 412 4567" in ran.err
+    assert (told["status"], told["fix"]) == ("needs_action", fix)
 
 
-def test_a_first_payment_that_is_there_before_anybody_looked_again_counts(
-    settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+def test_a_test_payment_that_does_not_come_needs_action(
+    new_sim: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("momo_cli.setup.phone.PERSON_S", 0.5)
-    old = {"id": "m1", "state": "unparsed", "sender": "MobileMoney", "fields": {}}
-    new = {**old, "id": "m2", "state": "payment", "fields": {"amount": "0.10"}}
-    api.on("GET", wire.Path.LOCAL_MESSAGES, ok([old]), ok([new, old]))
+    monkeypatch.setattr("momo_cli.setup.phone.PERSON_S", 0.1)
     ran = momo("setup", "--no-input", "--first-payment", "--json")
-    assert statuses(ran)["first_payment"] == "done"
+    assert statuses(ran)["first_payment"] == "needs_action"
 
 
 def test_place_for_backups_is_set_and_gets_a_copy_at_once(
@@ -286,8 +310,8 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)
         api.on("GET", wire.Path.PAYMENT_METHODS, ok([]), ok([samples.METHOD_ROW]))
-        # No public address, no service, it may sleep, the number and the name of the SIM, no payment, no endpoint, no stick.
-        hand.write(b"\nn\nn\n0244124567\nAma Mensah\n\n\n\n")
+        # No public address, no service, it may sleep, the number and the name of the SIM, no endpoint, no stick.
+        hand.write(b"\nn\nn\n0244124567\nAma Mensah\n\n\n")
         first = momo("setup", "-o", "table")
         assert first.code == 0, first.err
         assert "Its number, such as 0244124567" in first.err
@@ -295,9 +319,16 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
         assert first.out.splitlines()[-1] == "✓ momo is ready."
         placed = {**samples.SIMS[0]["sims"][0], "phone_number": "+233244124567"}
         api.on("GET", wire.Path.SIMS, ok([{**samples.SIMS[0], "sims": [placed]}]))
+        api.on("POST", wire.Path.LOCAL_SIM_SMSCS, UNKNOWN)
+        api.on("POST", wire.Path.LOCAL_SIM_TEST_PAYMENT, ok(samples.TEST_PAYMENT))
+        hand.write(b"\n")  # Enter: no test payment
+        asked = momo("setup", "-o", "table")
+        assert "From any other phone, send exactly GHS 1.37" in asked.err
+        assert "Press Enter to skip." in asked.err
         again = momo("setup", "-o", "table")
     assert "public https address" not in again.err
-    assert "From another phone" not in again.err
+    assert "From any other phone" not in again.err
+    assert "momo setup --first-payment" in again.err
     assert "A folder on a stick" not in again.err
     assert "Keep it awake" not in again.err
     assert "momo config set power.keep_awake plugged" in again.err
@@ -308,6 +339,44 @@ def test_person_is_asked_once_and_what_was_put_off_is_named_again(
         "provider": "momo_mtn", "phone_number": "0244124567", "account_name": "Ama Mensah",
         "sim": {"device_id": samples.DEVICE, "slot_index": 0},
     }  # fmt: skip
+
+
+def test_a_sim_that_is_not_for_payments_is_set_aside(
+    settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = wire.Path.SIM.format(device_id=samples.DEVICE, slot_index=0)
+    api.on("PATCH", place, ok(samples.IGNORED_SIM))
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        # As above, but the SIM is not for payments.
+        hand.write(b"\nn\nn\nno\n\n\n\n")
+        ran = momo("setup", "-o", "table")
+    assert "(no: not for payments; Enter: later)" in ran.err
+    assert [one.body for one in api.asked if one.path == place] == [{"ignored": True}]
+
+
+def test_an_endpoint_waits_until_the_numbers_of_the_sims_are_asked_for(
+    settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sim = {"device_id": samples.DEVICE, "name": "zte-front", "slot_index": 0, "network": "MTN"}
+    refused = refusal(409, "LINES_NOT_READY", sims_without_number=[sim])
+    made = Says({"success": True, "data": samples.ENDPOINT}, 201)
+    api.on("POST", wire.Path.ENDPOINTS, refused, made)
+    flags = ("setup", "--endpoint", "https://shop.example/hook")
+    without = momo(*flags, "--no-input", "--json")
+    assert statuses(without)["endpoint"] == "needs_action"
+    api.on("POST", wire.Path.ENDPOINTS, refused, made)
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        # The number is put off at its own step, and given when the endpoint needs it.
+        hand.write(b"\nn\nn\n\n0244124567\nAma Mensah\n\n")
+        ran = momo(*flags, "-o", "table")
+    assert "Each SIM needs its number first" in ran.err
+    asked = [one.path for one in api.asked if one.method == "POST"]
+    tail = [wire.Path.ENDPOINTS, wire.Path.PAYMENT_METHODS, wire.Path.ENDPOINTS]
+    assert asked[-3:] == tail
 
 
 def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(

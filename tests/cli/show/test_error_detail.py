@@ -16,6 +16,7 @@ USED = {
     "reference": OTHER,
     "status": "SUCCESS",
     "actual_amount": "40.00",
+    "payer_source": {"phone_number": "request", "name": "receipt"},
     "telco": {"provider": "mtn", "transaction_id": "40412345678", "timestamp": None},
     "timeline": {**samples.ONE["timeline"], "completed_at": "2026-11-20T09:14:00.000Z"},
 }
@@ -34,7 +35,7 @@ def test_a_payment_that_was_used_is_shown_with_what_it_paid(api: FakeApi, momo: 
     assert ran.err == (
         "error: the payment with that transaction ID already paid another transaction: do not hand over goods"
         "  [TRANSACTION_ID_ALREADY_USED]\n"
-        f"    40412345678 (MTN, GHS 40.00, from Kofi 024…4567) paid {OTHER} today at 09:14.\n"
+        f"    40412345678 (MTN, GHS 40.00, from Kofi 024…4567 (request)) paid {OTHER} today at 09:14.\n"
         f"  next:  momo tx show {OTHER}\n"
     )
 

@@ -43,6 +43,23 @@ def test_each_run_has_its_own_idempotency_key(api: FakeApi, momo: Momo) -> None:
     assert keys[2] == "mine"
 
 
+def test_whole_list_is_read_by_cursor_where_the_list_has_one(api: FakeApi, shop: Shop) -> None:
+    rows = [{"id": str(number)} for number in range(4)]
+    api.on(
+        "GET",
+        wire.Path.DELIVERIES,
+        ok(rows[:2], meta={"next_cursor": "WzJd"}),
+        ok(rows[2:], meta={"next_cursor": None}),
+    )
+    found = client_of(shop).rows(wire.Path.DELIVERIES, {"status": "failed"}, page=2, offset=7)
+    assert list(found) == rows
+    common = {"status": "failed", "limit": "2"}
+    assert [asked.query for asked in api.asked] == [
+        {**common, "offset": "7"},
+        {**common, "offset": "0", "after": "WzJd"},
+    ]
+
+
 def test_broken_connection_is_tried_once_more_with_the_same_key(api: FakeApi, momo: Momo) -> None:
     api.on("POST", wire.Path.INITIALIZE, Says(drop=True), ok(samples.CREATED))
     assert momo("init", "1", "--phone", "0244124567").code == 0

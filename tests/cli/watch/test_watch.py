@@ -423,3 +423,19 @@ def test_a_sentence_is_said_for_a_while() -> None:
     apply_result(model, ScreenMessage("✓ Approved.", "green"), 100.0)
     assert "Approved" in shown(model)[-2]
     assert "Approved" not in shown(model, SMALL._replace(tick=120.0))[-2]
+
+
+def test_a_code_that_a_held_message_names_is_shown_with_its_review() -> None:
+    model = opened()
+    model.looking = "7KQ2MX"
+    order = {**samples.ONE, **WAITING, "held_review_id": NEAR["id"]}
+    apply_result(model, LookupResult("7KQ2MX", order), 0.0)
+    said = " ".join(" ".join(shown(model)).split())
+    assert f"a message that names this code is held: momo review show {NEAR['id']}" in said
+
+
+def test_the_question_about_a_foreign_message_names_the_balance() -> None:
+    model = opened({**FORGED, "reason": "foreign_smsc"})
+    typed(model, "+")
+    said = " ".join(" ".join(shown(model)).split())
+    assert "Does the wallet hold GHS 900.00? Type YES" in said

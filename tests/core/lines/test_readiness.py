@@ -3,7 +3,7 @@
 import pytest
 
 from daemon.core.lines.readiness import line_status, sims_without_number
-from daemon.core.messages.balance import Unaccounted
+from daemon.core.messages.line_history import Unaccounted
 from daemon.core.model import Device, Sim
 from tests.fakes import rows
 from tests.fakes.rows import AT, DAY
@@ -55,7 +55,7 @@ def test_a_sim_without_a_number_is_named_and_its_line_is_null() -> None:
             "unaccounted": None,
         }
     ]
-    assert sims_without_number([rows.device()], [rows.sim()], [], NOW) == [
+    assert sims_without_number([rows.device()], [rows.sim()], []) == [
         {
             "device_id": rows.DEVICE_ID,
             "name": "zte-front",
@@ -102,14 +102,39 @@ def test_no_phone_at_all_is_ready() -> None:
     ],
 )
 def test_what_holds_the_lines_up(device: Device, sim: Sim, *, held_up: bool) -> None:
-    assert bool(sims_without_number([device], [sim], [], NOW)) is held_up
+    assert line_status([device], [sim], [], {}, NOW)["ready"] is not held_up
+
+
+@pytest.mark.parametrize(
+    ("device", "sim", "needed"),
+    [
+        (rows.device(), rows.sim(), True),
+        (rows.device(), rows.sim(read_payment_at=None), True),
+        (rows.device(present=False), rows.sim(), False),
+        (rows.device(forgotten_at=AT), rows.sim(), False),
+        (rows.device(), rows.sim(present=False), False),
+        (rows.device(), rows.sim(ignored_at=AT), False),
+    ],
+    ids=["plain", "never read", "away", "forgotten", "no SIM", "ignored"],
+)
+def test_an_endpoint_needs_the_numbers_of_the_sims_in_connected_phones(
+    device: Device, sim: Sim, *, needed: bool
+) -> None:
+    assert bool(sims_without_number([device], [sim], [])) is needed
+
+
+def test_an_ignored_sim_is_not_in_the_line_status() -> None:
+    ignored = rows.sim(ignored_at=AT)
+    status = line_status([rows.device()], [ignored], [], {}, NOW)
+    assert (status["ready"], status["phones"][0]["sims"]) == (True, [])
 
 
 def test_a_second_sim_of_a_phone_that_reads_payments_needs_a_number_too() -> None:
     other = rows.sim(seq=2, sim_key="b", slot_index=1, read_payment_at=None)
-    missing = sims_without_number([rows.device()], [rows.sim(), other], [rows.method()], NOW)
+    assert not line_status([rows.device()], [rows.sim(), other], [rows.method()], {}, NOW)["ready"]
+    missing = sims_without_number([rows.device()], [rows.sim(), other], [rows.method()])
     assert [entry["slot_index"] for entry in missing] == [1]
 
 
 def test_a_deleted_number_is_on_no_sim() -> None:
-    assert sims_without_number([rows.device()], [rows.sim()], [rows.method(deleted_at=AT)], NOW)
+    assert sims_without_number([rows.device()], [rows.sim()], [rows.method(deleted_at=AT)])

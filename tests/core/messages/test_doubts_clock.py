@@ -1,13 +1,10 @@
 """The clock that the IDs of a line are: to the very ID, the very minute, the very vote."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from daemon.core.limits import DAY_US
-from daemon.core.messages.balance import Ruling
-from daemon.core.messages.balance_chain import Standing, Why
 from daemon.core.messages.trust import (
     ID_SEEN_MAX,
     ID_SLACK_DAYS,
@@ -15,11 +12,9 @@ from daemon.core.messages.trust import (
     IDS_PER_DAY,
     Doubt,
     id_doubt,
-    proves_smsc,
 )
 from parsers.times import to_us
 from tests.core.messages.test_doubts import NOW_ID, WEEK, seen
-from tests.fakes.balance_line import entry
 from tests.fakes.rows import AT
 
 LOW, HIGH = Doubt.ID_TOO_LOW, Doubt.ID_TOO_HIGH
@@ -67,13 +62,3 @@ def test_two_minutes_around_the_minute_of_an_id_are_believed(
     sent = to_us(datetime(2026, 11, 21, 8, minute, second, microsecond, tzinfo=UTC))
     found = id_doubt("momo_at", "PP261121.0808.A12345", sent, [])
     assert found is (Doubt.ID_OF_ANOTHER_TIME if doubted else None)
-
-
-@pytest.mark.parametrize("why", Why)
-@pytest.mark.parametrize("standing", [Standing.ACCEPTED, Standing.HELD])
-def test_only_a_receipt_that_joins_or_is_the_first_teaches_its_service_centre(
-    why: Why, standing: Standing
-) -> None:
-    ruling = Ruling(replace(entry(1, 100, 1000), standing=standing), why)
-    teaches = standing is Standing.ACCEPTED and why in {Why.JOINS, Why.FIRST}
-    assert proves_smsc(ruling, []) is teaches

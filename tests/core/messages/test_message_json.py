@@ -16,9 +16,17 @@ def entry(number: int, effect: int, after: int | None, **changes: object) -> Ent
 
 
 def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> None:
-    here = entry(4, 2500, 70_000, standing=Standing.HELD, gap_minor=None)
+    here = entry(
+        4,
+        2500,
+        70_000,
+        standing=Standing.UNCONFIRMED,
+        why=Why.BREAKS,
+        doubts=("reference_too_long",),
+        gap_minor=None,
+    )
     beside = [entry(number, 100, 1000 * number) for number in (6, 2, 1, 3, 5, 7)]
-    shown = balance_chain(ChainPosition(here, beside, Why.BREAKS, ("smsc_new",), "GHS"))
+    shown = balance_chain(ChainPosition(here, beside, "GHS"))
     assert [one["message_id"] for one in shown["messages"]] == ["m2", "m3", "m4", "m5", "m6"]
     assert shown["messages"][2] == {
         "message_id": "m4",
@@ -27,23 +35,23 @@ def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> Non
         "timestamp": "2026-11-21T08:01:00.123Z",
         "moved": "25.00",
         "balance": "700.00",
-        "standing": "held",
+        "standing": "unconfirmed",
         "unaccounted": None,
     }
     assert (shown["standing"], shown["why"], shown["doubts"], shown["currency"]) == (
-        "held",
+        "unconfirmed",
         "breaks",
-        ["smsc_new"],
+        ["reference_too_long"],
         "GHS",
     )
 
 
 def test_what_cannot_be_read_moved_nobody_knows_how_much() -> None:
     unread = entry(1, 0, None, effects=(), standing=Standing.NOTED, pays=False)
-    shown = balance_chain(ChainPosition(entry(2, 100, 500), [unread], Why.EXPLAINED, (), "GHS"))
+    shown = balance_chain(ChainPosition(entry(2, 100, 500), [unread], "GHS"))
     assert (shown["messages"][0]["moved"], shown["messages"][0]["balance"]) == (None, None)
 
 
 def test_every_why_is_explained() -> None:
     for why in Why:
-        assert balance_chain(ChainPosition(entry(1, 1, 1), [], why, (), "GHS"))["explanation"]
+        assert balance_chain(ChainPosition(entry(1, 1, 1, why=why), [], "GHS"))["explanation"]

@@ -28,6 +28,7 @@ def test_the_payer_goes_out_of_a_payload_and_the_money_and_the_shop_s_own_number
     body = {
         "data": {
             "amount": "25.00", "payer": {"phone_number": NUMBER, "name": "Kofi"}, "raw": "from KOFI",
+            "payer_source": {"phone_number": "request", "name": "receipt"},
             "meta": {"mail": "k@x.example"}, "telco": {"transaction_id": "1", "reference_text": "KOFI"},
             "payment_method": {"phone_number": "+233244000000"}, "changed": ["payer", "meta"],
         }
@@ -35,6 +36,7 @@ def test_the_payer_goes_out_of_a_payload_and_the_money_and_the_shop_s_own_number
     left = json.loads(forget_in_json(json.dumps(body), NUMBER))["data"]
     assert left == {
         "amount": "25.00", "payer": {"phone_number": None, "name": None}, "raw": None, "meta": {},
+        "payer_source": {"phone_number": None, "name": None},
         "telco": {"transaction_id": "1", "reference_text": None},
         "payment_method": {"phone_number": "+233244000000"}, "changed": ["payer", "meta"],
     }  # fmt: skip

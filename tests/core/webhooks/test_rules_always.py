@@ -57,7 +57,7 @@ def valid_filters(draw: st.DrawFn, depth: int = 1) -> dict[str, Any]:
         good = [
             text
             for text in ("25.00", "mtn", "0244124567", "SUCCESS", "EXACT", "7", "true",
-                         "2026-11-21T08:02:00Z", "momo_mtn", "code", "Rent")
+                         "2026-11-21T08:02:00Z", "momo_mtn", "code", "Rent", "receipt")
             if kind.raw(text) is not None
         ]  # fmt: skip
         value = draw(st.sampled_from(good))

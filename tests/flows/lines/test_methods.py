@@ -6,7 +6,13 @@ import pytest
 
 from daemon.core.errors import Refusal
 from daemon.core.model import Event, PaymentMethod
-from daemon.flows.lines.payment_methods import NewMethod, Slot, create, move
+from daemon.flows.lines.payment_methods import (
+    MethodChanges,
+    NewMethod,
+    Slot,
+    change,
+    create,
+)
 from daemon.wire import ErrorCode
 from tests.fakes.shop import METHOD_ID, OWNER, FakeShop
 
@@ -47,7 +53,7 @@ async def test_a_number_of_another_networks_range_is_taken_with_a_warning(
 
 
 async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None:
-    record = await move(shop.env, OWNER, METHOD_ID, None)
+    record = await change(shop.env, OWNER, METHOD_ID, MethodChanges(moves=True))
     assert record["sim"] is None
     [method] = await shop.rows(PaymentMethod, "payment_methods")
     assert (method.sim_seq, method.line_created_at) == (None, None)
@@ -57,9 +63,18 @@ async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None
 async def test_moving_to_where_it_is_writes_nothing(shop: FakeShop) -> None:
     before = await shop.rows(PaymentMethod, "payment_methods")
     shop.clock.advance(60)
-    await move(shop.env, OWNER, METHOD_ID, Slot(shop.source.device_id, 0))
+    name = before[0].account_name
+    same = MethodChanges(moves=True, slot=Slot(shop.source.device_id, 0), account_name=name)
+    await change(shop.env, OWNER, METHOD_ID, same)
     assert await shop.rows(PaymentMethod, "payment_methods") == before
     assert await moved(shop) == []
+
+
+async def test_a_new_account_name_is_in_the_journal_without_the_name(shop: FakeShop) -> None:
+    record = await change(shop.env, OWNER, METHOD_ID, MethodChanges(account_name="Ama Ventures"))
+    assert (record["account_name"], record["sim"]["slot_index"]) == ("Ama Ventures", 0)
+    [event] = await moved(shop)
+    assert (event.type, "Ama" in event.data) == ("payment_method.renamed", False)
 
 
 async def test_a_refused_number_leaves_no_trace(shop: FakeShop) -> None:

@@ -127,11 +127,12 @@ async def test_a_walk_in_that_a_file_told_first_is_forwarded_when_the_phone_read
 
 
 async def test_the_chain_of_balances_has_no_gap_where_a_file_told_first(shop: FakeShop) -> None:
+    await shop.begin_chain()
     await shop.read(receipt(shop, "food", "93214500000"))
     first, second = receipt(shop, "food"), receipt(shop, "rent", NEXT_ID)
     await as_text(shop, first)
     await shop.read(first, second)
-    assert await shop.values("SELECT standing FROM line_balances") == ["accepted"] * 3
+    assert await shop.values("SELECT standing FROM line_balances") == ["accepted"] * 4
     assert await shop.values("SELECT COUNT(*) FROM reviews") == [0]
 
 
@@ -254,6 +255,8 @@ async def test_one_that_came_for_a_cancelled_order_is_forwarded_when_a_person_ke
 
 
 async def test_one_that_its_balance_holds_pays_when_a_person_approves_it(shop: FakeShop) -> None:
+    await shop.begin_chain()
+    shop.limit(0)
     await shop.read(receipt(shop, "food", "93214500000"))
     request = await shop.request()
     shop.wallet(500)  # of which no message told

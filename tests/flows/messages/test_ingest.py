@@ -193,7 +193,7 @@ async def test_garbage_is_stored_raw_and_stops_nothing(shop: FakeShop) -> None:
 async def test_a_fault_of_ours_loses_no_message(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad, good = paid("bad"), paid("good", telco_id="93214500002")
+    bad, good = paid("bad"), paid("good", telco_id="93214500002", concatenation=1)
     from daemon.steps import process_message as steps_process_message
     from parsers.read import read as real
 
@@ -328,8 +328,9 @@ async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
         return replace(real(sender, body, network=network), unverified=True)  # type: ignore[arg-type]  # a receipt is read here
 
     monkeypatch.setattr(steps_process_message, "read", unverified)
+    await shop.begin_chain(47_500)
     await shop.read(paid("x"))
     assert await shop.payments() == []
-    assert await shop.values("SELECT reason, details FROM reviews") == [
-        ("untrusted_sender", '{"doubts":["wording_unverified"]}')
-    ]
+    [(reason, details)] = await shop.values("SELECT reason, details FROM reviews")
+    assert reason == "untrusted_sender"
+    assert json.loads(details)["doubts"] == ["wording_unverified"]

@@ -30,6 +30,13 @@ ID = "93214500001"
 META = CallMeta("r")
 
 
+@pytest.fixture
+async def shop(shop: FakeShop) -> FakeShop:
+    """A shop whose wallet is known to hold GHS 875.00."""
+    await shop.begin_chain(87_500)
+    return shop
+
+
 async def pay(
     shop: FakeShop, typed: str, telco_id: str = ID, balance_minor: int = 90_000
 ) -> list[MessageState]:
@@ -50,6 +57,15 @@ async def take_back(
     )
     assert taken.faults == ()
     return [state for _id, state in taken.concluded]
+
+
+async def spend(shop: FakeShop, balance_minor: int = 87_400) -> None:
+    """Let the wallet pay GHS 1.00: momo reads no balance in a reversal of MTN, so the message behind it confirms it."""
+    text = (
+        f"Payment for GHS1.00 to SHOP.Current Balance: GHS {balance_minor // 100}.{balance_minor % 100:02d}. "
+        "Transaction Id: 93214500050. Fee charged: GHS0.00."
+    )
+    await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=201))
 
 
 async def listen(shop: FakeShop, *kinds: str, mode: str = "live") -> None:
@@ -87,7 +103,9 @@ async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(
     request = await shop.request(2500)
     await pay(shop, request.svc_code or "")
     before = await shop.transaction(request.reference)
-    assert await take_back(shop) == [MessageState.NOT_PAYMENT]
+    assert await take_back(shop) == [MessageState.HELD]
+    assert (await shop.transaction(request.reference)).reversed_at is None
+    await spend(shop)
     after = await shop.transaction(request.reference)
     [payment] = await shop.payments()
     at = after.reversed_at
@@ -114,6 +132,7 @@ async def test_the_same_reversal_again_says_nothing_new(shop: FakeShop) -> None:
     await listen(shop, "transaction.forwarded", "transaction.reversed")
     await pay(shop, "food")
     await take_back(shop)
+    await spend(shop)
     first = (await holder(shop)).reversed_at
     await shop.read_pdus(
         encode_deliver(MTN_SENDER, f"Transaction {ID} has been reversed.", STARTED, smsc=MTN_SMSC)
@@ -127,6 +146,7 @@ async def test_a_payment_without_an_order_can_no_longer_be_reconciled(shop: Fake
     request = await shop.request(2500)
     await pay(shop, "food")
     await take_back(shop)
+    await spend(shop)
     assert (await holder(shop)).reversed_at is not None
     with pytest.raises(Refusal) as refused:
         await shop.reconcile(request.reference, ID)
@@ -141,6 +161,7 @@ async def test_a_payment_in_review_can_no_longer_be_approved(shop: FakeShop) -> 
     await pay(shop, request.svc_code or "")
     [row] = await shop.rows(Review, "reviews")
     await take_back(shop)
+    await spend(shop)
     with pytest.raises(Refusal) as refused:
         await review.approve(shop.env, OWNER, row.id, review.Approval(), meta=META)
     assert refused.value.code is ErrorCode.PAYMENT_REVERSED
@@ -153,8 +174,9 @@ async def test_a_payment_in_review_can_no_longer_be_approved(shop: FakeShop) -> 
 async def test_a_payment_that_is_not_here_yet_is_reversed_when_it_comes(shop: FakeShop) -> None:
     await listen(shop, "transaction.forwarded", "transaction.reversed")
     request = await shop.request(2500)
-    await pay(shop, "food", "93214500000", balance_minor=87_500)
-    await take_back(shop, ID, balance_minor=87_500)
+    await pay(shop, "food", "93214500000")
+    await take_back(shop, ID)
+    await spend(shop)
     assert await notices(shop) == [Notice.REVERSAL_UNMATCHED]
     assert await pay(shop, request.svc_code or "", ID) == [MessageState.PAYMENT]
     late = (await shop.payments())[1]
@@ -166,9 +188,11 @@ async def test_a_payment_that_is_not_here_yet_is_reversed_when_it_comes(shop: Fa
 
 
 async def test_a_held_receipt_that_was_taken_back_cannot_be_approved(shop: FakeShop) -> None:
-    await pay(shop, "food", "93214500000", balance_minor=50_000)
+    shop.limit(0)
+    await pay(shop, "food", "93214500000")
     assert await pay(shop, "food", ID, balance_minor=70_000) == [MessageState.HELD]
-    await take_back(shop, ID, balance_minor=50_000)
+    assert await take_back(shop, ID) == [MessageState.HELD]
+    await spend(shop)
     [held, *_] = await shop.rows(Review, "reviews", "state = 'open'")
     with pytest.raises(Refusal) as refused:
         await review.approve(shop.env, OWNER, held.id, review.Approval(confirmed=True), meta=META)
@@ -189,13 +213,16 @@ async def test_a_reversal_from_any_other_sender_takes_nothing_back(
 @pytest.fixture
 async def telecel_shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
     made = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
+    await made.begin_chain(87_500, "momo_telecel")
     yield made
     made.close()
 
 
-async def pay_telecel(shop: FakeShop, number: int, balance_minor: int) -> None:
+async def pay_telecel(
+    shop: FakeShop, number: int, balance_minor: int, amount_minor: int = 2500
+) -> None:
     await shop.read(
-        telecel(2500, NAME, balance_minor, "food", f"{number:016d}", concatenation=number)
+        telecel(amount_minor, NAME, balance_minor, "food", f"{number:016d}", concatenation=number)
     )
 
 
@@ -233,18 +260,33 @@ async def test_a_reversal_whose_balance_fits_nothing_waits_for_a_person(
     ]
 
 
-async def test_a_reversal_is_believed_when_the_next_receipt_goes_on_from_it(
+async def test_a_reversal_is_believed_when_the_message_missing_before_it_comes_and_not_when_one_goes_on(
     telecel_shop: FakeShop,
 ) -> None:
     shop = telecel_shop
     await pay_telecel(shop, 1, 90_000)
-    # A receipt of GHS 10.00 got lost in front of it.
+    # A receipt of GHS 10.00 in front of it is late.
     assert await take_back_telecel(shop, 3, 88_500) == [MessageState.HELD]
     await pay_telecel(shop, 4, 91_000)
     [row] = await shop.rows(Review, "reviews")
+    assert (row.state, (await shop.payments())[0].reversed_at) == ("open", None)
+    await pay_telecel(shop, 2, 91_000, 1000)
+    [row] = await shop.rows(Review, "reviews")
     assert row.state == "superseded"
-    [first, _] = await shop.payments()
-    assert first.reversed_at is not None
+    assert (await shop.payments())[0].reversed_at is not None
+
+
+async def test_a_reversal_without_a_balance_waits_for_a_message_that_joins_behind_it(
+    shop: FakeShop,
+) -> None:
+    await pay(shop, "food")
+    text = f"Transaction {ID} of GHS 25.00 from {NAME} has been reversed."
+    taken = await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC))
+    assert [state for _id, state in taken.concluded] == [MessageState.HELD]
+    assert (await holder(shop)).reversed_at is None
+    await pay(shop, "food", "93214500002")  # from GHS 875.00 again, so GHS 25.00 have left
+    assert (await shop.payments())[0].reversed_at is not None
+    assert await shop.values("SELECT COUNT(*) FROM reviews WHERE state = 'open'") == [0]
 
 
 async def test_test_money_is_taken_back_in_test_mode_alone(shop: FakeShop) -> None:

@@ -7,12 +7,12 @@ import pytest
 from daemon.core.model import Shop
 from daemon.flows.upkeep import notices
 from daemon.flows.upkeep.notices import OwnerSms
-from daemon.flows.webhooks import deliver
 from daemon.sender.owner_notices import NotSent
 from daemon.store import shop as shops
 from daemon.store.upkeep import notices as store_notices
 from daemon.wire import Mode
 from parsers.times import from_us
+from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.owner_notices import EMAIL, add_event, listed, send_due
 from tests.fakes.shop import FakeShop
@@ -142,12 +142,12 @@ async def test_the_twentieth_failure_writes_to_the_owner(shop: FakeShop) -> None
     await add_endpoint(shop, consecutive_failures=18)
     await owe(shop, "93214500001")
     await owe(shop, "93214500002")
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
     )
     assert await told(shop) == []
     shop.clock.advance(30)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
     )
     (subject,) = await told(shop)

@@ -14,9 +14,10 @@ from daemon.env import Env
 from daemon.flows.messages import ingest
 from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
 from daemon.flows.upkeep import erasure as flow
-from daemon.flows.webhooks import deliver, replay
+from daemon.flows.webhooks import replay
 from daemon.store.upkeep import ledger_check, notices, retention
 from daemon.store.webhooks import deliveries
+from tests.fakes import delivering
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
@@ -43,9 +44,9 @@ async def pay(shop: FakeShop, number: int, reference: str = "food") -> None:
 
 async def answer(shop: FakeShop, status: int) -> None:
     """Let everything that is due be answered so."""
-    for leased in (await deliver.lease(shop.env, limit=50, per_endpoint=50, running={})).leased:
+    for leased in (await delivering.lease(shop.env, limit=50, per_endpoint=50, running={})).leased:
         outcome = Outcome(status, "their answer", None, None, 1000, connected=True)
-        await deliver.record_outcome(shop.env, leased, outcome, link=LINK, policy=RetryPolicy())
+        await delivering.record_outcome(shop.env, leased, outcome, link=LINK, policy=RetryPolicy())
 
 
 def restarted(shop: FakeShop) -> Env:
@@ -128,7 +129,7 @@ async def test_the_attempts_of_what_is_still_tried_keep_their_numbers(shop: Fake
     shop.clock.advance(70 * DAY_S)
     await pay(shop, 2)
     assert await prune_all(shop) == {}
-    leased = (await deliver.lease(shop.env, limit=9, per_endpoint=9, running={})).leased
+    leased = (await delivering.lease(shop.env, limit=9, per_endpoint=9, running={})).leased
     assert leased[0].number == 2
 
 
@@ -229,8 +230,8 @@ async def test_a_pruned_shop_still_answers_every_question_of_the_ledger(shop: Fa
     await pay(shop, 3)
     pruned = await prune_all(shop)
     assert (pruned["messages"], pruned["deliveries"]) == (2, 1)
-    for name, question in ledger_check.QUESTIONS.items():
-        assert await shop.values(question.sql) == [0], name
+    for name, (_, sql) in ledger_check.QUESTIONS.items():
+        assert await shop.values(sql) == [0], name
 
 
 async def test_a_batch_is_small_and_the_next_goes_on(

@@ -7,6 +7,7 @@ from daemon.core.webhooks.delivery import DeliveryError, Link
 from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flows_endpoints
 from daemon.flows.webhooks.endpoints import Changes
+from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, fail, lease, lease_one, outcome, owe
 from tests.fakes.sender import FakeSender, answered
 from tests.fakes.shop import OWNER, FakeShop
@@ -21,7 +22,7 @@ async def resumed(shop: FakeShop, count: int = 3, *endpoints: str) -> None:
     for endpoint_id in endpoints or ("e1",):
         await flows_endpoints.update(shop.env, OWNER, endpoint_id, Changes(is_active=True))
     for probe in await lease(shop, limit=20):
-        await deliver.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
+        await delivering.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
 
 
 async def test_what_a_resume_releases_comes_after_what_is_live_elsewhere(shop: FakeShop) -> None:
@@ -29,7 +30,7 @@ async def test_what_a_resume_releases_comes_after_what_is_live_elsewhere(shop: F
     await add_endpoint(shop, "e2")
     shop.clock.advance(1)
     await owe(shop, "93214500009")
-    due = await deliver.lease(shop.env, limit=2, per_endpoint=1, running={})
+    due = await delivering.lease(shop.env, limit=2, per_endpoint=1, running={})
     assert [(one.endpoint.id, one.is_behind) for one in due.leased] == [("e2", False), ("e1", True)]
 
 
@@ -47,7 +48,7 @@ async def test_at_its_own_endpoint_it_stays_oldest_first(shop: FakeShop) -> None
 
 async def test_what_is_live_always_finds_a_place_beside_backlogs(shop: FakeShop) -> None:
     await resumed(shop, 3, "e1", "e2", "e3")
-    due = await deliver.lease(shop.env, limit=4, per_endpoint=2, running={})
+    due = await delivering.lease(shop.env, limit=4, per_endpoint=2, running={})
     assert len(due.leased) == 2
     busy = {("e1", False): 2}
 
@@ -77,7 +78,7 @@ async def test_what_our_own_link_held_up_is_no_backlog(shop: FakeShop) -> None:
     for number in range(4):
         await owe(shop, f"9321450000{number}")
     for leased in await lease(shop, limit=3):
-        await deliver.record_outcome(shop.env, leased, unreached, link=down, policy=POLICY)
+        await delivering.record_outcome(shop.env, leased, unreached, link=down, policy=POLICY)
     assert await deliver.link_returned(shop.env) == 1
     shop.clock.advance(60)
     found = await lease(shop, limit=20)
@@ -93,7 +94,7 @@ async def test_what_an_outage_of_the_endpoint_leaves_is_a_backlog(shop: FakeShop
         await fail(shop, leased)
     shop.clock.advance(30)
     (probe,) = await lease(shop)
-    await deliver.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
     shop.clock.advance(60)
     found = await lease(shop, limit=20)
     assert found

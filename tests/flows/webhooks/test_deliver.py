@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from daemon.core.model import Delivery, Endpoint
-from daemon.core.upkeep.notice_rules import RULES
+from daemon.core.model import Delivery, Endpoint, Event
+from daemon.core.upkeep.notice_rules import notice_for
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import deliveries
 from daemon.store.webhooks.leasing import Due
 from daemon.wire import DeliveryStatus, TransactionStatus
+from tests.fakes import delivering
 from tests.fakes.outbox import (
     ID,
     IDS,
@@ -45,7 +46,7 @@ async def test_a_walk_in_is_forwarded_to_every_catch_all(shop: FakeShop) -> None
 
 
 async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> None:
-    await add_endpoint(shop)
+    await add_endpoint(shop, events='["transaction.forwarded", "transaction.completed"]')
     request = await shop.request()
     await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", ID))
     rows = await shop.rows(Delivery, "deliveries")
@@ -112,10 +113,10 @@ async def test_a_lease_is_exclusive_until_it_ends(shop: FakeShop) -> None:
 async def test_a_lease_says_when_the_next_delivery_is_due(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
     )
-    due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
+    due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
     assert due == Due((), (), (await only(shop)).next_attempt_at)
 
 
@@ -123,7 +124,7 @@ async def test_an_endpoint_gets_no_more_attempts_at_a_time_than_it_may_have(shop
     await add_endpoint(shop)
     for number in range(4):
         await owe(shop, f"9321450000{number}")
-    due = await deliver.lease(shop.env, limit=5, per_endpoint=3, running={("e1", False): 1})
+    due = await delivering.lease(shop.env, limit=5, per_endpoint=3, running={("e1", False): 1})
     assert [item.delivery.seq for item in due.leased] == [1, 2]
     assert due.next_at is None
 
@@ -146,7 +147,7 @@ async def test_a_paused_endpoint_gets_nothing_and_loses_nothing(shop: FakeShop) 
 async def test_a_2xx_ends_a_delivery_for_good(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY
     )
     row = await only(shop)
@@ -162,7 +163,7 @@ async def test_a_2xx_ends_a_delivery_for_good(shop: FakeShop) -> None:
 async def test_a_4xx_is_a_dead_letter_at_once(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(410), link=LINK, policy=POLICY
     )
     row = await only(shop)
@@ -182,7 +183,7 @@ async def test_a_5xx_is_tried_13_times_over_75_hours_and_then_buried(shop: FakeS
     while (row := await only(shop)).status is not DeliveryStatus.FAILED:
         assert row.next_attempt_at is not None
         shop.clock.advance(max(0, row.next_attempt_at - shop.clock.now_us()) / 1_000_000)
-        await deliver.record_outcome(
+        await delivering.record_outcome(
             shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
         )
         attempts += 1
@@ -218,16 +219,17 @@ async def test_an_address_that_may_not_be_called_is_told_to_the_owner_once(shop:
     await owe(shop)
     blocked = Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, "shop.example: it is private", 1000)
     for _ in range(2):
-        await deliver.record_outcome(
+        await delivering.record_outcome(
             shop.env, await lease_one(shop), blocked, link=LINK, policy=POLICY
         )
         shop.clock.advance(60)
     assert (await only(shop)).status is DeliveryStatus.RETRYING
-    told = await shop.values("SELECT data FROM events WHERE type = 'endpoint.blocked'")
-    assert told == ['{"why":"shop.example: it is private"}']
-    rule = RULES["endpoint.blocked"]
-    assert rule.urgent
-    assert rule.sentence({"url": "https://shop.example/hook", **json.loads(told[0])}) == (
+    [told] = await shop.rows(Event, "events", "type = 'endpoint.blocked'")
+    assert told.data == '{"why":"shop.example: it is private"}'
+    notice = notice_for(told, {"url": "https://shop.example/hook", **json.loads(told.data)})
+    assert notice is not None
+    assert notice.urgent
+    assert notice.text == (
         "Nothing may be sent to https://shop.example/hook: shop.example: it is private. It is tried again, "
         "and its deliveries wait."
     )

@@ -11,6 +11,7 @@ from daemon.flows.webhooks import deliver, endpoints
 from daemon.flows.webhooks.endpoints import PROBE_US, Changes
 from daemon.store.webhooks import backlog
 from daemon.store.webhooks.attempts import Leased
+from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -28,7 +29,7 @@ async def owed(shop: FakeShop) -> list[Delivery]:
 
 
 async def finish(shop: FakeShop, leased: Leased, answer: Outcome) -> None:
-    await deliver.record_outcome(shop.env, leased, answer, link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, leased, answer, link=LINK, policy=POLICY)
 
 
 async def change(shop: FakeShop, **changes: Any) -> endpoints.Changed:
@@ -76,7 +77,7 @@ async def test_a_failure_of_our_own_link_does_not_pause(shop: FakeShop) -> None:
     await owe(shop)
     unreached = Outcome(None, "", DeliveryError.DNS_ERROR, "no such name", 1000)
     link = Link(other_host_answered=False, other_host_known=True)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), unreached, link=link, policy=POLICY
     )
     assert (await endpoint(shop)).is_active

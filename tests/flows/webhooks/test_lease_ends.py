@@ -13,6 +13,7 @@ from daemon.store.webhooks import attempts, deliveries
 from daemon.store.webhooks.attempts import EndedAttempt
 from daemon.store.webhooks.leasing import Prefetch
 from daemon.wire import DeliveryStatus
+from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease, lease_one, only, outcome, owe
 from tests.fakes.outbox import attempts as outbox_attempts
 from tests.fakes.shop import FakeShop
@@ -65,7 +66,7 @@ async def test_what_is_on_record_is_not_given_back(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
     leased = await lease_one(shop)
-    await deliver.record_outcome(shop.env, leased, outcome(503), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, leased, outcome(503), link=LINK, policy=POLICY)
     before = await only(shop), await outbox_attempts(shop)
     shop.clock.advance(1)
     await deliver.release_interrupted(shop.env, leased)
@@ -76,12 +77,12 @@ async def test_what_is_leased_ahead_is_the_oldest_and_counted_one_by_one(shop: F
     await add_endpoint(shop)
     for number in range(5):
         await owe(shop, f"9321450000{number}")
-    due = await deliver.lease(
+    due = await delivering.lease(
         shop.env, limit=5, per_endpoint=1, running={}, ahead=Prefetch(pace={"e1": 3})
     )
     assert due.places == (("e1", False),)
     assert [(one.delivery.seq, one.number) for one in due.leased] == [(1, 1), (2, 1), (3, 1)]
-    more = await deliver.lease(
+    more = await delivering.lease(
         shop.env,
         limit=0,
         per_endpoint=1,

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from daemon.core.model import Delivery
 from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
 from daemon.flows.upkeep import clock
-from daemon.flows.webhooks import deliver, endpoints
+from daemon.flows.webhooks import endpoints
 from daemon.flows.webhooks.endpoints import Changes
 from daemon.store.engine import Store, Tx
 from daemon.store.webhooks import backlog, delivery_queue
 from daemon.store.webhooks.attempts import Leased
 from daemon.wire import DeliveryStatus
+from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, fail, lease, lease_one, outcome, owe
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -24,7 +25,7 @@ HOUR_US = 3_600_000_000
 
 
 async def arrive(shop: FakeShop, leased: Leased) -> None:
-    await deliver.record_outcome(shop.env, leased, outcome(200), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, leased, outcome(200), link=LINK, policy=POLICY)
 
 
 async def owed(shop: FakeShop, endpoint_id: str = "e1") -> list[Delivery]:
@@ -70,7 +71,7 @@ async def test_retries_get_their_times_a_piece_a_turn_oldest_first(ended: FakeSh
         assert timed == [1, 2, 3, 4, 5][: 2 * pieces]
         assert await flushing(ended) == (["e1"] if pieces < 3 else [])
         ended.clock.advance(0.01)
-        await deliver.lease(ended.env, limit=1, per_endpoint=0, running={})
+        await delivering.lease(ended.env, limit=1, per_endpoint=0, running={})
     times = [row.next_attempt_at for row in await owed(ended) if row.extra]
     assert times == [began + place * FLUSH_GAP_US for place in range(5)]
 
@@ -81,10 +82,10 @@ async def test_until_all_have_their_times_first_attempts_go_out_and_retries_do_n
     # What is overdue of those that have none yet would go out in a burst.
     overdue = "UPDATE deliveries SET next_attempt_at = 1 WHERE seq IN (3, 4, 5)"
     await run(ended, overdue)
-    due = await deliver.lease(ended.env, limit=6, per_endpoint=6, running={})
+    due = await delivering.lease(ended.env, limit=6, per_endpoint=6, running={})
     assert [one.delivery.seq for one in due.leased] == [7]
     assert due.next_at == ended.clock.now_us()
-    due = await deliver.lease(ended.env, limit=6, per_endpoint=6, running={})
+    due = await delivering.lease(ended.env, limit=6, per_endpoint=6, running={})
     assert due.leased == ()
     (first,) = await lease(ended, limit=6)
     assert first.delivery.seq == 1
@@ -97,7 +98,7 @@ async def test_a_stop_between_two_pieces_loses_nothing(ended: FakeShop) -> None:
     ended.clock.advance(60)
     ended.env = dataclasses.replace(ended.env, store=Store.open(path, now_us=ended.clock.now_us()))
     for _ in range(2):
-        await deliver.lease(ended.env, limit=1, per_endpoint=0, running={})
+        await delivering.lease(ended.env, limit=1, per_endpoint=0, running={})
     assert await flushing(ended) == []
     times = [row.next_attempt_at for row in await owed(ended) if row.extra]
     assert times == [began + place * FLUSH_GAP_US for place in range(5)]
@@ -108,7 +109,7 @@ async def test_an_outage_that_ends_in_the_middle_of_it_begins_it_anew(ended: Fak
     now = ended.clock.now_us()
     await write(ended, lambda tx: backlog.begin_release(tx, "e1", now))
     for _ in range(2):
-        await deliver.lease(ended.env, limit=1, per_endpoint=0, running={})
+        await delivering.lease(ended.env, limit=1, per_endpoint=0, running={})
     rows = [row for row in await owed(ended) if row.status is DeliveryStatus.RETRYING]
     assert [row.next_attempt_at for row in rows] == [
         now + place * FLUSH_GAP_US for place in range(5)
@@ -145,7 +146,7 @@ async def test_an_outage_that_begins_in_the_middle_of_it_ends_it(ended: FakeShop
 
 async def test_a_deletion_in_the_middle_of_it_leaves_nothing_to_do(ended: FakeShop) -> None:
     assert await endpoints.delete(ended.env, OWNER, "e1") == 6
-    due = await deliver.lease(ended.env, limit=6, per_endpoint=6, running={})
+    due = await delivering.lease(ended.env, limit=6, per_endpoint=6, running={})
     assert (due.leased, due.next_at) == ((), None)
 
 
@@ -166,7 +167,7 @@ async def test_a_clock_that_is_set_back_in_the_middle_of_it_moves_the_other_time
     shop.clock.jump(-400 * 86_400.0)
     await clock.watch(shop.env)
     for _ in range(2):
-        await deliver.lease(shop.env, limit=1, per_endpoint=0, running={})
+        await delivering.lease(shop.env, limit=1, per_endpoint=0, running={})
     latest = max(row.next_attempt_at or 0 for row in await owed(shop))
     assert latest <= shop.clock.now_us() + 5 * FLUSH_GAP_US
 

@@ -6,6 +6,7 @@ from daemon.core.webhooks.delivery import DeliveryError, Outcome
 from daemon.flows.webhooks import deliver, endpoints
 from daemon.flows.webhooks.endpoints import Changes
 from daemon.store.webhooks.attempts import EndedAttempt
+from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.owner_notices import add_event, listed, send_due
 from tests.fakes.shop import OWNER, FakeShop
@@ -24,7 +25,7 @@ async def mails(shop: FakeShop) -> list[str]:
 async def test_what_it_answered_last_and_what_to_do_are_in_the_mail(shop: FakeShop) -> None:
     await add_endpoint(shop, consecutive_failures=9)
     await owe(shop)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
     )
     (body,) = await mails(shop)
@@ -37,7 +38,7 @@ async def test_what_it_answered_last_and_what_to_do_are_in_the_mail(shop: FakeSh
 async def test_a_webhook_that_was_given_up_is_named_with_its_reason(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(404), link=LINK, policy=POLICY
     )
     (body,) = await mails(shop)
@@ -122,7 +123,9 @@ async def is_blocked(shop: FakeShop) -> None:
     """Let its first webhook find out that its address may not be called, and the owner hear of it."""
     await add_endpoint(shop)
     await owe(shop)
-    await deliver.record_outcome(shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY)
+    await delivering.record_outcome(
+        shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY
+    )
     (body,) = await mails(shop)
     assert body.startswith("Nothing may be sent to https://shop.example/hook: its address is not")
     shop.clock.advance(60)
@@ -138,7 +141,9 @@ async def test_a_blocked_address_that_may_be_called_again_is_told_once(
 ) -> None:
     await is_blocked(shop)
     assert await open_notices(shop) == ["endpoint.blocked"]
-    await deliver.record_outcome(shop.env, await lease_one(shop), answer, link=LINK, policy=POLICY)
+    await delivering.record_outcome(
+        shop.env, await lease_one(shop), answer, link=LINK, policy=POLICY
+    )
     told = await mails(shop)
     assert told[0] == (
         "https://shop.example/hook may be called again: its waiting deliveries are sent."
@@ -197,7 +202,7 @@ async def test_an_address_that_is_still_blocked_after_a_pause_or_a_change_is_tol
         assert await open_notices(shop) == []
         for _ in range(2):
             shop.clock.advance(3600)
-            await deliver.record_outcome(
+            await delivering.record_outcome(
                 shop.env, await lease_one(shop), BLOCKED, link=LINK, policy=POLICY
             )
         assert [body.partition(":")[0] for body in await mails(shop)] == [
@@ -220,7 +225,7 @@ async def test_a_subject_is_whole_sentences_and_fits_into_an_sms(shop: FakeShop)
     where = f"https://{'a-long-name.' * 3}example/hook"
     await add_endpoint(shop, url=where, consecutive_failures=19)
     await owe(shop)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
     )
     await mails(shop)

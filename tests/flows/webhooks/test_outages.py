@@ -10,6 +10,7 @@ from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import backlog
 from daemon.store.webhooks.leasing import Due
 from daemon.wire import DeliveryStatus
+from tests.fakes import delivering
 from tests.fakes.outbox import (
     IDS,
     LINK,
@@ -46,7 +47,7 @@ async def test_from_three_failures_on_all_wait_behind_a_probe_after_5_15_and_30_
         (probe,) = await lease(shop)
         assert probe.delivery.seq == number
         busy = {("e1", False): 1}
-        due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running=busy)
+        due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running=busy)
         assert due.leased == ()
         await fail(shop, probe)
 
@@ -88,7 +89,7 @@ async def test_a_payment_that_comes_in_an_outage_is_the_next_probe(shop: FakeSho
 
 async def test_an_endpoint_that_is_out_says_when_it_is_tried_next(shop: FakeShop) -> None:
     await in_outage(shop)
-    due = await deliver.lease(shop.env, limit=5, per_endpoint=5, running={})
+    due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
     assert due == Due((), (), shop.clock.now_us() + 5_000_000)
 
 
@@ -97,10 +98,10 @@ async def test_probes_take_half_of_the_workers_at_most(shop: FakeShop) -> None:
         await add_endpoint(shop, f"e{number}", consecutive_failures=9)
     await add_endpoint(shop, "well")
     await owe(shop)
-    due = await deliver.lease(shop.env, limit=4, per_endpoint=2, running={})
+    due = await delivering.lease(shop.env, limit=4, per_endpoint=2, running={})
     assert [item.endpoint.id for item in due.leased] == ["e0", "e1", "well"]
     running = {("e0", False): 1, ("e1", False): 1}
-    due = await deliver.lease(shop.env, limit=2, per_endpoint=2, running=running)
+    due = await delivering.lease(shop.env, limit=2, per_endpoint=2, running=running)
     assert due.leased == ()
 
 
@@ -109,7 +110,7 @@ async def test_the_2xx_that_ends_an_outage_makes_retries_due_five_a_second(shop:
     shop.clock.advance(5)
     (probe,) = await lease(shop)
     assert probe.delivery.status is DeliveryStatus.PENDING
-    await deliver.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
     for number in (1, 2, 3):
         (retry,) = await lease(shop)
         assert retry.delivery.seq == number
@@ -122,7 +123,7 @@ async def test_first_attempts_are_not_paced_after_an_outage(shop: FakeShop) -> N
     await in_outage(shop, waiting=8)
     shop.clock.advance(5)
     (probe,) = await lease(shop)
-    await deliver.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
     due = await lease(shop, limit=10)
     assert [item.delivery.seq for item in due] == [5, 6, 7, 8, 1]
 
@@ -187,7 +188,7 @@ async def test_the_end_of_a_long_streak_is_told(
 ) -> None:
     await add_endpoint(shop, consecutive_failures=streak)
     await owe(shop)
-    await deliver.record_outcome(
+    await delivering.record_outcome(
         shop.env, await lease_one(shop), outcome(200), link=LINK, policy=POLICY
     )
     assert (
@@ -207,7 +208,7 @@ async def test_our_own_link_down_counts_for_nothing(shop: FakeShop) -> None:
     await owe(shop)
     down = Outcome(None, "", DeliveryError.DNS_ERROR, "no DNS", 1000, connected=False)
     link = Link(other_host_answered=False, other_host_known=True)
-    await deliver.record_outcome(shop.env, await lease_one(shop), down, link=link, policy=POLICY)
+    await delivering.record_outcome(shop.env, await lease_one(shop), down, link=link, policy=POLICY)
     row = await only(shop)
     assert (row.status, row.attempt_count) == (DeliveryStatus.PENDING, 0)
     assert await shop.values("SELECT consecutive_failures FROM endpoints") == [0]
@@ -222,7 +223,7 @@ async def test_when_our_link_is_back_all_that_it_held_up_is_due_oldest_first(
     down = Outcome(None, "", DeliveryError.NETWORK_UNREACHABLE, "no route", 1000, connected=False)
     link = Link(other_host_answered=False, other_host_known=True)
     for leased in await lease(shop):
-        await deliver.record_outcome(shop.env, leased, down, link=link, policy=POLICY)
+        await delivering.record_outcome(shop.env, leased, down, link=link, policy=POLICY)
     shop.clock.advance(1)
     assert await lease(shop) == []
     assert await deliver.link_returned(shop.env) == 1
@@ -236,12 +237,12 @@ async def test_what_the_flush_brought_forward_is_brought_forward_once(shop: Fake
     await shop.env.store.write(lambda tx: tx.run(later))
     shop.clock.advance(5)
     (probe,) = await lease(shop)
-    await deliver.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
     (first,) = await lease(shop)
     await fail(shop, first)
     back = (await shop.rows(Delivery, "deliveries"))[0].next_attempt_at
     shop.clock.advance(0.2)
     (second,) = await lease(shop)
-    await deliver.record_outcome(shop.env, second, outcome(200), link=LINK, policy=POLICY)
+    await delivering.record_outcome(shop.env, second, outcome(200), link=LINK, policy=POLICY)
     assert (await shop.rows(Delivery, "deliveries"))[0].next_attempt_at == back
     assert back > shop.clock.now_us() + 3_000_000

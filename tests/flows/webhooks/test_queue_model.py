@@ -13,6 +13,7 @@ from daemon.flows.webhooks.endpoints import Changes
 from daemon.store.webhooks import backlog, deliveries
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
 from daemon.store.webhooks.leasing import Due, Prefetch
+from tests.fakes import delivering
 from tests.fakes.invariants import check_invariants
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, outcome, owe
 from tests.fakes.shop import OWNER, FakeShop
@@ -91,7 +92,7 @@ class Machine:
         out = await self.out()
         pace = dict.fromkeys(ENDPOINTS, ahead)
         free = min(limit, max(0, WORKERS - sum(busy.values())))
-        due = await deliver.lease(
+        due = await delivering.lease(
             self.shop.env, limit=free, per_endpoint=2, running=busy, ahead=Prefetch(pace)
         )
         known = {one.delivery.id for one in self.flying}

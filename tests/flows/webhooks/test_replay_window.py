@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 from daemon.core.webhooks.replay import ReplayDecision
-from daemon.flows.webhooks import deliver
 from daemon.store.engine import Reader
 from daemon.store.webhooks import endpoints, replay
 from daemon.store.webhooks.replay import Candidate, Window
+from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease, outcome, owe
 from tests.fakes.shop import FakeShop
 
@@ -25,7 +25,7 @@ async def test_only_what_the_endpoint_has_not_had_is_read_whole(
         await owe(shop, f"9321450000{number}")
     answers = itertools.cycle([outcome(200), outcome(410)])
     for leased, answer in zip(await lease(shop, limit=4), answers, strict=False):
-        await deliver.record_outcome(shop.env, leased, answer, link=LINK, policy=POLICY)
+        await delivering.record_outcome(shop.env, leased, answer, link=LINK, policy=POLICY)
 
     def look(reader: Reader) -> list[tuple[int, Candidate | None, ReplayDecision]]:
         endpoint = endpoints.get(reader, "e1")

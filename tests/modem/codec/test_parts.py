@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.modem.codec.parts import (
+    NEARER_US_MIN,
     SPAN_US_MAX,
-    Fit,
+    Assembly,
     Part,
     PartKey,
-    Placement,
-    fits,
+    choose,
+    is_near,
+    is_repeat,
     is_whole,
     join,
     key_of,
     part_of,
-    place,
 )
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -35,7 +36,7 @@ def lines(name: str) -> list[dict[str, Any]]:
 PDUS = {vector["id"]: vector["pdu"] for vector in lines("pdu_vectors.jsonl")}
 SETS = lines("pdu_sets.jsonl")
 SIM = "8923301000000000001"
-HOUR_US = 3600 * 1_000_000
+SECOND_US = 1_000_000
 SENT_AT = datetime(2026, 2, 14, 9, 5, 7, tzinfo=UTC)
 
 
@@ -50,8 +51,8 @@ def join_pdus(pdus: Iterable[str]) -> str:
     return join([delivered(pdu) for pdu in pdus])
 
 
-def part(position: int, hours: float | None = 0, octets: bytes = b"") -> Part:
-    sent_at_us = None if hours is None else int(hours * HOUR_US)
+def part(position: int, seconds: float | None = 0, octets: bytes = b"") -> Part:
+    sent_at_us = None if seconds is None else int(seconds * SECOND_US)
     return Part(position, sent_at_us, octets or bytes((position,)))
 
 
@@ -61,8 +62,10 @@ def test_set_joins_to_the_published_text(group: dict[str, Any]) -> None:
     messages = [delivered(pdu) for pdu in pdus]
     assert len({key_of(SIM, message) for message in messages}) == 1
     parts = [part_of(message) for message in messages]
-    for at in range(1, len(parts)):
-        assert fits(parts[:at], parts[at]) is Fit.JOINS
+    assert [choose(len(parts), parts[:count]) for count in range(len(parts))] == [None] * len(parts)
+    found = choose(len(parts), parts)
+    assert found is not None
+    assert (sorted(found.indexes), found.has_rivals) == (list(range(len(parts))), False)
     assert is_whole(len(parts), [one.position for one in parts])
     for order in (pdus, pdus[::-1]):
         assert join_pdus(order) == group["expect_text"]
@@ -99,69 +102,98 @@ def test_part_keeps_the_moment_not_the_zone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("existing", "new", "fit"),
+    ("one", "other", "repeat"),
     [
-        ([], part(1), Fit.NEW),
-        ([part(1)], part(2), Fit.JOINS),
-        ([part(2)], part(1), Fit.JOINS),
-        ([part(1)], part(2, 24), Fit.JOINS),
-        ([part(1)], part(2, 24.001), Fit.NEW),
-        ([part(1, 24.001)], part(2), Fit.NEW),
-        (
-            [part(1), part(2, 20)],
-            part(3, 30),
-            Fit.NEW,
-        ),  # within 24 h of each, not of one
-        ([part(1)], part(1), Fit.REPEAT),
-        ([part(1)], part(1, octets=b"other"), Fit.NEW),
+        (part(1), part(1), True),
+        (part(1, None), part(1, None), True),
+        (part(1), part(2, octets=b"\x01"), False),
+        (part(1), part(1, octets=b"other"), False),
         # The same beginning at another time is another receipt, not the first delivered again.
-        ([part(1)], part(1, 5), Fit.NEW),
-        ([part(1)], part(1, None), Fit.NEW),
-        ([part(1, None)], part(1, None), Fit.REPEAT),
-        ([part(1, None)], part(2, 5), Fit.JOINS),
-        ([part(1)], part(2, None), Fit.JOINS),
+        (part(1), part(1, 1), False),
+        (part(1), part(1, None), False),
     ],
 )
-def test_a_part_joins_those_of_its_message_and_no_other(
-    existing: list[Part], new: Part, fit: Fit
+def test_a_repeat_has_the_same_position_octets_and_time(
+    one: Part, other: Part, *, repeat: bool
 ) -> None:
-    assert fits(existing, new) is fit
+    assert is_repeat(one, other) is repeat
 
 
-def test_a_part_goes_to_the_message_nearest_in_time() -> None:
-    messages = [[part(1, 0)], [part(1, 10)], [part(1, 20)]]
-    assert place(messages, part(2, 9)) == Placement(Fit.JOINS, 1)
-    assert place(messages, part(2, 19)) == Placement(Fit.JOINS, 2)
-    assert place(messages, part(2, 5)) == Placement(Fit.JOINS, 1)  # of equals the later
-    assert place(messages, part(2, None)) == Placement(Fit.JOINS, 2)
-    assert place(messages, part(1, 15)) == Placement(Fit.NEW, None)
-    assert place(messages, part(2, 45)) == Placement(Fit.NEW, None)
-    assert place([], part(2)) == Placement(Fit.NEW, None)
-    assert place([[part(1)]], part(2, SPAN_US_MAX / HOUR_US)) == Placement(Fit.JOINS, 0)
+@pytest.mark.parametrize(
+    ("seconds", "near"), [(0, True), (900, True), (-900, True), (900.1, False), (None, True)]
+)
+def test_parts_of_one_message_bear_times_within_15_minutes(
+    seconds: float | None, *, near: bool
+) -> None:
+    assert is_near(part(1, 0), part(2, seconds)) is near
 
 
-def test_a_repeat_is_known_though_another_message_lacks_it() -> None:
-    messages = [[part(1, 0), part(2, 0)], [part(1, 1)]]
-    assert place(messages, part(2, 0)) == Placement(Fit.REPEAT, 0)
+def test_nothing_is_chosen_while_a_position_lacks_a_part() -> None:
+    assert choose(2, []) is None
+    assert choose(2, [part(1)]) is None
+    assert choose(2, [part(1), part(2, 901)]) is None
+    # Each is near to the first one, but none is near to the others.
+    assert choose(3, [part(1, 0), part(2, 900), part(3, 1000)]) is None
+    assert choose(2, [part(1), part(3)]) is None
+
+
+def test_parts_without_rivals_are_clear_whatever_their_order_and_distance() -> None:
+    assert choose(2, [part(2), part(1)]) == Assembly((1, 0), False, True, 0)
+    assert choose(2, [part(1), part(2, 22)]) == Assembly((0, 1), False, True, 22 * SECOND_US)
+    assert choose(2, [part(1, None), part(2)]) == Assembly((0, 1), False, True, SPAN_US_MAX)
+    # The same octets at another time are no rival: the text is the same.
+    again = choose(2, [part(1), part(2), part(2, 40)])
+    assert again == Assembly((0, 1), False, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen", "clear"),
+    [
+        (0, None, False),  # either one
+        (29, 1, False),
+        (30, 1, True),
+        (-30, 1, True),
+        (800, 1, True),
+        (None, 1, True),  # of an unreadable time nothing is known
+    ],
+)
+def test_of_two_rivals_the_nearer_one_counts_if_it_is_nearer_by_30_seconds(
+    seconds: float | None, chosen: int | None, *, clear: bool
+) -> None:
+    rival = part(2, seconds, octets=b"forged")
+    for candidates, place in (([part(1), part(2), rival], 1), ([rival, part(1), part(2)], 2)):
+        found = choose(2, candidates)
+        assert found is not None
+        assert found.has_rivals
+        assert found.is_clear is clear
+        if chosen is not None:
+            assert found.indexes[1] == place
+
+
+def test_a_rival_of_an_earlier_part_is_found_too() -> None:
+    forged = part(1, 20, octets=b"forged")
+    found = choose(2, [forged, part(1), part(2)])
+    assert found == Assembly((1, 2), True, False, 0)
+    found = choose(2, [part(1, 45, octets=b"forged"), part(1), part(2)])
+    assert found == Assembly((1, 2), True, True, 0)
 
 
 def test_a_reused_reference_makes_two_messages_of_equal_beginnings() -> None:
     first, second = (
-        encode_deliver("MobileMoney", "x" * 153 + tail, SENT_AT + timedelta(hours=hours))
-        for tail, hours in (("one", 0), ("two", 3))
+        encode_deliver("MobileMoney", "x" * 158 + tail, SENT_AT + timedelta(minutes=minutes))
+        for tail, minutes in (("one", 0), ("two", 10))
     )
-    messages: list[list[Part]] = []
-    texts: list[list[str]] = []
-    for pdu in (*first, *second[::-1]):
-        new = part_of(delivered(pdu))
-        placement = place(messages, new)
-        if placement.index is None:
-            messages.append([new])
-            texts.append([pdu])
-        else:
-            messages[placement.index].append(new)
-            texts[placement.index].append(pdu)
-    assert [join_pdus(pdus)[-3:] for pdus in texts] == ["one", "two"]
+    pdus = [first[0], second[1], second[0], first[1]]
+    messages = [delivered(pdu) for pdu in pdus]
+    texts = []
+    while messages:
+        found = choose(2, [part_of(one) for one in messages])
+        assert found is not None
+        assert found.is_clear
+        taken = [messages[index] for index in found.indexes]
+        texts.append(join(taken)[-3:])
+        messages = [one for one in messages if one not in taken]
+    assert sorted(texts) == ["one", "two"]
 
 
 def test_whole_is_every_position_once_or_more() -> None:
@@ -210,29 +242,48 @@ def test_any_long_text_joins_in_any_order(text: str, width: int, order: Any) -> 
     assert join_pdus(pdus) == text
 
 
-@given(
-    st.lists(
-        st.builds(
-            Part,
-            st.integers(1, 4),
-            st.one_of(st.none(), st.integers(0, 3 * SPAN_US_MAX)),
-            st.binary(max_size=1),
-        ),
-        max_size=12,
-    )
+some_time = st.integers(0, 3 * SPAN_US_MAX)
+some_parts = st.lists(
+    st.builds(Part, st.integers(1, 4), st.one_of(st.none(), some_time), st.binary(max_size=1)),
+    max_size=12,
 )
-def test_placing_never_fills_a_position_twice(parts: list[Part]) -> None:
-    messages: list[list[Part]] = []
-    for new in parts:
-        placement = place(messages, new)
-        if placement.fit is Fit.NEW:
-            messages.append([new])
-        elif placement.fit is Fit.JOINS:
-            assert placement.index is not None
-            messages[placement.index].append(new)
-    for message in messages:
-        positions = [one.position for one in message]
-        assert len(positions) == len(set(positions))
-        known = [one.sent_at_us for one in message if one.sent_at_us is not None]
-        assert not known or max(known) - min(known) <= SPAN_US_MAX
-    assert {one for message in messages for one in message} == set(parts)
+
+
+@given(st.integers(2, 4), some_time, some_parts, st.data())
+def test_a_complete_set_near_in_time_is_always_found(
+    total: int, at: int, others: list[Part], data: st.DataObject
+) -> None:
+    apart = st.integers(0, SPAN_US_MAX // 2)
+    genuine = [
+        Part(position, at + data.draw(apart), b"genuine") for position in range(1, total + 1)
+    ]
+    candidates = data.draw(st.permutations([*genuine, *others]))
+    found = choose(total, candidates)
+    assert found is not None
+    chosen = [candidates[index] for index in found.indexes]
+    assert [one.position for one in chosen] == list(range(1, total + 1))
+    assert found.span_us <= SPAN_US_MAX
+
+
+@given(st.integers(2, 4), st.lists(st.binary(min_size=1, max_size=2), max_size=12), st.data())
+def test_rivals_further_than_30_seconds_never_replace_a_part_of_one_moment(
+    total: int, octets: list[bytes], data: st.DataObject
+) -> None:
+    """One position has no rival, so that the set of the genuine parts is the only one around it."""
+    genuine = [Part(position, 0, b"genuine") for position in range(1, total + 1)]
+    far = st.integers(NEARER_US_MIN, SPAN_US_MAX)
+    rivals = [Part(data.draw(st.integers(2, total)), data.draw(far), one) for one in octets]
+    candidates = data.draw(st.permutations([*genuine, *rivals]))
+    found = choose(total, candidates)
+    assert found is not None
+    assert [candidates[index] for index in found.indexes] == genuine
+    assert found.is_clear
+
+
+@given(st.lists(st.integers(-NEARER_US_MIN + 1, NEARER_US_MIN - 1), min_size=1, max_size=5))
+def test_a_rival_nearer_than_30_seconds_makes_it_unclear(times: list[int]) -> None:
+    rivals = [Part(2, at, b"forged") for at in times]
+    found = choose(2, [*rivals, part(1), part(2)])
+    assert found is not None
+    assert found.has_rivals
+    assert not found.is_clear

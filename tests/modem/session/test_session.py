@@ -7,16 +7,8 @@ import pytest
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES
 from daemon.emulator.sim import Identity, Sim
-from daemon.modem.session.session import (
-    TRANSITIONS,
-    Cause,
-    Hung,
-    Identified,
-    Session,
-    SessionSettings,
-    SimAbsent,
-    State,
-)
+from daemon.modem.session.events import Hung, Identified, SessionSettings, SimAbsent
+from daemon.modem.session.session import TRANSITIONS, Cause, Session, State
 from tests.fakes.session_with_phone import Shop, pdu, ready
 
 

@@ -8,14 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.emulator.phone import Phone
-from daemon.modem.session.session import (
-    KeptOnPhone,
-    PartsRead,
-    Session,
-    SessionSettings,
-    State,
-    StoredPart,
-)
+from daemon.modem.session.events import KeptOnPhone, PartsRead, SessionSettings, StoredPart
+from daemon.modem.session.session import Session, State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
 from tests.fakes.tiers import share
 

@@ -7,7 +7,8 @@ import pytest
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES
 from daemon.emulator.sim import Identity
-from daemon.modem.session.session import Health, Hung, Noted, Ready, Registration, State
+from daemon.modem.session.events import Health, Hung, Noted, Ready, Registration
+from daemon.modem.session.session import State
 from tests.fakes.session_with_phone import part, pdu, ready
 
 

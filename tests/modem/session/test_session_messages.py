@@ -4,7 +4,8 @@ import pytest
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import Family
-from daemon.modem.session.session import Freed, KeptOnPhone, PartsRead, State
+from daemon.modem.session.events import Freed, KeptOnPhone, PartsRead
+from daemon.modem.session.session import State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES
-from daemon.modem.session.session import PinNeeded, PinRefused, State
+from daemon.modem.session.events import PinNeeded, PinRefused
+from daemon.modem.session.session import State
 from tests.fakes.session_with_phone import Shop
 
 LOCKED = ["generic", "huawei", "zte", "sim800", "quectel"]

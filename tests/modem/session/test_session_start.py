@@ -8,7 +8,7 @@ from daemon.emulator.command_lines import Refusal
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES, Family
 from daemon.emulator.sim import Identity
-from daemon.modem.session.session import (
+from daemon.modem.session.events import (
     Event,
     Health,
     HiLink,
@@ -20,11 +20,10 @@ from daemon.modem.session.session import (
     PinNeeded,
     Ready,
     Registration,
-    Session,
     SessionSettings,
     SimAbsent,
-    State,
 )
+from daemon.modem.session.session import Session, State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES
-from daemon.modem.session.session import Ready, Watermark
+from daemon.modem.session.events import Ready, Watermark
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
 
 

@@ -1,0 +1,119 @@
+"""What momo believes: an adversary of each level beside a busy month, and genuine months of different networks.
+
+    python bench/trust.py [--seeds 5] [--days 26] [--genuine-seeds 2]
+
+The simulation of `tests/simulation/trust`: the real intake and database, simulated time. An adversary plays all strategies
+of his level. A person looks at 9, 13 and 18 h and decides by what the wallet really holds. `at once` is in the transaction
+that stored the message; `later` is by itself, after so many further genuine messages.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from _figures import Row, percentile, progress, report
+
+from tests.simulation.trust.__main__ import run_all
+from tests.simulation.trust.demands import (
+    HELD_SHARE_MAX,
+    PERSON_PER_10_000_MAX,
+    problems,
+    too_many_for_a_person,
+)
+from tests.simulation.trust.game import Result, Setting
+from tests.simulation.trust.player import LEVELS
+from tests.simulation.trust.product import Limit
+from tests.simulation.trust.traffic import CENTRES, Size
+from tests.simulation.trust.wallet import money
+
+ONE = next(iter(CENTRES))
+FAR = "moved to a far SMSC on day 10"
+ALLOWED = {
+    0: "0 forged paid", 1: "0 forged paid", 2: "only money that came in", 3: "within the limit", 4: "",
+}  # fmt: skip
+
+
+def played(settings: Iterable[Setting]) -> list[Result]:
+    """Play games and print the progress."""
+    results = []
+    for result in run_all(list(settings)):
+        results.append(result)
+        progress(f"{result.setting.again()}: {len(problems(result))} violated demands")
+    return results
+
+
+def of_level(level: int, limit: Limit, results: Sequence[Result]) -> list[Row]:
+    """Return the lines of one level."""
+    forged = [one for result in results for one in result.forged]
+    unreal = [one for one in forged if not one.told_first]
+    days = [day for result in results for day in result.forged_by_day().values()]
+    genuine = sum(result.genuine for result in results)
+    person = sum(result.count("person") + result.count("never") for result in results)
+    failed = sum(bool(problems(result)) for result in results)
+    name = f"level {level}, limit {limit}"
+    limits = max(max(result.limits) for result in results)
+    return [
+        Row(f"{name}: forged paid, money that never came in", f"{len(unreal)}, GHS {money(sum(one.amount for one in unreal))}",
+            f"worst day {money(max(days, default=0))} of at most {money(limits)}"),
+        Row(f"{name}: forged paid, of lost receipts told first", f"{len(forged) - len(unreal)}"),
+        Row(f"{name}: genuine held for a person", f"{person / genuine:.2%}", f"{genuine} receipts",
+            f"<= {HELD_SHARE_MAX:.0%}" if level < 3 else "", person <= HELD_SHARE_MAX * genuine if level < 3 else None),
+        Row(f"{name}: forged reversals believed", f"{sum(len(result.reversals) for result in results)}"),
+        Row(f"{name}: months that violate a demand", f"{failed} of {len(results)}", "", ALLOWED[level], failed == 0),
+    ]  # fmt: skip
+
+
+def of_genuine(name: str, results: Sequence[Result], *, judged: bool) -> list[Row]:
+    """Return the lines of one kind of genuine month."""
+    genuine = sum(result.genuine for result in results)
+    share = {
+        how: 100 * sum(result.count(how) for result in results) / genuine
+        for how in ("at once", "later", "person", "never")
+    }
+    further = [
+        fate.further for result in results for fate in result.fates.values() if fate.how == "later"
+    ]
+    decisions = 10_000 * sum(result.decisions for result in results) / genuine
+    waits = f"after {fmean(further):.1f} further messages, p95 {percentile(further, 95)}" if further else ""  # fmt: skip
+    person = 100 * (share["person"] + share["never"])
+    figure = ", ".join(f"{how} {value:.2f} %" for how, value in share.items())
+    return [
+        Row(name, figure, waits),
+        Row(f"{name}: decisions per 10,000", f"{decisions:.0f}", "",
+            f"<= {PERSON_PER_10_000_MAX} of 10,000 by a person" if judged else "", person <= PERSON_PER_10_000_MAX if judged else None),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    """Play all games and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seeds", type=int, default=5, help="months of each level")
+    parser.add_argument("--genuine-seeds", type=int, default=2, help="months of each network")
+    parser.add_argument("--days", type=int, default=26)
+    asked = parser.parse_args()
+    seeds, rows, notes = range(1, asked.seeds + 1), list[Row](), list[str]()
+    games: list[tuple[int, Limit]] = [(level, "auto") for level in LEVELS] + [(3, 0)]
+    for level, limit in games:
+        results = played(Setting(seed, level, Size(days=asked.days), limit) for seed in seeds)
+        rows += of_level(level, limit, results)
+        notes += [f"{problems(one)[0]}\n  again: {one.setting.again()}" for one in results if problems(one)][:2]  # fmt: skip
+    for per_month in (300, 3_000):
+        for centres, untold, limit in (
+            *((centres, 0.003, "auto") for centres in CENTRES), (ONE, 0.01, "auto"), (ONE, 0.003, 0),
+        ):  # fmt: skip
+            size = Size(days=asked.days, per_month=per_month, centres=centres, untold=untold)
+            results = played(
+                Setting(seed, None, size, limit) for seed in range(1, asked.genuine_seeds + 1)
+            )
+            name = f"{per_month}, {centres}, {untold:.1%} untold, limit {limit}"
+            # With limit 0, and where the network moves, a person is asked by design.
+            judged = limit == "auto" and centres != FAR
+            rows += of_genuine(name, results, judged=judged)
+            if judged and (found := too_many_for_a_person(results)):
+                notes.append(f"{name}: {found}")
+    return report(f"{asked.seeds} months a level, {asked.days} days each", rows, notes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

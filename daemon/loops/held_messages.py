@@ -1,0 +1,27 @@
+"""Settle held messages as time passes: put parts together after their minute, confirm open rows, release foreign messages."""
+
+import asyncio
+from typing import Final
+
+from daemon.core.errors import Unavailable
+from daemon.env import Env
+from daemon.flows.messages.settle_lines import assemble_parts, settle_lines
+from daemon.runtime.log import Log
+
+WORKER: Final = "held"
+EVERY_S: Final = 10.0
+"""A customer waits at the counter for the last part of a receipt."""
+
+
+async def settle_held_messages(env: Env, log: Log) -> None:
+    """Run until cancelled."""
+    while True:
+        try:
+            if joined := await assemble_parts(env):
+                log.info("message.assembled", count=joined)
+            if settled := await settle_lines(env):
+                log.info("message.settled", count=settled)
+        except Unavailable as error:
+            log.warning("settle.unavailable", why=error.why)
+        env.heartbeat(WORKER, 12 * EVERY_S)
+        await asyncio.sleep(EVERY_S)

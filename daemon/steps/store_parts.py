@@ -1,0 +1,311 @@
+"""Store each part of a message as the phone gave it, and find the parts that form one message (decisions.md section 1).
+
+Anybody can send a part under the network's name. So parts join only when their SMSC is the same or both are home, every part
+that claims a position is kept, and an assembly with rivals waits for a minute (rule 1 of the trust rules, docs/concepts.md).
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from daemon.core.inputs import ReadPart
+from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
+from daemon.core.messages.trust import is_home
+from daemon.core.model import Message
+from daemon.modem.codec import parts
+from daemon.modem.codec import pdu as codec
+from daemon.modem.codec.pdu_fields import Deliver, Garbled, StatusReport
+from daemon.steps.context import Context, JoinedMessage, microseconds
+from daemon.store.messages import messages
+from daemon.store.messages.messages import StoredPart
+from daemon.store.payments import texts
+from daemon.wire import MessageState, Mode
+
+PROMPT_SPAN_US: Final = MINUTE_US
+PROMPT_ARRIVAL_US: Final = 5 * SECOND_US
+UNJOINED_MAX: Final = 20
+"""An assembly counts at once when its parts bear SMSC times and arrived within these times, have no rival, and no more home
+parts than this lay unjoined in the last hour."""
+ASSEMBLE_AFTER_US: Final = MINUTE_US
+"""Any other assembly counts after this time, so that its rivals can come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part that the codec cannot read, stored as its own message so that the operator can look at it."""
+
+    message_id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A stored part of a message that lacks parts, or whose parts wait for rivals."""
+
+    message_id: str
+
+
+def store_part(context: Context, part: ReadPart) -> JoinedMessage | Unread | Waiting | None:
+    """Store one part; return None if it was stored before or the network delivered it twice."""
+    sha256 = _digest(context, part.pdu)
+    if _is_known(context, part, sha256):
+        return None
+    value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
+    if isinstance(value, Garbled):
+        return _store_unread(context, part, sha256, f"garbled: {value.why}")
+    if isinstance(value, StatusReport) and _record_report(context, value):
+        return None
+    if not isinstance(value, Deliver):
+        return _store_unread(context, part, sha256, f"not a received SMS: {type(value).__name__}")
+    key = parts.key_of(context.source.sim_key, value)
+    if key is not None:
+        return _store_one_of_many(context, part, sha256, value, key)
+    sent_at = microseconds(value.sent_at)
+    message_id = _add_message(context, value, sent_at, total=1)
+    _add_part(context, part, value.pdu, sha256, (message_id, 1, sent_at))
+    return JoinedMessage(message_id, value, value.text, sent_at, (value,))
+
+
+def _store_one_of_many(
+    context: Context, part: ReadPart, sha256: str, value: Deliver, key: parts.PartKey
+) -> JoinedMessage | Waiting | None:
+    """Store a part of a long message; return the message if it is complete and counts at once."""
+    new = parts.part_of(value)
+    stored = _candidates(context, key, value.smsc, new.sent_at_us)
+    if any(
+        one.position == new.position
+        and one.sent_at == new.sent_at_us
+        and parts.is_repeat(parts.part_of(_decode(one.pdu)), new)
+        for one in stored
+    ):
+        return None
+    taken = {one.message_id for one in stored if one.position == new.position or not one.is_open}
+    free = (one.message_id for one in stored if one.message_id not in taken)
+    message_id = next(free, None)
+    if message_id is None:
+        message_id = _add_message(context, value, new.sent_at_us, total=key.total)
+    else:
+        messages.count_part(context.tx, message_id)
+    _add_part(context, part, value.pdu, sha256, (message_id, new.position, new.sent_at_us))
+    own = StoredPart(message_id, new.position, value.pdu, new.sent_at_us, context.now, is_open=True)
+    group = [own, *(one for one in stored if one.is_open)]
+    if not parts.is_whole(key.total, (one.position for one in group)):
+        return Waiting(message_id)
+    chosen = parts.choose(key.total, [parts.part_of(_decode(one.pdu)) for one in group])
+    if chosen is None:
+        return Waiting(message_id)
+    members = [group[index] for index in chosen.indexes]
+    if _counts_at_once(context, members, chosen):
+        return _join(context, members)
+    messages.assemble_later(context.tx, members[0].message_id, context.now + ASSEMBLE_AFTER_US)
+    return Waiting(message_id)
+
+
+def assemble(context: Context, row: Message) -> list[JoinedMessage]:
+    """Return the messages that parts form which have waited for rivals; none if other parts took them.
+
+    Of rivals the one nearest in SMSC time counts if it is nearer by 30 s; what the others form waits again. Else each message
+    that they form is `ambiguous`.
+    """
+    messages.assemble_later(context.tx, row.id, None)
+    own = messages.stored_parts(context.tx, row.id)
+    if not own or not own[0].is_open:
+        return []
+    value = _decode(own[0].pdu)
+    key = parts.key_of(row.sim_key, value)
+    assert key is not None, "an incomplete message has parts"
+    found: list[JoinedMessage] = []
+    while True:
+        stored = _candidates(context, key, value.smsc, own[0].sent_at)
+        group = [one for one in stored if one.is_open]
+        chosen = parts.choose(key.total, [parts.part_of(_decode(one.pdu)) for one in group])
+        if chosen is None:
+            return found
+        members = [group[index] for index in chosen.indexes]
+        if found and not found[0].ambiguous:
+            at = context.now + ASSEMBLE_AFTER_US
+            messages.assemble_later(context.tx, members[0].message_id, at)
+            return found
+        found.append(_join(context, members, ambiguous=bool(found) or not chosen.is_clear))
+
+
+def _candidates(
+    context: Context, key: parts.PartKey, smsc: str | None, sent_at: int | None
+) -> list[StoredPart]:
+    """Return the parts with this key that may be of one message with a part through this SMSC, the nearest first."""
+    homes = _homes(context)
+    return messages.parts_like(
+        context.tx,
+        key={
+            "sim_key": key.iccid,
+            "sender": key.sender,
+            "width": key.width,
+            "reference": key.reference,
+            "total": key.total,
+            "imported": context.imported,
+        },
+        smsc=smsc,
+        homes=homes if is_home(smsc, homes) else (),
+        sent_at=sent_at,
+        span=parts.SPAN_US_MAX,
+    )
+
+
+def _homes(context: Context) -> Sequence[str]:
+    return context.homes if context.mode is Mode.LIVE else ()
+
+
+def _counts_at_once(
+    context: Context, members: Sequence[StoredPart], chosen: parts.Assembly
+) -> bool:
+    if chosen.has_rivals:
+        return False
+    if context.imported or context.mode is Mode.TEST:
+        return True
+    arrived = [one.received_at for one in members]
+    if chosen.span_us > PROMPT_SPAN_US or max(arrived) - min(arrived) > PROMPT_ARRIVAL_US:
+        return False
+    since = context.now - HOUR_US
+    unjoined = messages.count_unjoined(
+        context.tx, context.source.sim_key, _homes(context), since, UNJOINED_MAX + 1
+    )
+    return unjoined <= UNJOINED_MAX
+
+
+def _join(
+    context: Context, members: Sequence[StoredPart], *, ambiguous: bool = False
+) -> JoinedMessage:
+    """Put the parts of an assembly into one message."""
+    target = members[0].message_id
+    values = [_decode(one.pdu) for one in members]
+    body = parts.join(values)
+    messages.gather_parts(context.tx, target, members, body)
+    return JoinedMessage(target, values[-1], body, members[0].sent_at, tuple(values), ambiguous)
+
+
+def store_unread(context: Context, part: ReadPart, why: str) -> Unread | None:
+    """Store a part without reading it; return None if it was stored before."""
+    sha256 = _digest(context, part.pdu)
+    if messages.has_part(context.tx, context.source.sim_key, sha256):
+        return None
+    return _store_unread(context, part, sha256, why)
+
+
+FROM_FILE: Final = "file:"
+
+
+"""Prefix of an imported PDU before hashing. With it the text is not hex."""
+
+
+def _record_report(context: Context, value: StatusReport) -> bool:
+    """Record a status report for an SMS that momo sent; return False if the SMS is not known."""
+    return texts.report(
+        context.tx,
+        context.source.sim_key,
+        reference=value.reference,
+        number=value.recipient,
+        outcome=value.outcome,
+        now=context.now,
+    )
+
+
+def _store_unread(context: Context, part: ReadPart, sha256: str, why: str) -> Unread:
+    message_id = _add_message(context, None, None, total=1)
+    _add_part(context, part, part.pdu, sha256, (message_id, 1, None))
+    return Unread(message_id, why)
+
+
+def _add_part(
+    context: Context, part: ReadPart, pdu: str, sha256: str, place: tuple[str, int, int | None]
+) -> None:
+    """Store a part. `pdu` begins with its SMSC field, so that it can be decoded alone."""
+    message_id, position, sent_at = place
+    messages.add_part(
+        context.tx,
+        {
+            "sim_key": context.source.sim_key,
+            "sha256": sha256,
+            "pdu": pdu,
+            "message_id": message_id,
+            "position": position,
+            "sent_at": sent_at,
+            "storage": part.storage,
+            "slot": part.slot,
+            "received_at": context.now,
+        },
+    )
+
+
+def _add_message(
+    context: Context, value: Deliver | None, sent_at: int | None, *, total: int
+) -> str:
+    concat = None if value is None else value.concat
+    message_id = context.env.new_id()
+    messages.add(
+        context.tx,
+        {
+            "id": message_id,
+            "mode": context.mode,
+            "imported": context.imported,
+            "sim_key": context.source.sim_key,
+            "device_id": context.source.device_id,
+            "slot_index": context.source.slot_index,
+            "payment_method_id": context.line_id,
+            "sender": None if value is None else value.sender,
+            "sender_type": None if value is None else value.sender_type,
+            "smsc": None if value is None else value.smsc,
+            "sent_at": sent_at,
+            "parts_total": total,
+            "parts_seen": 1,
+            "reference_width": None if concat is None else concat.width,
+            "reference": None if concat is None else concat.reference,
+            "body": None,
+            "state": MessageState.INCOMPLETE,
+            "kind": None,
+            "provider": None,
+            "wording": None,
+            "fields": "{}",
+            "trusted": None,
+            "reasons": "[]",
+            "payment_id": None,
+            "received_at": context.now,
+            "created_at": context.now,
+        },
+    )
+    return message_id
+
+
+def _digest(context: Context, pdu: str) -> str:
+    """Return the digest of a part. An imported part has another digest than a phone's, so it cannot replace it."""
+    return digest(f"{FROM_FILE}{pdu}") if context.imported else digest(pdu)
+
+
+def _is_known(context: Context, part: ReadPart, sha256: str) -> bool:
+    """Return whether a part was stored before; for an import also whether a phone has read its complete message."""
+    if messages.has_part(context.tx, context.source.sim_key, sha256):
+        return True
+    return context.imported and messages.has_whole(
+        context.tx, context.source.sim_key, digest(part.pdu)
+    )
+
+
+def digest(pdu: str) -> str:
+    """Return the SHA-256 of the PDU's octets, or of its text where it is no hex."""
+    try:
+        octets = bytes.fromhex(pdu)
+    except ValueError:
+        octets = pdu.encode()
+    return hashlib.sha256(octets).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _decode(pdu: str) -> Deliver:
+    """Decode a stored part; it decoded without error when it was stored.
+
+    Cached: the parts of a message are compared, chosen and joined.
+    """
+    value = codec.decode(pdu)
+    assert isinstance(value, Deliver)
+    return value

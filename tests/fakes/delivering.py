@@ -1,0 +1,33 @@
+"""Single steps of the delivery of webhooks, which the daemon does many at a time in `deliver.turn`."""
+
+from daemon.core.webhooks.delivery import Decision, Link, Outcome, RetryPolicy
+from daemon.core.webhooks.fair_queue import Running
+from daemon.env import Env
+from daemon.flows.webhooks import deliver
+from daemon.store.webhooks import attempts
+from daemon.store.webhooks.attempts import EndedAttempt, Leased
+from daemon.store.webhooks.leasing import NO_PREFETCH, Due, IsSuspended, Prefetch
+
+
+async def lease(
+    env: Env,
+    *,
+    limit: int,
+    per_endpoint: int,
+    running: Running,
+    held: IsSuspended = lambda _url: False,
+    ahead: Prefetch = NO_PREFETCH,
+) -> Due:
+    """Lease the deliveries that are due now, oldest first; arguments as for `deliver.turn`."""
+    written = await deliver.turn(
+        env, limit=limit, per_endpoint=per_endpoint, running=running, held=held, ahead=ahead
+    )
+    return written.due
+
+
+async def record_outcome(
+    env: Env, leased: Leased, outcome: Outcome, *, link: Link, policy: RetryPolicy
+) -> Decision:
+    """Record the outcome of an attempt and return the decision."""
+    ended = EndedAttempt(leased, outcome, link, policy, env.clock.now_us(), env.entropy.unit())
+    return await env.store.write(lambda tx: attempts.record(tx, ended, env.new_id))

@@ -1,0 +1,236 @@
+"""Parts of long messages among parts that strangers send under the network's name (docs/concepts.md)."""
+
+from datetime import datetime, timedelta
+from itertools import permutations
+
+import pytest
+
+from daemon.core.inputs import CallMeta
+from daemon.core.model import Review, Transaction
+from daemon.flows.messages.settle_lines import assemble_parts
+from daemon.flows.payments import review
+from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.wire import MessageState, TransactionStatus
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn_receipt
+from tests.fakes.shop import OWNER, FakeShop
+
+FOREIGN = "+447000000001"
+NEIGHBOUR = "+233240000042"
+"""It differs from the SIM's own SMSC in the last two digits only, so it is home."""
+FORGED_END = " GHS 1.00. Reference: {code}. Transaction ID: 93214500009. TRANSACTION FEE: 0.00"
+
+
+@pytest.fixture
+async def shop(shop: FakeShop) -> FakeShop:
+    """A shop whose wallet is known to hold GHS 900.00."""
+    await shop.begin_chain()
+    return shop
+
+
+def parts(
+    shop: FakeShop,
+    code: str | None,
+    number: int = 1,
+    *,
+    reference: int = 7,
+    smsc: str = MTN_SMSC,
+    at: datetime = STARTED,
+) -> tuple[str, str]:
+    """Return the two parts of a genuine receipt of GHS 25.00."""
+    balance = shop.wallet(2500)
+    text = mtn_receipt(
+        2500, "KOFI ANTWI BADU", balance, code or "food", str(93_214_500_000 + number)
+    )
+    first, second = encode_deliver(MTN_SENDER, text, at, smsc=smsc, reference=reference)
+    return first, second
+
+
+def forged_end(
+    code: str | None = "K7RHDM", *, reference: int = 7, smsc: str = MTN_SMSC, seconds: float = 0
+) -> str:
+    """Return part 2 of 2 of a made-up receipt."""
+    text = "x" * 153 + FORGED_END.format(code=code)
+    at = STARTED + timedelta(seconds=seconds)
+    return encode_deliver(MTN_SENDER, text, at, smsc=smsc, reference=reference)[1]
+
+
+async def states(shop: FakeShop) -> list[str]:
+    """Return the state of each message but the one that began the chain, in order of arrival."""
+    return await shop.values(
+        "SELECT state FROM messages WHERE body IS NULL OR body <> '' ORDER BY seq"
+    )
+
+
+async def status(shop: FakeShop, request: Transaction) -> TransactionStatus:
+    return (await shop.transaction(request.reference)).status
+
+
+async def after_a_minute(shop: FakeShop) -> int:
+    shop.clock.advance(60)
+    return await assemble_parts(shop.env)
+
+
+async def test_one_part_for_each_reference_from_abroad_changes_nothing(shop: FakeShop) -> None:
+    mine, theirs = await shop.request(), await shop.request()
+    poison = [forged_end(theirs.svc_code, reference=number, smsc=FOREIGN) for number in range(256)]
+    await shop.read_pdus(poison)
+    await shop.read_pdus(parts(shop, mine.svc_code))
+    assert await status(shop, mine) is TransactionStatus.SUCCESS
+    await shop.read_pdus(poison)
+    for number in range(2, 6):
+        await shop.read_pdus(parts(shop, None, number, reference=number))
+    assert len(await shop.payments()) == 5
+    assert await status(shop, theirs) is TransactionStatus.PENDING
+    assert await after_a_minute(shop) == 0
+    assert await shop.values("SELECT COUNT(*) FROM reviews") == [0]
+
+
+@pytest.mark.parametrize("smsc", [FOREIGN, "+44233240000099", "+4423324000009", None])
+async def test_a_part_through_a_foreign_centre_never_joins_one_through_a_home_one(
+    shop: FakeShop, smsc: str | None
+) -> None:
+    first, _ = parts(shop, "food")
+    end = encode_deliver(
+        MTN_SENDER, "x" * 153 + FORGED_END.format(code="x"), STARTED, smsc=smsc, reference=7
+    )[1]
+    await shop.read_pdus([first, end])
+    await after_a_minute(shop)
+    assert await states(shop) == ["incomplete", "incomplete"]
+    assert await shop.payments() == []
+
+
+async def test_parts_through_two_home_centres_are_one_message(shop: FakeShop) -> None:
+    request = await shop.request()
+    text = mtn_receipt(
+        2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", "93214500001"
+    )
+    first, _ = encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=7)
+    _, second = encode_deliver(MTN_SENDER, text, STARTED, smsc=NEIGHBOUR, reference=7)
+    await shop.read_pdus([first, second])
+    assert await status(shop, request) is TransactionStatus.SUCCESS
+
+
+async def test_parts_through_one_foreign_centre_are_one_message_that_waits(shop: FakeShop) -> None:
+    taken = await shop.read_pdus(parts(shop, "food", smsc=FOREIGN))
+    assert [state for _id, state in taken.concluded] == [MessageState.HELD]
+    assert await shop.values("SELECT reason FROM reviews") == ["foreign_smsc"]
+
+
+@pytest.mark.parametrize(("minutes", "joins"), [(15, True), (15.1, False)])
+async def test_parts_of_one_message_bear_times_within_15_minutes(
+    shop: FakeShop, minutes: float, *, joins: bool
+) -> None:
+    first, _ = parts(shop, "food")
+    shop.wallet(-2500)
+    shop.clock.advance(minutes * 60)
+    _, second = parts(shop, "food", at=STARTED + timedelta(minutes=minutes))
+    await shop.read_pdus([first, second])
+    assert await after_a_minute(shop) == int(joins)
+    assert (await states(shop))[0] == ("payment" if joins else "incomplete")
+
+
+@pytest.mark.parametrize(("seconds", "apart"), [(6, 0), (0, 61)])
+async def test_parts_that_do_not_come_together_wait_a_minute_for_rivals(
+    shop: FakeShop, seconds: float, apart: float
+) -> None:
+    request = await shop.request()
+    first, _ = parts(shop, request.svc_code)
+    shop.wallet(-2500)
+    _, second = parts(shop, request.svc_code, at=STARTED + timedelta(seconds=apart))
+    await shop.read_pdus([first])
+    shop.clock.advance(seconds)
+    await shop.read_pdus([second])
+    assert await status(shop, request) is TransactionStatus.PENDING
+    shop.clock.advance(59)
+    assert await assemble_parts(shop.env) == 0
+    shop.clock.advance(1)
+    assert await assemble_parts(shop.env) == 1
+    assert await status(shop, request) is TransactionStatus.SUCCESS
+    assert await assemble_parts(shop.env) == 0
+
+
+@pytest.mark.parametrize("forged_first", [True, False])
+async def test_of_rivals_the_part_of_the_same_moment_counts_after_a_minute(
+    shop: FakeShop, *, forged_first: bool
+) -> None:
+    mine, theirs = await shop.request(), await shop.request()
+    first, second = parts(shop, mine.svc_code)
+    forged = forged_end(theirs.svc_code, seconds=-70)
+    await shop.read_pdus([forged, first, second] if forged_first else [first, forged, second])
+    assert await shop.payments() == []
+    assert await after_a_minute(shop) == 1
+    assert await status(shop, mine) is TransactionStatus.SUCCESS
+    assert await status(shop, theirs) is TransactionStatus.PENDING
+    assert sorted(await states(shop)) == ["incomplete", "payment"]
+
+
+async def test_rivals_of_the_same_half_minute_are_for_a_person(shop: FakeShop) -> None:
+    mine, theirs = await shop.request(), await shop.request()
+    first, second = parts(shop, mine.svc_code)
+    await shop.read_pdus([second, forged_end(theirs.svc_code, seconds=10), first])
+    assert await after_a_minute(shop) == 1
+    assert await shop.payments() == []
+    [row] = await shop.rows(Review, "reviews")
+    assert row.reason == "ambiguous_parts"
+    assert {await status(shop, one) for one in (mine, theirs)} == {TransactionStatus.PENDING}
+    # The part of the same moment is the one shown, and the person can confirm it.
+    said = review.Approval(mine.reference, confirmed=True)
+    await review.approve(shop.env, OWNER, row.id, said, meta=CallMeta("r"))
+    assert await status(shop, mine) is TransactionStatus.SUCCESS
+    assert await after_a_minute(shop) == 0
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))), ids=str)
+async def test_a_whole_rival_message_does_not_keep_the_genuine_one_away(
+    shop: FakeShop, order: tuple[int, ...]
+) -> None:
+    mine = await shop.request()
+    genuine = parts(shop, mine.svc_code)
+    text = mtn_receipt(9900, "KOJO NARH TAGOE", 777_700, "x", "93214500009")
+    at = STARTED + timedelta(seconds=70)
+    forged = encode_deliver(MTN_SENDER, text, at, smsc=MTN_SMSC, reference=7)
+    shop.limit(0)
+    pdus = [*forged, *genuine]
+    await shop.read_pdus(pdus[index] for index in order)
+    await after_a_minute(shop)
+    await after_a_minute(shop)
+    assert await status(shop, mine) is TransactionStatus.SUCCESS
+    assert sorted(await states(shop)) == ["held", "payment"]
+
+
+async def test_what_rivals_of_one_moment_form_is_all_for_a_person(shop: FakeShop) -> None:
+    mine = await shop.request()
+    genuine = parts(shop, mine.svc_code)
+    text = mtn_receipt(9900, "KOJO NARH TAGOE", 777_700, "x", "93214500009")
+    forged = encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=7)
+    await shop.read_pdus([genuine[0], forged[0]])
+    shop.clock.advance(6)
+    await shop.read_pdus([genuine[1], forged[1]])
+    await after_a_minute(shop)
+    assert await shop.payments() == []
+    assert "incomplete" not in await states(shop)
+
+
+async def test_many_unjoined_home_parts_make_every_assembly_wait(shop: FakeShop) -> None:
+    request = await shop.request()
+    await shop.read_pdus(forged_end(reference=100 + number) for number in range(21))
+    await shop.read_pdus(parts(shop, request.svc_code))
+    assert await status(shop, request) is TransactionStatus.PENDING
+    assert await after_a_minute(shop) == 1
+    assert await status(shop, request) is TransactionStatus.SUCCESS
+    # An hour later they count no more.
+    shop.clock.advance(3600)
+    await shop.read_pdus(parts(shop, None, 2, reference=8, at=STARTED + timedelta(minutes=62)))
+    assert len(await shop.payments()) == 2
+
+
+async def test_parts_that_are_never_completed_stay_as_they_are(shop: FakeShop) -> None:
+    first, second = parts(shop, "food")
+    await shop.read_pdus([first])
+    await shop.read_pdus([forged_end(seconds=16 * 60), forged_end(reference=8)])
+    shop.clock.advance(3600)
+    assert await assemble_parts(shop.env) == 0
+    assert await states(shop) == ["incomplete"] * 3
+    await shop.read_pdus([second])
+    assert await after_a_minute(shop) == 1
+    assert sorted(await states(shop)) == ["incomplete", "incomplete", "payment"]

@@ -1,0 +1,101 @@
+"""What must hold in a game (the demands of the trust rules' design, section 2)."""
+
+from typing import Final
+
+from tests.simulation.trust.game import Forged, Result
+from tests.simulation.trust.wallet import day_of, money
+
+HELD_SHARE_MAX: Final = 0.01
+"""At levels 0 to 2: at least 99 % of genuine receipts match without a person."""
+PERSON_PER_10_000_MAX: Final = 50
+"""Without an adversary."""
+
+
+def problems(result: Result) -> list[str]:
+    """Return each violated demand as a sentence; empty if all hold."""
+    level = result.setting.level
+    return [
+        *result.misread,
+        *([] if level == 4 else [*_nothing_lost(result), *_no_reversal(result), *_nothing_stolen(result)]),
+        *({None: _nothing_forged, 0: _nothing_forged, 1: _nothing_forged, 2: _only_real_money, 3: _within_limit, 4: _anything}[level](result)),
+        *(_hardly_held(result) if level in {0, 1, 2} else []),
+    ]  # fmt: skip
+
+
+def too_many_for_a_person(results: list[Result]) -> str:
+    """Return whether more than 50 of 10,000 genuine receipts needed a person; over many months, empty if not."""
+    genuine = sum(result.genuine for result in results)
+    person = sum(result.count("person") + result.count("never") for result in results)
+    share = 10_000 * person / max(1, genuine)
+    return "" if share <= PERSON_PER_10_000_MAX else f"{share:.0f} of 10,000 needed a person"
+
+
+def changed_by_him(alone: Result, together: Result) -> list[str]:
+    """Return the genuine receipts whose fate the adversary changed."""
+    return [
+        f"receipt {number} was paid {alone.fates[number].how}, and with him {fate.how}"
+        for number, fate in together.fates.items()
+        if alone.fates[number].how != fate.how
+    ]
+
+
+def _nothing_lost(result: Result) -> list[str]:
+    # From level 3 on a forgery with the real ID may pay within the limit; a review tells of the genuine one then.
+    excused = result.typed | (result.conflicts if result.setting.level == 3 else set())
+    never = [
+        number
+        for number, fate in result.fates.items()
+        if fate.how == "never" and number not in excused
+    ]
+    unmatched = [number for number, fate in result.fates.items() if not fate.matched]
+    return [
+        *(f"genuine receipt {number} was never paid" for number in never),
+        *(f"genuine receipt {number} did not pay its order" for number in unmatched),
+    ]
+
+
+def _no_reversal(result: Result) -> list[str]:
+    return [f"a forged reversal of {one} is believed" for one in sorted(result.reversals)]
+
+
+def _nothing_stolen(result: Result) -> list[str]:
+    """Nobody sent such a text as a whole: it was put together from parts of two messages."""
+    return [
+        f"paid parts of two messages: {_said(one)}" for one in result.forged if one.sent is None
+    ]
+
+
+def _nothing_forged(result: Result) -> list[str]:
+    return [f"paid {_said(one)}" for one in result.forged]
+
+
+def _only_real_money(result: Result) -> list[str]:
+    return [
+        f"paid {'more than came in' if not one.told_first else 'before it was confirmed'}: {_said(one)}"
+        for one in result.forged
+        if not one.told_first or not one.confirmed
+    ]
+
+
+def _within_limit(result: Result) -> list[str]:
+    return [
+        f"paid {money(amount)} of forged money on day {day}; the limit was {money(result.limits[day])}"
+        for day, amount in sorted(result.forged_by_day().items())
+        if amount > result.limits[day]
+    ]
+
+
+def _anything(_: Result) -> list[str]:
+    """At level 4 SMS alone cannot tell a forgery; genuine ones in a row with it are rejected with it."""
+    return []
+
+
+def _hardly_held(result: Result) -> list[str]:
+    held = result.count("person") + result.count("never")
+    if held <= HELD_SHARE_MAX * result.genuine:
+        return []
+    return [f"{held} of {result.genuine} genuine receipts waited for a person"]
+
+
+def _said(one: Forged) -> str:
+    return f"GHS {money(one.amount)} on day {day_of(one.at)}, {one.how}: {one.text}"
