@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from daemon.core.inputs import Source
-from daemon.core.messages.trust import SHIPPED, SmscSource
+from daemon.core.messages.trust import SHIPPED, SmscSource, is_history
 from daemon.core.model import Message, PaymentMethod, Sim
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
@@ -71,6 +71,14 @@ class Context:
     def now(self) -> int:
         """The wall clock, in microseconds."""
         return self.times.wall_us
+
+    def is_history(self, sent_at: int | None) -> bool:
+        """Return whether a message sent then is older than its line, or than the SIM without one (`trust.is_history`)."""
+        since = self.sim.first_seen_at
+        if self.line is not None and self.line.line_created_at is not None:
+            since = self.line.line_created_at
+        # A clock that was ahead may have dated the line in the future; it was not created later than now.
+        return is_history(sent_at, min(since, self.now))
 
     @property
     def mode(self) -> Mode:

@@ -28,7 +28,6 @@ from daemon.core.messages.trust import (
     SmscSource,
     classify_id_reuse,
     doubts_about,
-    is_history,
     is_home,
 )
 from daemon.core.model import Message, Payment, Review
@@ -90,7 +89,7 @@ def judge_message(
     if not line.is_plain(new):
         line = Line(balances.state(context.tx, arrived.chain, new.time))
     if _is_test_payment(context, new, reading):
-        _learn(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
+        learn_smsc(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
         line.begin(replace(new, home=True))
     else:
         begins = line.end is not None or not balances.expected_test_payment(
@@ -216,7 +215,9 @@ def _passed(context: Context, chain: Chain, entry: Entry) -> Entry | None:
         return None
     sure = entry.standing is Standing.ACCEPTED
     proved = sure and entry.why not in {Why.NO_BALANCE, Why.FIRST}
-    if proved or _check(context) is not BalanceCheck.REVIEW or _is_history(context, entry):
+    # A home receipt that is history is shown, and pays nothing by itself.
+    shown = entry.home and entry.pays and context.is_history(entry.at)
+    if proved or shown or _check(context) is not BalanceCheck.REVIEW:
         return entry
     if not entry.pays or not (sure or entry.standing is Standing.UNCONFIRMED):
         return entry if sure else None
@@ -225,14 +226,6 @@ def _passed(context: Context, chain: Chain, entry: Entry) -> Entry | None:
     if balances.paid_unconfirmed(context.tx, chain, day) + amount > _limit(context, chain):
         return None
     return replace(entry, unconfirmed_day=day)
-
-
-def _is_history(context: Context, entry: Entry) -> bool:
-    """Return whether a home receipt is older than its line: it is shown and pays nothing by itself."""
-    line, since = context.line, context.sim.first_seen_at
-    if line is not None and line.line_created_at is not None:
-        since = line.line_created_at
-    return entry.home and entry.pays and is_history(entry.at, min(since, context.now))
 
 
 def _check(context: Context) -> BalanceCheck:
@@ -324,7 +317,7 @@ def _notify_foreign(context: Context, chain: Chain, entry: Entry) -> None:
     """Give one notice about a foreign SMSC whose message joins: the network may have a new one."""
     known = {one.smsc for one in balances.smscs(context.tx, chain.sim_key)}
     if entry.smsc is not None and entry.smsc not in known:
-        _learn(context, chain, entry, SmscSource.NOTICED)
+        learn_smsc(context, chain, entry, SmscSource.NOTICED)
         _notify(context, Notice.SMSC_UNKNOWN, entry)
 
 
@@ -360,7 +353,8 @@ def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
     return 0
 
 
-def _learn(context: Context, chain: Chain, entry: Entry, source: SmscSource) -> None:
+def learn_smsc(context: Context, chain: Chain, entry: Entry, source: SmscSource) -> None:
+    """Record the SMSC of a message, and that it is home unless it was only noticed."""
     if entry.smsc is not None:
         balances.learn_smsc(context.tx, chain.sim_key, entry.smsc, source, entry.key, context.now)
         if source is not SmscSource.NOTICED:
@@ -614,7 +608,7 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
             context.homes.remove(entry.smsc)
             line.distrust(entry.smsc)
     elif line.approve(message_id) and not entry.home:
-        _learn(context, chain, entry, SmscSource.APPROVED)
+        learn_smsc(context, chain, entry, SmscSource.APPROVED)
         line.trust(lambda smsc: is_home(smsc, context.homes))
     return apply_line(context, chain, line, actor=actor, decided=message_id)
 

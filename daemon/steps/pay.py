@@ -8,7 +8,6 @@ from typing import Any
 
 from daemon.core.ids import time_ordered
 from daemon.core.limits import TELCO_CLOCK_AHEAD_US
-from daemon.core.messages import trust
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
@@ -62,9 +61,6 @@ def _row(
     context: Context, arrived: StoredMessage, read_as: readings.Payment, telco_id: str
 ) -> dict[str, Any]:
     """Return the row of a message's payment, with every column but `seq`."""
-    since = context.sim.first_seen_at
-    if context.line is not None and context.line.line_created_at is not None:
-        since = context.line.line_created_at
     printed_at = microseconds(read_as.printed_at)
     return {
         "id": time_ordered(context.env.new_id(), context.now),
@@ -88,9 +84,7 @@ def _row(
         "reference_text": read_as.reference,
         "telco_at": arrived.at if printed_at is None else printed_at,
         "stored_at": arrived.stored_at,
-        # A clock that was ahead may have dated the line in the future; it was not created later than now.
-        "historical": context.imported
-        or trust.is_history(arrived.sent_at, min(since, context.now)),
+        "historical": context.imported or context.is_history(arrived.sent_at),
         "standing": "open",
         "reversed_at": None,
     }

@@ -146,15 +146,10 @@ async def store_pin(call: Call) -> Reply:
 async def acknowledge_unreported(call: Call) -> Reply:
     """Acknowledge balance changes of a SIM that no message reported: `{device_id, slot_index, notes?}`."""
     fields = Fields(await read_object(call.scope, call.receive))
-    device_id = fields.uuid("device_id", required=True)
-    slot = fields.value("slot_index", required=True)
-    if type(slot) is not int or slot < 0:
-        fields.fail("slot_index", "wrong_type", "must be a whole number from 0 on")
+    device_id, slot = read_sim(fields)
     notes = fields.text("notes", most=_NOTES_CHARACTERS_MAX)
     fields.refuse_unknown(("device_id", "slot_index", "notes"))
     fields.done()
-    assert device_id is not None
-    assert type(slot) is int
     gaps, currency = await sims.acknowledge_unaccounted(
         call.env, call.caller, device_id, slot, notes
     )
@@ -169,6 +164,16 @@ async def acknowledge_unreported(call: Call) -> Reply:
             for gap in gaps
         ]
     )
+
+
+def read_sim(fields: Fields) -> tuple[str, int]:
+    """Read `device_id` and `slot_index`; use them only after `fields.done`."""
+    device_id = fields.uuid("device_id", required=True)
+    slot = fields.value("slot_index", required=True)
+    if type(slot) is not int or slot < 0:
+        fields.fail("slot_index", "wrong_type", "must be a whole number from 0 on")
+        slot = 0
+    return device_id or "", slot
 
 
 async def one(call: Call, device_id: str) -> Json:

@@ -1,11 +1,10 @@
 """The SMSCs of a SIM, and the decisions that make one home; on the socket only."""
 
-from typing import Any
-
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
+from daemon.api.lines.modems import read_sim
 from daemon.core.json_values import Json, timestamp
 from daemon.core.messages.trust import SmscSource
 from daemon.flows.access import password
@@ -17,7 +16,7 @@ from parsers.money import render
 async def show(call: Call) -> Reply:
     """Return the SMSCs of a SIM, and the test payment that is expected: `{device_id, slot_index}`."""
     fields = Fields(await read_object(call.scope, call.receive))
-    device_id, slot = _sim(fields)
+    device_id, slot = read_sim(fields)
     fields.refuse_unknown(("device_id", "slot_index"))
     fields.done()
     found = await smscs.smscs_of(call.env, device_id, slot)
@@ -37,7 +36,7 @@ async def trust(call: Call) -> Reply:
     """Accept a held message of a SIM: `{device_id, slot_index, message_id, password}`."""
     needs_owner(call.caller)
     fields = Fields(await read_object(call.scope, call.receive))
-    device_id, slot = _sim(fields)
+    device_id, slot = read_sim(fields)
     message_id = fields.uuid("message_id", required=True)
     given = fields.secret("password")
     fields.refuse_unknown(("device_id", "slot_index", "message_id", "password"))
@@ -52,20 +51,11 @@ async def expect_test_payment(call: Call) -> Reply:
     """Expect the owner's test payment on a SIM: `{device_id, slot_index}`."""
     needs_owner(call.caller)
     fields = Fields(await read_object(call.scope, call.receive))
-    device_id, slot = _sim(fields)
+    device_id, slot = read_sim(fields)
     fields.refuse_unknown(("device_id", "slot_index"))
     fields.done()
     asked = await smscs.expect_test_payment(call.env, call.caller, device_id, slot)
     return ok(_payment(asked))
-
-
-def _sim(fields: Fields) -> tuple[str, int]:
-    device_id = fields.uuid("device_id", required=True)
-    slot: Any = fields.value("slot_index", required=True)
-    if type(slot) is not int or slot < 0:
-        fields.fail("slot_index", "wrong_type", "must be a whole number from 0 on")
-        slot = 0
-    return device_id or "", slot
 
 
 def _payment(asked: smscs.TestPayment) -> Json:

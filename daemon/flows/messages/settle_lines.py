@@ -3,6 +3,7 @@
 The line's own traffic confirms an open row, and home messages on both sides release a foreign message after 90 minutes.
 """
 
+from functools import cache
 from typing import Final
 
 from daemon.core.inputs import Source
@@ -13,10 +14,10 @@ from daemon.core.messages.line_history import USUAL_DAYS, usual_receipts
 from daemon.core.messages.trust import LEARN_DAYS, LEARN_RECEIPTS, SmscSource, is_home
 from daemon.env import Env
 from daemon.steps.context import Context
-from daemon.steps.judge import apply_line
+from daemon.steps.judge import apply_line, learn_smsc
 from daemon.steps.process_message import process_message
 from daemon.steps.store_parts import assemble
-from daemon.store.engine import Tx
+from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices
 from daemon.store.messages import balances, messages
 from daemon.store.messages.balances import Chain
@@ -55,51 +56,56 @@ async def settle_lines(env: Env) -> int:
         Unavailable: Nothing was written; the next call does it.
     """
     times = env.times()
-    since = times.wall_us - USUAL_DAYS * DAY_US
+    now = times.wall_us
+    since = now - USUAL_DAYS * DAY_US
     chains = await env.store.read(lambda reader: balances.unsettled_chains(reader, since))
     settled = 0
     for chain in chains:
+        if not await env.store.read(lambda reader, one=chain: _judged(reader, one, now).changes()):  # type: ignore[misc]
+            continue  # the usual case, without a write transaction
 
         def job(tx: Tx, chain: Chain = chain) -> int:
             sim = devices.sim_by_key(tx, chain.sim_key)
             assert sim is not None, "a line belongs to a SIM"
             source = Source(sim.sim_key, sim.device_id, sim.slot_index)
-            return _settle(Context.open(env, tx, source, times), chain)
+            context = Context.open(env, tx, source, times)
+            line = _judged(tx, chain, now)
+            changed = [entry for _, entry in line.changes()]
+            done = apply_line(context, chain, line)
+            _learn(context, chain, changed)
+            return done
 
         settled += await env.store.write(job)
     return settled
 
 
-def _settle(context: Context, chain: Chain) -> int:
-    tx, now = context.tx, context.now
-    line = Line(balances.state(tx, chain, now, foreign=True))
+def _judged(reader: Reader, chain: Chain, now: int) -> Line:
+    """Return a line with the changes that time has brought."""
+    line = Line(balances.state(reader, chain, now, foreign=True))
     foreign = line.foreign
-    absences = balances.absences(tx, chain.sim_key, now - USUAL_DAYS * DAY_US)
-    times = balances.receipt_times(tx, chain, now - (USUAL_DAYS + 1) * DAY_US)
-    line.confirm_rows(now, absences, lambda since, until: usual_receipts(times, since, until, now))
+    absences = balances.absences(reader, chain.sim_key, now - USUAL_DAYS * DAY_US)
+
+    @cache
+    def times() -> list[int]:
+        return balances.receipt_times(reader, chain, now - (USUAL_DAYS + 1) * DAY_US)
+
+    line.confirm_rows(
+        now, absences, lambda since, until: usual_receipts(times(), since, until, now)
+    )
     line.release_between(now, absences)
     if foreign:
         oldest = min(entry.time for entry in foreign)
-        line.refute_taken(balances.between(tx, chain, oldest - 2 * BETWEEN_US, now), now)
-    changed = [entry for _, entry in line.changes()]
-    settled = apply_line(context, chain, line)
-    _learn(context, chain, changed)
-    return settled
+        line.refute_taken(balances.between(reader, chain, oldest - 2 * BETWEEN_US, now), now)
+    return line
 
 
 def _learn(context: Context, chain: Chain, changed: list[Entry]) -> None:
     """Learn an SMSC whose messages home messages have often confirmed and never refuted."""
-    released = {one.smsc for one in changed if one.why is Why.BETWEEN}
-    for smsc in released - {None}:
-        assert smsc is not None
+    released = {one.smsc: one for one in changed if one.why is Why.BETWEEN and one.smsc is not None}
+    for smsc, entry in released.items():
         receipts, days, refuted = balances.released_through(context.tx, chain, smsc)
         if receipts >= LEARN_RECEIPTS and days >= LEARN_DAYS and not refuted:
-            key = next(one.key for one in changed if one.smsc == smsc)
-            balances.learn_smsc(
-                context.tx, chain.sim_key, smsc, SmscSource.LEARNED, key, context.now
-            )
-            entries = balances.state(context.tx, chain, context.now, foreign=True)
-            line = Line(entries)
-            context.homes.append(smsc)
+            learn_smsc(context, chain, entry, SmscSource.LEARNED)
+            line = Line(balances.state(context.tx, chain, context.now, foreign=True))
             line.trust(lambda one: is_home(one, context.homes))
             apply_line(context, chain, line)

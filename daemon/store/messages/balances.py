@@ -137,10 +137,10 @@ def between(reader: Reader, chain: Chain, since: int, until: int) -> list[Entry]
 
 
 def unsettled_chains(reader: Reader, since: int) -> list[Chain]:
-    """Return the lines with an open row or a held message, stored since then."""
+    """Return the lines with an open row or a held foreign message, stored since then: time may settle these."""
     rows = reader.all(
         "SELECT DISTINCT sim_key, provider FROM line_balances WHERE standing IN ('unconfirmed', 'held') "
-        "AND stored_at >= :since",
+        "AND (standing = 'unconfirmed' OR why = 'foreign') AND stored_at >= :since",
         {"since": since},
     )
     return [Chain(*row) for row in rows]
@@ -286,9 +286,11 @@ def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:
 
 def flood(reader: Reader, chain: Chain, after: int) -> tuple[int, str | None]:
     """Return the number of held foreign and doubted messages after an entry that have no open review, and the first one."""
-    row = reader.one(f"SELECT COUNT(*), message_id, MIN(seq) {_FLOOD}", chain.params(after=after))
-    assert row is not None, "a count has one row"
-    return row[0], row[1]
+    params = chain.params(after=after)
+    first = reader.one(f"SELECT message_id, seq {_FLOOD} ORDER BY seq LIMIT 1", params)
+    if first is None:
+        return 0, None
+    return int(reader.value(f"SELECT COUNT(*) {_FLOOD}", params)), first[0]
 
 
 def refute_flood(tx: Tx, chain: Chain, after: int) -> int:
